@@ -1,0 +1,67 @@
+//! The deadline loop. A deadline that passes becomes a command and is decided like any other; if
+//! the world moved on, nothing happens. What is armed is in the store, so a restart forgets nothing.
+
+use std::sync::atomic::Ordering;
+
+use protocol::caller::Caller;
+use protocol::handoff::command::SlaStage;
+use protocol::ledger::Subject;
+use protocol::step::Command;
+use protocol::time::Span;
+use protocol::handoff;
+use tokio::sync::watch;
+
+use crate::Engine;
+use crate::port::{Due, StoreError};
+use crate::submit::SubmitError;
+
+/// The loop looks at least this often, so that a deadline armed meanwhile, or a clock that jumped,
+/// is noticed soon; limits are minutes, so a second is soon.
+const LOOK_EVERY: Span = Span::from_millis(1_000);
+
+/// One round's work. Overdue rows beyond it come up in the next round, which follows at once.
+const ROUND_DEADLINES_MAX: usize = 256;
+
+pub(crate) async fn run(engine: Engine, mut stopped: watch::Receiver<bool>) {
+    loop {
+        match engine.fire_due_deadlines().await {
+            Ok(fired) if fired == ROUND_DEADLINES_MAX => continue,
+            Ok(_) => {}
+            Err(error) => tracing::error!(%error, "the deadlines could not be looked at"),
+        }
+        tokio::select! {
+            () = engine.clock.sleep(LOOK_EVERY) => {}
+            () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => return,
+        }
+    }
+}
+
+impl Engine {
+    /// Decides every deadline that is due now, up to one round's worth. Returns how many there were.
+    pub async fn fire_due_deadlines(&self) -> Result<usize, StoreError> {
+        let due = self.store.due(self.clock.now(), ROUND_DEADLINES_MAX).await?;
+        for one in &due {
+            match self.fire(one).await {
+                Ok(()) => {}
+                Err(SubmitError::Store(error)) => return Err(error),
+                Err(error) => tracing::error!(
+                    stream = %one.stream.subject,
+                    deadline = one.deadline.name,
+                    %error,
+                    "a deadline could not be decided"
+                ),
+            }
+        }
+        Ok(due.len())
+    }
+
+    async fn fire(&self, due: &Due) -> Result<(), SubmitError> {
+        let Subject::Handoff(_) = due.stream.subject else { return Ok(()) };
+        let Ok(stage) = due.deadline.name.parse::<SlaStage>() else { return Ok(()) };
+        let elapse = handoff::Command::Elapse { stage, due: due.deadline.due };
+        let caller = Caller::system(due.stream.teamspace.clone());
+        self.submit(&caller, due.stream.clone(), Command::Handoff(elapse), None).await?;
+        self.counts.escalated.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}

@@ -1,0 +1,211 @@
+//! Following the ledger: read after my place, use it, wait for the bell, read again. The bell
+//! carries no events, so a slow reader falls behind and catches up, and never loses one.
+//!
+//! The newest entries are kept in a ring that all followers share; only those behind it read the
+//! store.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use bytes::Bytes;
+use protocol::canonical;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tokio::sync::watch;
+
+use crate::Engine;
+use crate::port::{Sequenced, Store, StoreError};
+
+/// Enough for followers that keep up to live on memory alone; at a few hundred bytes each it stays
+/// around a megabyte.
+const RING_ENTRIES_MAX: usize = 2_048;
+
+/// One read of the store. Small enough to be sent on before the next is needed.
+pub const PAGE_ENTRIES_MAX: usize = 512;
+
+/// The newest entries, and the bell.
+pub struct Feed {
+    store: Arc<dyn Store>,
+    newest: watch::Sender<u64>,
+    ring: Mutex<VecDeque<Arc<Followed>>>,
+    /// Held by whoever extends the ring, so that followers do not all read the same page.
+    extending: tokio::sync::Mutex<()>,
+}
+
+/// An entry on its way to followers. Its JSON is made once, by the first who asks.
+#[derive(Debug)]
+pub struct Followed {
+    pub sequenced: Sequenced,
+    json: OnceLock<Bytes>,
+}
+
+/// A place in the ledger that moves forward.
+#[derive(Debug)]
+pub struct Follower {
+    feed: Arc<Feed>,
+    bell: watch::Receiver<u64>,
+    cursor: u64,
+}
+
+impl std::fmt::Debug for Feed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Feed").field("newest", &*self.newest.borrow()).finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// Follows the ledger from just after `cursor`; 0 is the beginning.
+    pub fn follow(&self, cursor: u64) -> Follower {
+        Follower { bell: self.feed.newest.subscribe(), feed: Arc::clone(&self.feed), cursor }
+    }
+
+    /// The newest sequence number there is.
+    pub async fn newest(&self) -> Result<u64, StoreError> {
+        let newest = self.store.newest().await?;
+        self.feed.ring(newest);
+        Ok(newest)
+    }
+}
+
+impl Feed {
+    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
+        Self {
+            store,
+            newest: watch::channel(0).0,
+            ring: Mutex::default(),
+            extending: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// There is an entry with this number now. Called after every commit.
+    pub(crate) fn ring(&self, seq: u64) {
+        self.newest.send_if_modified(|newest| {
+            let is_news = seq > *newest;
+            *newest = (*newest).max(seq);
+            is_news
+        });
+    }
+
+    /// The next entries after a cursor; empty when there are none yet.
+    async fn after(&self, cursor: u64) -> Result<Vec<Arc<Followed>>, StoreError> {
+        if let Some(page) = self.from_ring(cursor) {
+            return Ok(page);
+        }
+        let _turn = self.extending.lock().await;
+        if let Some(page) = self.from_ring(cursor) {
+            return Ok(page);
+        }
+        let read = self.store.entries(cursor, PAGE_ENTRIES_MAX).await?;
+        let page: Vec<_> = read.into_iter().map(Followed::new).map(Arc::new).collect();
+        self.extend_ring(&page);
+        Ok(page)
+    }
+
+    fn from_ring(&self, cursor: u64) -> Option<Vec<Arc<Followed>>> {
+        let ring = self.ring.lock().expect("nothing panics while holding the ring");
+        let first = ring.front()?.seq();
+        let last = ring.back()?.seq();
+        if cursor + 1 < first || cursor >= last {
+            return None;
+        }
+        let skip = usize::try_from(cursor + 1 - first).expect("the ring fits in memory");
+        Some(ring.iter().skip(skip).take(PAGE_ENTRIES_MAX).cloned().collect())
+    }
+
+    /// Pages that continue the ring are kept; a reader far behind does not disturb it.
+    fn extend_ring(&self, page: &[Arc<Followed>]) {
+        let mut ring = self.ring.lock().expect("nothing panics while holding the ring");
+        let Some(first) = page.first().map(|followed| followed.seq()) else { return };
+        let last = ring.back().map_or(0, |followed| followed.seq());
+        if first > last + 1 {
+            ring.clear();
+        }
+        let end = ring.back().map_or(first - 1, |followed| followed.seq());
+        for followed in page.iter().filter(|followed| followed.seq() > end) {
+            ring.push_back(Arc::clone(followed));
+        }
+        while ring.len() > RING_ENTRIES_MAX {
+            ring.pop_front();
+        }
+    }
+}
+
+impl Follower {
+    pub fn cursor(&self) -> u64 {
+        self.cursor
+    }
+
+    /// Waits until there is something after the cursor, and moves past it.
+    pub async fn next(&mut self) -> Result<Vec<Arc<Followed>>, StoreError> {
+        loop {
+            // Looking at the bell before reading: an entry that comes in between rings it again.
+            let newest = *self.bell.borrow_and_update();
+            if newest > self.cursor || newest == 0 {
+                let page = self.feed.after(self.cursor).await?;
+                if let Some(last) = page.last() {
+                    self.cursor = last.seq();
+                    return Ok(page);
+                }
+            }
+            if self.bell.changed().await.is_err() {
+                return Err(StoreError::Closed);
+            }
+        }
+    }
+
+    /// What there is after the cursor right now, without waiting.
+    pub async fn available(&mut self) -> Result<Vec<Arc<Followed>>, StoreError> {
+        let page = self.feed.after(self.cursor).await?;
+        if let Some(last) = page.last() {
+            self.cursor = last.seq();
+        }
+        Ok(page)
+    }
+}
+
+/// An entry as programs see it, on the feed, in histories and in exports.
+#[derive(Serialize)]
+struct EntryJson<'a> {
+    seq: u64,
+    teamspace: &'a str,
+    stream: String,
+    position: u64,
+    event: &'a str,
+    version: u32,
+    actor: &'a str,
+    at: String,
+    data: Option<&'a RawValue>,
+    hash: String,
+}
+
+impl Followed {
+    pub fn new(sequenced: Sequenced) -> Self {
+        Self { sequenced, json: OnceLock::new() }
+    }
+
+    pub fn seq(&self) -> u64 {
+        self.sequenced.seq
+    }
+
+    pub fn json(&self) -> &Bytes {
+        self.json.get_or_init(|| Bytes::from(entry_json(&self.sequenced)))
+    }
+}
+
+pub fn entry_json(sequenced: &Sequenced) -> String {
+    let entry = &sequenced.entry;
+    let data = entry.body.text().and_then(|text| serde_json::from_str::<&RawValue>(text).ok());
+    let json = EntryJson {
+        seq: sequenced.seq,
+        teamspace: entry.stream.teamspace.as_str(),
+        stream: entry.stream.subject.to_string(),
+        position: entry.position,
+        event: &entry.name,
+        version: entry.version,
+        actor: &entry.actor,
+        at: entry.at.to_string(),
+        data,
+        hash: canonical::hex(&entry.hash),
+    };
+    serde_json::to_string(&json).expect("an entry is plain data")
+}

@@ -1,0 +1,69 @@
+//! The only place that draws random numbers: ids that grow with time, salts, secrets.
+
+use std::sync::Mutex;
+
+use protocol::time::Time;
+use uuid::Builder;
+use uuid::Uuid;
+
+/// A source of ids. `bytes` must be unpredictable in production: salts hide erased bodies and
+/// secrets are credentials.
+pub trait Ids: Send + Sync + 'static {
+    fn bytes(&self) -> [u8; 32];
+
+    /// A UUIDv7: sorts by time, so that rows made together lie together.
+    fn uuid(&self, now: Time) -> Uuid {
+        let random = self.bytes();
+        let mut tail = [0; 10];
+        tail.copy_from_slice(&random[..10]);
+        let millis = u64::try_from(now.as_millis()).unwrap_or(0);
+        Builder::from_unix_timestamp_millis(millis, &tail).into_uuid()
+    }
+
+    fn salt(&self) -> [u8; 16] {
+        let mut salt = [0; 16];
+        salt.copy_from_slice(&self.bytes()[..16]);
+        salt
+    }
+}
+
+/// The operating system's randomness.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct RandomIds;
+
+impl Ids for RandomIds {
+    #[expect(clippy::disallowed_methods, reason = "this is the one source of randomness")]
+    fn bytes(&self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).expect("the operating system has random numbers");
+        bytes
+    }
+}
+
+/// A repeatable source, for simulations.
+#[derive(Debug)]
+pub struct SeededIds {
+    state: Mutex<u64>,
+}
+
+impl SeededIds {
+    pub fn new(seed: u64) -> Self {
+        Self { state: Mutex::new(seed) }
+    }
+}
+
+impl Ids for SeededIds {
+    fn bytes(&self) -> [u8; 32] {
+        let mut state = self.state.lock().expect("nothing panics while holding the seed");
+        let mut bytes = [0; 32];
+        for chunk in bytes.chunks_exact_mut(8) {
+            // SplitMix64: every state gives a different output, so ids do not repeat.
+            *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+            let mut word = *state;
+            word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+            chunk.copy_from_slice(&(word ^ (word >> 31)).to_le_bytes());
+        }
+        bytes
+    }
+}

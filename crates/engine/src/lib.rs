@@ -1,0 +1,119 @@
+//! The one road that every change takes, whoever asks, and what runs beside it.
+//!
+//! The engine knows streams, commands and changes, but not what a handoff is: that is `protocol`.
+//! It knows that a store keeps things, but not how: that is behind [`port::Store`]. It has no idea
+//! that HTTP exists. Read in this order:
+//!
+//! 1. [`port`]: what the engine asks of a store. [`clock`], [`ids`]: time and randomness, injected.
+//! 2. [`submit`]: the road. [`slots`]: how commands on one stream queue up.
+//! 3. [`feed`]: following the ledger. [`deadlines`], [`seal`]: the loops.
+//! 4. [`query`], [`access`]: reading, and who a bearer is.
+
+pub mod access;
+pub mod clock;
+pub mod deadlines;
+pub mod feed;
+pub mod ids;
+pub mod port;
+pub mod query;
+pub mod seal;
+pub mod slots;
+pub mod submit;
+
+use std::sync::Arc;
+
+use protocol::checkpoint::Signer;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use clock::Clock;
+use feed::Feed;
+use ids::Ids;
+use port::Store;
+use seal::CheckpointSink;
+use slots::Slots;
+
+/// A cheap handle; clones share everything.
+#[derive(Clone)]
+pub struct Engine {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn Ids>,
+    slots: Arc<Slots>,
+    feed: Arc<Feed>,
+    access: Arc<access::Directory>,
+    counts: Arc<Counts>,
+}
+
+/// What the metrics page shows about the road.
+#[derive(Debug, Default)]
+pub struct Counts {
+    pub committed: std::sync::atomic::AtomicU64,
+    pub rejected: std::sync::atomic::AtomicU64,
+    pub retried: std::sync::atomic::AtomicU64,
+    pub failed: std::sync::atomic::AtomicU64,
+    pub escalated: std::sync::atomic::AtomicU64,
+}
+
+/// The loops of a running engine, and the way to stop them.
+#[derive(Debug)]
+pub struct Loops {
+    stop: watch::Sender<bool>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("feed", &self.feed).finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// An engine without loops: commands and queries work, deadlines do not fire by themselves.
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Self {
+        let feed = Arc::new(Feed::new(Arc::clone(&store)));
+        Self {
+            store,
+            clock,
+            ids,
+            slots: Arc::default(),
+            feed,
+            access: Arc::default(),
+            counts: Arc::default(),
+        }
+    }
+
+    /// Starts the loops: deadlines, and the sealing of the ledger.
+    pub fn start(&self, signer: Signer, sink: Arc<dyn CheckpointSink>) -> Loops {
+        let (stop, stopped) = watch::channel(false);
+        let tasks = vec![
+            tokio::spawn(deadlines::run(self.clone(), stopped.clone())),
+            tokio::spawn(seal::run(self.clone(), signer, sink, stopped)),
+        ];
+        Loops { stop, tasks }
+    }
+
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+}
+
+impl Loops {
+    /// Ends the loops; the last checkpoint is written before this returns.
+    pub async fn stop(self) {
+        self.stop.send_replace(true);
+        for task in self.tasks {
+            if let Err(error) = task.await {
+                tracing::error!(%error, "a loop of the engine did not end cleanly");
+            }
+        }
+    }
+}

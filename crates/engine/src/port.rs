@@ -1,0 +1,225 @@
+//! What the engine asks of a store. The store keeps, it does not think: it compares what it is told
+//! to compare, and writes all of a commit or none of it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use protocol::canonical::Hash;
+use protocol::ids::{AgentId, TaskId, TeamspaceId};
+use protocol::handoff::Status;
+use protocol::ledger::{Entry, Stream};
+use protocol::step::{Deadline, Document, HoldState, HoldWrite, State};
+use protocol::time::Time;
+
+/// The answer of a read.
+pub type Answer<T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send>>;
+
+/// The answer of a commit.
+pub type Receipt = Pin<Box<dyn Future<Output = Result<Committed, CommitError>> + Send>>;
+
+/// A place where the ledger and what follows from it are kept.
+///
+/// Implementations guarantee:
+/// - A commit is in line when `commit` returns, before its receipt is awaited, and commits are
+///   decided in the order of their lines. Dropping the receipt does not take the commit back.
+/// - `Ok` from a receipt means: durable, all of it, and visible to every later read.
+/// - `Err` means that nothing of the commit was written, except [`StoreError::Unknown`].
+/// - Sequence numbers start at 1, have no gaps, and grow in the order of commits. An entry is
+///   visible only after every entry with a smaller number is.
+pub trait Store: Send + Sync + 'static {
+    fn commit(&self, commit: Commit) -> Receipt;
+
+    /// Replaces the sealed edge of the ledger. Durable when the answer is `Ok`.
+    fn seal(&self, sealed: Sealed) -> Answer<()>;
+
+    fn sealed(&self) -> Answer<Option<Sealed>>;
+
+    fn load(&self, stream: &Stream) -> Answer<Option<Snapshot>>;
+
+    /// The token stream whose secret has this hash.
+    fn token_stream(&self, secret_hash: &str) -> Answer<Option<Stream>>;
+
+    fn hold(&self, teamspace: &TeamspaceId, key: &str) -> Answer<HoldState>;
+
+    fn document(&self, stream: &Stream, hash: &str) -> Answer<Option<String>>;
+
+    fn outcome(&self, scope: &KeyScope) -> Answer<Option<RecordedOutcome>>;
+
+    /// Entries with a sequence number above `after`, in order, at most `limit`.
+    fn entries(&self, after: u64, limit: usize) -> Answer<Vec<Sequenced>>;
+
+    /// The newest sequence number, 0 for an empty ledger.
+    fn newest(&self) -> Answer<u64>;
+
+    /// Entries of one stream with a position below `before`, newest first, at most `limit`.
+    fn history(&self, stream: &Stream, before: u64, limit: usize) -> Answer<Vec<Sequenced>>;
+
+    /// Armed deadlines with `due <= now`, earliest first, at most `limit`.
+    fn due(&self, now: Time, limit: usize) -> Answer<Vec<Due>>;
+
+    /// The earliest armed deadline.
+    fn next_due(&self) -> Answer<Option<Time>>;
+
+    fn list(&self, list: List) -> Answer<Vec<Listed>>;
+}
+
+/// Everything that one command changes.
+#[derive(Debug, Clone)]
+pub struct Commit {
+    pub stream: Stream,
+    /// The position of the last entry of the stream that the decision saw; 0 for a new stream.
+    pub expected_position: u64,
+    pub entries: Vec<Entry>,
+    pub state: Arc<State>,
+    /// The state as text, made before so that the writer does not have to.
+    pub state_text: String,
+    pub disarm: Vec<Deadline>,
+    pub arm: Vec<Deadline>,
+    pub holds: Vec<HoldWrite>,
+    pub document: Option<Document>,
+    /// The position of an entry of this stream whose body is to be erased.
+    pub erase: Option<u64>,
+    pub key: Option<KeyedOutcome>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Committed {
+    /// The sequence number of the commit's last entry.
+    pub last_seq: u64,
+}
+
+/// Why a commit was not written.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum CommitError {
+    #[error("the stream has moved on")]
+    Moved,
+    #[error("the hold {key} is not as expected")]
+    HoldTaken { key: String, current: HoldState },
+    #[error("the idempotency key was used before")]
+    KeyUsed(RecordedOutcome),
+    #[error(transparent)]
+    Failed(#[from] StoreError),
+}
+
+/// The world is broken.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StoreError {
+    #[error("the disk is full")]
+    Full,
+    #[error("too many commits are waiting")]
+    Overloaded,
+    #[error("the store is closed")]
+    Closed,
+    /// Whether it was written is not known; a retry with the same key will tell.
+    #[error("the outcome is unknown")]
+    Unknown,
+    #[error("the store does not make sense: {0}")]
+    Corrupt(String),
+    #[error("the store failed: {0}")]
+    Broken(String),
+}
+
+impl StoreError {
+    /// Whether trying again later can help without anybody's doing.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            StoreError::Overloaded | StoreError::Unknown => true,
+            StoreError::Full
+            | StoreError::Closed
+            | StoreError::Corrupt(_)
+            | StoreError::Broken(_) => false,
+        }
+    }
+}
+
+/// A stream as it stands.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    pub state_text: String,
+    pub position: u64,
+    pub head: Hash,
+    /// The time of the last entry.
+    pub at: Time,
+    pub last_seq: u64,
+}
+
+/// An entry with its place in the ledger.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sequenced {
+    pub seq: u64,
+    pub entry: Entry,
+}
+
+/// Whose key it is. The same key of another caller is another key.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct KeyScope {
+    pub teamspace: TeamspaceId,
+    pub caller: String,
+    pub key: String,
+}
+
+#[derive(Debug, Clone)]
+pub struct KeyedOutcome {
+    pub scope: KeyScope,
+    pub recorded: RecordedOutcome,
+    pub at: Time,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedOutcome {
+    /// SHA-256 of the request, to tell a retry from another request with the same key.
+    pub fingerprint: Hash,
+    /// The answer, as text.
+    pub outcome: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Due {
+    pub stream: Stream,
+    pub deadline: Deadline,
+}
+
+/// The sealed part of the ledger: its size, the right edge of its tree, and the signed note.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sealed {
+    pub size: u64,
+    pub edge: Vec<u8>,
+    pub note: String,
+}
+
+/// A page of a list, newest first.
+#[derive(Debug, Clone)]
+pub struct List {
+    pub teamspace: TeamspaceId,
+    pub of: ListOf,
+    /// Only rows made before this one.
+    pub before: Option<u64>,
+    pub limit: usize,
+}
+
+#[derive(Debug, Clone)]
+pub enum ListOf {
+    Handoffs(HandoffFilter),
+    Agents,
+    Tokens,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct HandoffFilter {
+    pub task_id: Option<TaskId>,
+    pub from_agent: Option<AgentId>,
+    pub to_agent: Option<AgentId>,
+    pub status: Option<Status>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Listed {
+    /// Grows with every stream that is made; the cursor of a list.
+    pub row: u64,
+    pub stream: Stream,
+    pub state_text: String,
+    pub position: u64,
+    pub last_seq: u64,
+    pub at: Time,
+}

@@ -1,0 +1,363 @@
+//! The road: load, step, commit, again if the world moved. Every change takes it, whoever asks.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use protocol::caller::Caller;
+use protocol::canonical::Hash;
+use protocol::handoff::decide::Context;
+use protocol::ids::{HandoffId, TokenId};
+use protocol::ledger::{Body, Entry, GENESIS, Stream, Subject};
+use protocol::rejection::Rejection;
+use protocol::step::{self, Change, Command, Facts, HoldState, Outcome, State};
+use protocol::time::Time;
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+use crate::Engine;
+use crate::port::{
+    Commit, CommitError, Committed, KeyScope, KeyedOutcome, RecordedOutcome, StoreError,
+};
+use crate::slots::{Durability, Latest};
+
+/// A conflict means that somebody else made progress, so a handful of tries is plenty; more says
+/// that something is wrong, and the caller should hear of it.
+const ATTEMPTS_MAX: usize = 32;
+
+/// A caller's own name for a request, so that a retry is recognised.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    pub text: String,
+    pub fingerprint: Hash,
+}
+
+/// The answer to a command: stored with it, so that a retry gets the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Done {
+    pub subject: String,
+    /// The position of the stream's last entry after the command.
+    pub position: u64,
+    pub outcome: Outcome,
+}
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum SubmitError {
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
+    #[error("the idempotency key was used for another request")]
+    KeyReused,
+    #[error("too much happens on this stream at once")]
+    Contended,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Engine {
+    pub fn new_handoff_id(&self) -> HandoffId {
+        HandoffId::new(self.ids.uuid(self.clock.now()))
+    }
+
+    pub fn new_token_id(&self) -> TokenId {
+        TokenId::new(self.ids.uuid(self.clock.now()))
+    }
+
+    /// 256 random bits for a secret.
+    pub fn new_secret(&self) -> [u8; 32] {
+        self.ids.bytes()
+    }
+
+    /// A key for a caller that gave none.
+    pub fn new_key_text(&self) -> String {
+        self.ids.uuid(self.clock.now()).to_string()
+    }
+
+    /// Decides a command and makes it durable. `Ok` means that it is in the ledger.
+    pub async fn submit(
+        &self,
+        caller: &Caller,
+        stream: Stream,
+        command: Command,
+        key: Option<Key>,
+    ) -> Result<Done, SubmitError> {
+        let asked = Asked { caller, stream: &stream, command: &command, key: key.as_ref() };
+        let result = self.attempt_until_settled(&asked).await;
+        let count = match &result {
+            Ok(_) => &self.counts.committed,
+            Err(SubmitError::Rejected(_) | SubmitError::KeyReused) => &self.counts.rejected,
+            Err(SubmitError::Contended | SubmitError::Store(_)) => &self.counts.failed,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+        result
+    }
+
+    async fn attempt_until_settled(&self, asked: &Asked<'_>) -> Result<Done, SubmitError> {
+        let mut hold = AssumedHold::Vacant;
+        for _ in 0..ATTEMPTS_MAX {
+            match self.attempt(asked, &hold).await? {
+                Attempt::Done(done) => return Ok(done),
+                Attempt::Again => {}
+                Attempt::AgainKnowing(current) => hold = AssumedHold::Known(current),
+            }
+            self.counts.retried.fetch_add(1, Ordering::Relaxed);
+        }
+        Err(SubmitError::Contended)
+    }
+
+    async fn attempt(
+        &self,
+        asked: &Asked<'_>,
+        hold: &AssumedHold,
+    ) -> Result<Attempt, SubmitError> {
+        let slot = self.slots.of(asked.stream);
+        let mut turn = slot.lock().await;
+        let latest = match turn.take() {
+            Some(latest) if latest.is_usable() => latest,
+            Some(_) | None => self.load_latest(asked.stream).await?,
+        };
+        let facts = match self.facts(asked, &latest, hold).await {
+            Ok(facts) => facts,
+            Err(error) => {
+                *turn = Some(latest);
+                return Err(error.into());
+            }
+        };
+        // Time never runs backwards within a stream, whatever the clock does.
+        let now = self.clock.now().max(latest.at);
+        let context = Context { caller: asked.caller, now, facts: &facts };
+        let stepped = step::step(asked.stream, latest.state.as_deref(), asked.command, context);
+        match stepped {
+            Ok(change) if !change.events.is_empty() => {
+                let prepared = self.prepare(asked, &latest, change, now);
+                let receipt = self.store.commit(prepared.commit);
+                *turn = Some(prepared.next);
+                drop(turn);
+                self.settle(asked, prepared.done, receipt.await, &prepared.announce)
+            }
+            Ok(change) => {
+                *turn = Some(latest.clone());
+                drop(turn);
+                let done = Done {
+                    subject: asked.stream.subject.to_string(),
+                    position: latest.position,
+                    outcome: change.outcome,
+                };
+                match latest.settled().await {
+                    Durability::Durable => Ok(Attempt::Done(done)),
+                    Durability::Pending | Durability::Failed => Ok(Attempt::Again),
+                }
+            }
+            Err(rejection) => {
+                *turn = Some(latest.clone());
+                drop(turn);
+                self.refuse(asked, rejection, &latest, hold).await
+            }
+        }
+    }
+
+    /// A refusal counts only if what it was decided on is true: the state must have become durable,
+    /// a hold that was only assumed must be read, and a retry of what succeeded is no refusal.
+    async fn refuse(
+        &self,
+        asked: &Asked<'_>,
+        rejection: Rejection,
+        latest: &Latest,
+        hold: &AssumedHold,
+    ) -> Result<Attempt, SubmitError> {
+        if latest.settled().await != Durability::Durable {
+            return Ok(Attempt::Again);
+        }
+        if let Some(key) = asked.key
+            && let Some(recorded) = self.store.outcome(&asked.scope(key)).await?
+        {
+            return replay(key, &recorded).map(Attempt::Done);
+        }
+        let needed = step::needs(latest.state.as_deref(), asked.command).hold;
+        if let (AssumedHold::Vacant, Some(hold_key)) = (hold, needed) {
+            let current = self.store.hold(&asked.stream.teamspace, &hold_key).await?;
+            return Ok(Attempt::AgainKnowing(current));
+        }
+        Err(rejection.into())
+    }
+
+    async fn load_latest(&self, stream: &Stream) -> Result<Latest, StoreError> {
+        match self.store.load(stream).await? {
+            Some(snapshot) => {
+                let state = self.read_state(stream, &snapshot.state_text).await?;
+                let state = Some(Arc::new(state));
+                Ok(Latest::durable(state, snapshot.position, snapshot.head, snapshot.at))
+            }
+            None => Ok(Latest::durable(None, 0, GENESIS, Time::from_millis(0))),
+        }
+    }
+
+    async fn facts(
+        &self,
+        asked: &Asked<'_>,
+        latest: &Latest,
+        hold: &AssumedHold,
+    ) -> Result<Facts, StoreError> {
+        let needs = step::needs(latest.state.as_deref(), asked.command);
+        let mut facts = Facts::default();
+        if let Some(id) = needs.agent {
+            let subject = Subject::Agent(id);
+            let stream = Stream { teamspace: asked.stream.teamspace.clone(), subject };
+            if let Some(State::Agent(agent)) = self.current(&stream).await?.as_deref() {
+                facts.agent = Some(agent.clone());
+            }
+        }
+        if let (Some(_), AssumedHold::Known(current)) = (needs.hold, hold) {
+            facts.hold = current.clone();
+        }
+        if let Some(hash) = needs.document {
+            facts.document = self.store.document(asked.stream, &hash).await?;
+        }
+        Ok(facts)
+    }
+
+    /// The durable state of a stream, from memory where it is known.
+    pub async fn current(&self, stream: &Stream) -> Result<Option<Arc<State>>, StoreError> {
+        let slot = self.slots.of(stream);
+        let mut turn = slot.lock().await;
+        if let Some(latest) = turn.as_ref()
+            && latest.settled().await == Durability::Durable
+        {
+            return Ok(latest.state.clone());
+        }
+        let latest = self.load_latest(stream).await?;
+        let state = latest.state.clone();
+        *turn = Some(latest);
+        Ok(state)
+    }
+
+    fn prepare(
+        &self,
+        asked: &Asked<'_>,
+        latest: &Latest,
+        change: Change,
+        now: Time,
+    ) -> Prepared {
+        let actor = asked.caller.principal.to_string();
+        let mut head = latest.head;
+        let mut position = latest.position;
+        let mut entries = Vec::with_capacity(change.events.len());
+        for recorded in change.events {
+            position += 1;
+            let entry = Entry {
+                stream: asked.stream.clone(),
+                position,
+                name: recorded.name,
+                version: recorded.version,
+                actor: actor.clone(),
+                at: now,
+                body: Body::Kept { salt: self.ids.salt(), text: recorded.body },
+                hash: GENESIS,
+            }
+            .chained(&head);
+            head = entry.hash;
+            entries.push(entry);
+        }
+        let (announce, durable) = watch::channel(Durability::Pending);
+        let state = Arc::new(change.state);
+        let next = Latest { state: Some(Arc::clone(&state)), position, head, at: now, durable };
+        let done = Done {
+            subject: asked.stream.subject.to_string(),
+            position,
+            outcome: change.outcome,
+        };
+        let key = asked.key.map(|key| KeyedOutcome {
+            scope: asked.scope(key),
+            recorded: RecordedOutcome {
+                fingerprint: key.fingerprint,
+                outcome: serde_json::to_string(&done).expect("an outcome is plain data"),
+            },
+            at: now,
+        });
+        let commit = Commit {
+            stream: asked.stream.clone(),
+            expected_position: latest.position,
+            entries,
+            state_text: serde_json::to_string(state.as_ref()).expect("a state is plain data"),
+            state,
+            disarm: change.disarm,
+            arm: change.arm,
+            holds: change.holds,
+            document: change.document,
+            erase: change.erase,
+            key,
+        };
+        Prepared { commit, next, done, announce }
+    }
+
+    fn settle(
+        &self,
+        asked: &Asked<'_>,
+        done: Done,
+        receipt: Result<Committed, CommitError>,
+        announce: &watch::Sender<Durability>,
+    ) -> Result<Attempt, SubmitError> {
+        match receipt {
+            Ok(committed) => {
+                announce.send_replace(Durability::Durable);
+                self.feed.ring(committed.last_seq);
+                Ok(Attempt::Done(done))
+            }
+            Err(error) => {
+                announce.send_replace(Durability::Failed);
+                match error {
+                    CommitError::Moved => Ok(Attempt::Again),
+                    CommitError::HoldTaken { current, .. } => Ok(Attempt::AgainKnowing(current)),
+                    CommitError::KeyUsed(recorded) => {
+                        let key = asked.key.expect("only a keyed commit can meet a used key");
+                        replay(key, &recorded).map(Attempt::Done)
+                    }
+                    CommitError::Failed(error) => Err(error.into()),
+                }
+            }
+        }
+    }
+}
+
+struct Asked<'a> {
+    caller: &'a Caller,
+    stream: &'a Stream,
+    command: &'a Command,
+    key: Option<&'a Key>,
+}
+
+/// What is believed about the hold a command needs. New tasks are the rule, so the first try takes
+/// the key to be free and spares a read; the store compares at commit.
+enum AssumedHold {
+    Vacant,
+    Known(HoldState),
+}
+
+struct Prepared {
+    commit: Commit,
+    next: Latest,
+    done: Done,
+    announce: watch::Sender<Durability>,
+}
+
+enum Attempt {
+    Done(Done),
+    Again,
+    AgainKnowing(HoldState),
+}
+
+impl Asked<'_> {
+    fn scope(&self, key: &Key) -> KeyScope {
+        KeyScope {
+            teamspace: self.caller.teamspace.clone(),
+            caller: self.caller.principal.to_string(),
+            key: key.text.clone(),
+        }
+    }
+}
+
+fn replay(key: &Key, recorded: &RecordedOutcome) -> Result<Done, SubmitError> {
+    if recorded.fingerprint != key.fingerprint {
+        return Err(SubmitError::KeyReused);
+    }
+    serde_json::from_str(&recorded.outcome)
+        .map_err(|error| StoreError::Corrupt(format!("a recorded outcome: {error}")).into())
+}

@@ -1,0 +1,133 @@
+//! An agent of the directory: anyone who can hold work.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::caller::Caller;
+use crate::ids::AgentId;
+use crate::rejection::Rejection;
+use crate::step::BadHistory;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Agent {
+    pub id: AgentId,
+    pub kind: Kind,
+    pub profile: Profile,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// An AI specialist.
+    Worker,
+    /// A supervisor or router: never the target of a handoff.
+    System,
+    Human,
+    /// A named pool of humans.
+    Queue,
+}
+
+/// What an agent shows of itself. Written by operators only, because others read it as advice.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub capabilities: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub languages: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// Adds an agent, or changes what a known one shows.
+    Register { kind: Kind, profile: Profile },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    Registered(Registered),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Registered {
+    pub kind: Kind,
+    pub profile: Profile,
+}
+
+/// A profile is a card, not a document.
+pub const PROFILE_TEXT_BYTES_MAX: usize = 2_000;
+pub const PROFILE_LIST_ITEMS_MAX: usize = 64;
+
+pub fn decide(
+    state: Option<&Agent>,
+    command: &Command,
+    caller: &Caller,
+) -> Result<Vec<Event>, Rejection> {
+    let Command::Register { kind, profile } = command;
+    if !caller.is_operator() {
+        return Err(Rejection::NotAllowed { action: "register an agent", who: "an operator" });
+    }
+    check_profile(profile)?;
+    match state {
+        Some(agent) if agent.kind != *kind => Err(Rejection::AlreadyExists {
+            what: "an agent of that id with another kind",
+        }),
+        Some(agent) if agent.profile == *profile => Ok(Vec::new()),
+        Some(_) | None => {
+            Ok(vec![Event::Registered(Registered { kind: *kind, profile: profile.clone() })])
+        }
+    }
+}
+
+pub fn evolve(id: AgentId, state: Option<Agent>, event: &Event) -> Result<Agent, BadHistory> {
+    let Event::Registered(registered) = event;
+    match state {
+        Some(agent) if agent.kind != registered.kind => Err(BadHistory { event: event.name() }),
+        Some(_) | None => {
+            Ok(Agent { id, kind: registered.kind, profile: registered.profile.clone() })
+        }
+    }
+}
+
+impl Event {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Event::Registered(_) => "agent.registered",
+        }
+    }
+}
+
+impl Kind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::Worker => "worker",
+            Kind::System => "system",
+            Kind::Human => "human",
+            Kind::Queue => "queue",
+        }
+    }
+}
+
+fn check_profile(profile: &Profile) -> Result<(), Rejection> {
+    let invalid = |field: &str, expected: String| {
+        Err(Rejection::SchemaInvalid { field: format!("profile.{field}"), expected })
+    };
+    for (field, text) in [("name", &profile.name), ("description", &profile.description)] {
+        if text.len() > PROFILE_TEXT_BYTES_MAX {
+            return invalid(field, format!("at most {PROFILE_TEXT_BYTES_MAX} bytes"));
+        }
+    }
+    let lists = [("capabilities", &profile.capabilities), ("languages", &profile.languages)];
+    for (field, list) in lists {
+        let is_small = list.len() <= PROFILE_LIST_ITEMS_MAX
+            && list.iter().all(|item| item.len() <= PROFILE_TEXT_BYTES_MAX);
+        if !is_small {
+            return invalid(field, format!("at most {PROFILE_LIST_ITEMS_MAX} short items"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,445 @@
+//! Signed statements of how long the journal is and what it holds (C2SP `tlog-checkpoint`).
+//!
+//! A checkpoint is a signed note: three lines, a blank line, then one line for each signature. It
+//! is kept outside the database, so that who can write the database still cannot rewrite what was.
+//! Signatures by other keys, such as those of witnesses, may stand beside ours and are passed over.
+//! Extension lines are refused: we write none, and could not say what they mean.
+
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
+
+use crate::canonical::{Hash, hex, sha256};
+
+/// The longest note that is read. C2SP asks verifiers to take 16 signatures of up to 5 kB, which
+/// are 110 kB in base64.
+pub const NOTE_BYTES_MAX: usize = 128 * 1024;
+
+/// The signature type of C2SP for Ed25519 over the text itself.
+const ED25519: u8 = 0x01;
+
+/// What is signed: a log, its length, and the Merkle root over its entries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// Names the log. One line, not empty, without control characters.
+    pub origin: String,
+    pub size: u64,
+    pub root: Hash,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CheckpointError {
+    #[error("key name: expected at least one character and no space, plus sign or control")]
+    KeyName,
+    #[error("verifier key: expected {expected}")]
+    VerifierKey { expected: &'static str },
+    #[error("checkpoint: expected {expected}")]
+    Note { expected: &'static str },
+    #[error("checkpoint: expected a signature by {key_name}")]
+    NotSigned { key_name: String },
+    #[error("checkpoint: expected a valid signature by {key_name}")]
+    WrongSignature { key_name: String },
+}
+
+/// Signs checkpoints. The seed is erased from memory when this is dropped.
+pub struct Signer {
+    key_name: String,
+    key: SigningKey,
+}
+
+impl Signer {
+    pub fn new(key_name: &str, seed: &[u8; 32]) -> Result<Signer, CheckpointError> {
+        if !is_key_name(key_name) {
+            return Err(CheckpointError::KeyName);
+        }
+        Ok(Signer { key_name: key_name.to_owned(), key: SigningKey::from_bytes(seed) })
+    }
+
+    pub fn key_name(&self) -> &str {
+        &self.key_name
+    }
+
+    /// The note, ready to be written to a file.
+    ///
+    /// # Panics
+    ///
+    /// If the origin is not one line of text. It comes from our configuration, never from a caller.
+    pub fn sign(&self, checkpoint: &Checkpoint) -> String {
+        let Checkpoint { origin, size, root } = checkpoint;
+        assert!(is_origin(origin), "the origin is checked where the configuration is read");
+        let body = format!("{origin}\n{size}\n{}\n", STANDARD.encode(root));
+        let id = key_id(&self.key_name, &self.key.verifying_key());
+        let signature = self.key.sign(body.as_bytes()).to_bytes();
+        let signed = STANDARD.encode([id.as_slice(), &signature].concat());
+        format!("{body}\n\u{2014} {} {signed}\n", self.key_name)
+    }
+
+    /// What others need to check our signatures: `name+id+key`, in C2SP's form.
+    pub fn verifier_key(&self) -> String {
+        let key = self.key.verifying_key();
+        let id = hex(&key_id(&self.key_name, &key));
+        let typed_key = STANDARD.encode([&[ED25519], key.as_bytes().as_slice()].concat());
+        format!("{}+{id}+{typed_key}", self.key_name)
+    }
+}
+
+impl fmt::Debug for Signer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Signer").field("key_name", &self.key_name).finish_non_exhaustive()
+    }
+}
+
+/// Checks checkpoints against one key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verifier {
+    key_name: String,
+    key: VerifyingKey,
+}
+
+impl Verifier {
+    /// Reads a verifier key as [`Signer::verifier_key`] writes it.
+    pub fn new(verifier_key: &str) -> Result<Verifier, CheckpointError> {
+        let wrong = |expected| CheckpointError::VerifierKey { expected };
+        // Base64 has plus signs of its own, so only the first two separate.
+        let mut parts = verifier_key.splitn(3, '+');
+        let (Some(key_name), Some(id), Some(encoded)) = (parts.next(), parts.next(), parts.next())
+        else {
+            return Err(wrong("a name, an id and a key, joined by plus signs"));
+        };
+        if !is_key_name(key_name) {
+            return Err(CheckpointError::KeyName);
+        }
+        let typed_key = STANDARD.decode(encoded).map_err(|_| wrong("the key in base64"))?;
+        let key = match typed_key.split_first() {
+            Some((&ED25519, key)) => <&[u8; 32]>::try_from(key).ok(),
+            Some(_) | None => None,
+        };
+        let key = key.ok_or(wrong("an Ed25519 key, which is the byte 01 and 32 more"))?;
+        // A key of small order accepts signatures that nobody made.
+        let key = VerifyingKey::from_bytes(key)
+            .ok()
+            .filter(|key| !key.is_weak())
+            .ok_or(wrong("a point on the curve, of full order"))?;
+        if id != hex(&key_id(key_name, &key)) {
+            return Err(wrong("an id that fits the name and the key"));
+        }
+        Ok(Verifier { key_name: key_name.to_owned(), key })
+    }
+
+    /// The checkpoint in the note, once our signature on it holds. The caller compares the origin
+    /// with the log that was meant: one key may sign for several.
+    pub fn open(&self, note: &str) -> Result<Checkpoint, CheckpointError> {
+        let wrong = |expected| CheckpointError::Note { expected };
+        if note.len() > NOTE_BYTES_MAX {
+            return Err(wrong("a note of at most 128 KiB"));
+        }
+        if note.chars().any(|character| character < ' ' && character != '\n') {
+            return Err(wrong("no control characters"));
+        }
+        let end = note.rfind("\n\n").ok_or(wrong("a blank line before the signatures"))?;
+        let body = &note[..=end];
+        let lines = note[end + 2..].strip_suffix('\n').ok_or(wrong("a line break at the end"))?;
+
+        let id = key_id(&self.key_name, &self.key);
+        let mut signed = Err(CheckpointError::NotSigned { key_name: self.key_name.clone() });
+        for line in lines.split('\n') {
+            let by = SignatureLine::parse(line)
+                .ok_or(wrong("signature lines of a dash, a name and base64"))?;
+            if by.key_name == self.key_name && by.key_id == id {
+                self.verify(body, &by.signature)?;
+                signed = Ok(());
+            }
+        }
+        signed?;
+        parse_body(body).ok_or(wrong("an origin, a size and a root, each on a line"))
+    }
+
+    fn verify(&self, body: &str, signature: &[u8]) -> Result<(), CheckpointError> {
+        Signature::from_slice(signature)
+            .and_then(|signature| self.key.verify_strict(body.as_bytes(), &signature))
+            .map_err(|_| CheckpointError::WrongSignature { key_name: self.key_name.clone() })
+    }
+}
+
+/// Whether a text can be the origin of a checkpoint, for those who read it from a configuration.
+pub fn is_origin(text: &str) -> bool {
+    !text.is_empty() && !text.chars().any(char::is_control)
+}
+
+fn is_key_name(text: &str) -> bool {
+    let refused = |c: char| c.is_whitespace() || c.is_control() || c == '+';
+    !text.is_empty() && !text.chars().any(refused)
+}
+
+/// Tells keys apart; too short to vouch for one.
+fn key_id(key_name: &str, key: &VerifyingKey) -> [u8; 4] {
+    let [a, b, c, d, ..] = sha256(&[key_name.as_bytes(), b"\n", &[ED25519], key.as_bytes()]);
+    [a, b, c, d]
+}
+
+struct SignatureLine<'n> {
+    key_name: &'n str,
+    key_id: [u8; 4],
+    signature: Vec<u8>,
+}
+
+impl SignatureLine<'_> {
+    fn parse(line: &str) -> Option<SignatureLine<'_>> {
+        let (key_name, encoded) = line.strip_prefix("\u{2014} ")?.split_once(' ')?;
+        if !is_key_name(key_name) {
+            return None;
+        }
+        let mut key_id = STANDARD.decode(encoded).ok()?;
+        let signature = (key_id.len() > 4).then(|| key_id.split_off(4))?;
+        Some(SignatureLine { key_name, key_id: key_id.try_into().ok()?, signature })
+    }
+}
+
+fn parse_body(body: &str) -> Option<Checkpoint> {
+    let mut lines = body.strip_suffix('\n')?.split('\n');
+    let (origin, size, root) = (lines.next()?, lines.next()?, lines.next()?);
+    let canonical_size = size.parse::<u64>().ok().filter(|number| number.to_string() == size)?;
+    let root = STANDARD.decode(root).ok()?.try_into().ok()?;
+    (lines.next().is_none() && is_origin(origin)).then(|| Checkpoint {
+        origin: origin.to_owned(),
+        size: canonical_size,
+        root,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const NAME: &str = "tasuki.example/journal";
+    const KEY: &str =
+        "tasuki.example/journal+1fe7d489+AQOhB7/zzhC+HXDdGOdLwJln5NYwm6UNXx3chmQSVTG4";
+
+    /// Made with another implementation (Python's `cryptography`) from the same seed.
+    const NOTE: &str = "tasuki.example/journal\n\
+        42\n\
+        UZB4pEBujmpqSY3bvdHMSopY2Pd/DtdkeWzytGKO904=\n\
+        \n\
+        — tasuki.example/journal H+fUia1rbZkTpJhVOhY+n3Z+ket08tI+sVNiiK0mtD5kdLO5S4f3hkkQC71HGdqe\
+        ysF5T9q1YsEchOsNxF9qLLYNTAE=\n";
+
+    /// A checkpoint of the Go checksum database, beside the signature of a witness.
+    const GO_KEY: &str = "sum.golang.org+033de0ae+Ac4zctda0e5eza+HJyk9SxEdh+s3Ux18htTTAD8OuAn8";
+    const GO_NOTE: &str = "go.sum database tree\n\
+        15081221\n\
+        BoMMe1wd25Tco0mYGROkyqxHZWx+hcSCtMV315Lu6Lg=\n\
+        \n\
+        — sum.golang.org Az3grilD7vQqTrv66jRgKM84Y80KTprrSt4bKmiOPxgmS5ZVBTeCl6dUvjYnN13R+C8j0jGY\
+        1WnUADGMkok3U0m2Zgo=\n\
+        — witness.example qTGhC3917mAr6hGh+T55tNjxaej/D/GQivJZRIj7\n";
+
+    #[test]
+    fn a_checkpoint_has_one_note() {
+        assert_eq!(signer().verifier_key(), KEY);
+        assert_eq!(signer().sign(&checkpoint()), NOTE);
+        assert_eq!(verifier().open(NOTE), Ok(checkpoint()));
+    }
+
+    #[test]
+    fn checkpoints_of_other_logs_are_read() {
+        let opened = Verifier::new(GO_KEY).unwrap().open(GO_NOTE).unwrap();
+        assert_eq!((opened.origin.as_str(), opened.size), ("go.sum database tree", 15_081_221));
+    }
+
+    #[test]
+    fn every_changed_bit_is_refused() {
+        let verifier = verifier();
+        for (at, bit) in (0..NOTE.len()).flat_map(|at| (0..8).map(move |bit| (at, bit))) {
+            let mut bytes = NOTE.as_bytes().to_vec();
+            bytes[at] ^= 1 << bit;
+            // What is not UTF-8 any more never gets as far as this.
+            if let Ok(changed) = str::from_utf8(&bytes) {
+                assert!(verifier.open(changed).is_err(), "{changed}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_missing_or_added_byte_is_refused() {
+        let verifier = verifier();
+        for at in (0..=NOTE.len()).filter(|at| NOTE.is_char_boundary(*at)) {
+            let (before, after) = NOTE.split_at(at);
+            let mut one_less = after.chars();
+            if one_less.next().is_some() {
+                assert!(verifier.open(&format!("{before}{}", one_less.as_str())).is_err());
+            }
+            for added in ["\n", " ", "0", "=", "\r", "—"] {
+                let longer = format!("{before}{added}{after}");
+                assert!(verifier.open(&longer).is_err(), "{longer:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn refusals_say_what_was_expected() {
+        let stranger = Signer::new(NAME, &[9; 32]).unwrap();
+        let ours = "checkpoint: expected a signature by tasuki.example/journal";
+        check_note("", "checkpoint: expected a blank line before the signatures");
+        check_note(NOTE.trim_end(), "checkpoint: expected a line break at the end");
+        check_note(&stranger.sign(&checkpoint()), ours);
+        check_note(GO_NOTE, ours);
+        check_note(
+            &NOTE.replace("\n42\n", "\n43\n"),
+            "checkpoint: expected a valid signature by tasuki.example/journal",
+        );
+        check_note(
+            &NOTE.replace('—', "-"),
+            "checkpoint: expected signature lines of a dash, a name and base64",
+        );
+        check_note(&NOTE.replace("42", "\t"), "checkpoint: expected no control characters");
+        check_note(
+            &"x".repeat(NOTE_BYTES_MAX + 1),
+            "checkpoint: expected a note of at most 128 KiB",
+        );
+    }
+
+    #[test]
+    fn signed_text_that_is_no_checkpoint_is_refused() {
+        let root = STANDARD.encode([0; 32]);
+        for (body, valid) in [
+            (format!("log\n0\n{root}\n"), true),
+            (format!("log\n18446744073709551615\n{root}\n"), true),
+            (format!("log\n18446744073709551616\n{root}\n"), false),
+            (format!("log\n01\n{root}\n"), false),
+            (format!("log\n+1\n{root}\n"), false),
+            (format!("log\n-1\n{root}\n"), false),
+            (format!("log\n\n{root}\n"), false),
+            (format!("\n1\n{root}\n"), false),
+            (format!("lo\u{85}g\n1\n{root}\n"), false),
+            (format!("log\n1\n{root}\nextension\n"), false),
+            (format!("log\n1\n{}\n", &root[..40]), false),
+            ("log\n1\n".to_owned(), false),
+        ] {
+            assert_eq!(verifier().open(&signed(&body)).is_ok(), valid, "{body:?}");
+        }
+    }
+
+    #[test]
+    fn one_wrong_signature_by_a_known_key_spoils_the_note() {
+        let line = NOTE.rsplit_once("\n\n").unwrap().1;
+        let wrong = signer().sign(&Checkpoint { size: 43, ..checkpoint() });
+        let wrong_line = wrong.rsplit_once("\n\n").unwrap().1;
+        assert!(verifier().open(&format!("{NOTE}{line}")).is_ok());
+        assert!(verifier().open(&format!("{NOTE}{wrong_line}")).is_err());
+    }
+
+    #[test]
+    fn verifier_keys_have_one_spelling() {
+        for wrong in [
+            "",
+            "name",
+            "name+1fe7d489",
+            &KEY.replace("tasuki", "other"),
+            &KEY.replace("tasuki", "ta suki"),
+            &KEY.replace("1fe7d489", "1FE7D489"),
+            &KEY.replace("1fe7d489", "1fe7d48"),
+            &KEY.replace("+AQ", "+Ag"),
+            &KEY.replace("TG4", "TG5"),
+            &KEY.replace("VTG4", ""),
+            &format!("{KEY}\n"),
+        ] {
+            assert!(Verifier::new(wrong).is_err(), "{wrong}");
+        }
+        let point_of_order_four = STANDARD.encode([&[ED25519][..], &[0; 32]].concat());
+        let error = Verifier::new(&format!("name+00000000+{point_of_order_four}")).unwrap_err();
+        assert_eq!(error.to_string(), "verifier key: expected a point on the curve, of full order");
+    }
+
+    #[test]
+    fn key_names_follow_the_rules_of_signed_notes() {
+        for (name, valid) in [
+            ("tasuki.example/journal", true),
+            ("ジャーナル", true),
+            ("", false),
+            ("a b", false),
+            ("a\u{3000}b", false),
+            ("a+b", false),
+            ("a\n", false),
+            ("a\0", false),
+        ] {
+            assert_eq!(Signer::new(name, &[1; 32]).is_ok(), valid, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn the_seed_is_not_shown() {
+        let shown = format!("{:?}", signer());
+        assert_eq!(shown, r#"Signer { key_name: "tasuki.example/journal", .. }"#);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        #[test]
+        fn every_checkpoint_comes_back(
+            origin in r"[^\pC\n]{1,20}",
+            size in any::<u64>(),
+            root in any::<Hash>(),
+            seed in any::<[u8; 32]>(),
+        ) {
+            let signer = Signer::new(NAME, &seed).unwrap();
+            let verifier = Verifier::new(&signer.verifier_key()).unwrap();
+            let checkpoint = Checkpoint { origin, size, root };
+            prop_assert_eq!(verifier.open(&signer.sign(&checkpoint)), Ok(checkpoint));
+        }
+
+        #[test]
+        fn any_text_is_answered(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let text = String::from_utf8_lossy(&bytes);
+            prop_assert!(verifier().open(&text).is_err());
+            prop_assert!(Verifier::new(&text).is_err());
+        }
+
+        #[test]
+        fn any_text_of_our_parts_is_answered(
+            parts in prop::collection::vec(prop::sample::select(parts()), 0..12),
+        ) {
+            let text = parts.concat();
+            let opened = verifier().open(&text);
+            prop_assert!(opened.is_err() || opened == Ok(checkpoint()));
+            let read = Verifier::new(&text);
+            prop_assert!(read.is_err() || text == KEY);
+        }
+    }
+
+    fn signer() -> Signer {
+        let mut seed = [0; 32];
+        (0..32).for_each(|n| seed[usize::from(n)] = n);
+        Signer::new(NAME, &seed).unwrap()
+    }
+
+    fn verifier() -> Verifier {
+        Verifier::new(KEY).unwrap()
+    }
+
+    fn checkpoint() -> Checkpoint {
+        Checkpoint { origin: NAME.to_owned(), size: 42, root: sha256(&[b"tasuki"]) }
+    }
+
+    /// A note with a valid signature over any body.
+    fn signed(body: &str) -> String {
+        let Signer { key_name, key } = signer();
+        let id = key_id(&key_name, &key.verifying_key());
+        let signature = key.sign(body.as_bytes()).to_bytes();
+        format!("{body}\n— {key_name} {}\n", STANDARD.encode([&id[..], &signature].concat()))
+    }
+
+    fn check_note(note: &str, expected: &str) {
+        assert_eq!(verifier().open(note).unwrap_err().to_string(), expected);
+    }
+
+    fn parts() -> Vec<&'static str> {
+        let (body, line) = NOTE.split_once("\n\n").unwrap();
+        let (name_and_id, key) = KEY.rsplit_once("+AQ").unwrap();
+        vec![body, line, name_and_id, key, NAME, "\n", "\n\n", "— ", "+AQ", "+", "AAAA", "="]
+    }
+}

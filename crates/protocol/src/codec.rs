@@ -1,0 +1,93 @@
+//! Events as durable words: name, version, JSON body. Whatever was ever written must still be read,
+//! so shapes only grow, and a change that is not an addition gets a new version.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::ledger::{Erased, Recorded};
+use crate::step::Event;
+use crate::{agent, handoff, token};
+
+/// Every event so far is in its first shape.
+const VERSION: u32 = 1;
+
+/// An entry that this release cannot read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("cannot read event {name} version {version}: {problem}")]
+pub struct Unreadable {
+    pub name: String,
+    pub version: u32,
+    pub problem: String,
+}
+
+pub fn encode(event: &Event) -> Recorded {
+    let body = match event {
+        Event::Handoff(event) => encode_handoff(event),
+        Event::Agent(agent::Event::Registered(body)) => text(body),
+        Event::Token(token::Event::Issued(body)) => text(body),
+        Event::Token(token::Event::Revoked(body)) => text(body),
+        Event::Erased(body) => text(body),
+    };
+    Recorded { name: event.name().to_owned(), version: VERSION, body }
+}
+
+pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable> {
+    let unreadable = |problem: String| Unreadable { name: name.to_owned(), version, problem };
+    if version != VERSION {
+        return Err(unreadable("this release knows version 1 only".to_owned()));
+    }
+    let event = match name {
+        "handoff.drafted" => read(body).map(handoff::Event::Drafted).map(Event::Handoff),
+        "handoff.proposed" => {
+            read(body).map(|body| Event::Handoff(handoff::Event::Proposed(Box::new(body))))
+        }
+        "handoff.validation_started" => {
+            read(body).map(handoff::Event::ValidationStarted).map(Event::Handoff)
+        }
+        "handoff.accepted" => read(body).map(handoff::Event::Accepted).map(Event::Handoff),
+        "handoff.rejected" => read(body).map(handoff::Event::Rejected).map(Event::Handoff),
+        "handoff.activated" => read(body).map(handoff::Event::Activated).map(Event::Handoff),
+        "handoff.completed" => read(body).map(handoff::Event::Completed).map(Event::Handoff),
+        "handoff.closed" => read(body).map(handoff::Event::Closed).map(Event::Handoff),
+        "handoff.escalated" => read(body).map(handoff::Event::Escalated).map(Event::Handoff),
+        "agent.registered" => read(body).map(agent::Event::Registered).map(Event::Agent),
+        "token.issued" => read(body).map(token::Event::Issued).map(Event::Token),
+        "token.revoked" => read(body).map(token::Event::Revoked).map(Event::Token),
+        Erased::NAME => read(body).map(Event::Erased),
+        _ => Err("no event of this name is known".to_owned()),
+    };
+    event.map_err(unreadable)
+}
+
+fn encode_handoff(event: &handoff::Event) -> String {
+    match event {
+        handoff::Event::Drafted(body) => text(body),
+        handoff::Event::Proposed(body) => text(body),
+        handoff::Event::ValidationStarted(body) => text(body),
+        handoff::Event::Accepted(body) => text(body),
+        handoff::Event::Rejected(body) => text(body),
+        handoff::Event::Activated(body) => text(body),
+        handoff::Event::Completed(body) => text(body),
+        handoff::Event::Closed(body) => text(body),
+        handoff::Event::Escalated(body) => text(body),
+    }
+}
+
+fn text(body: &impl Serialize) -> String {
+    serde_json::to_string(body).expect("events hold only strings, numbers and lists")
+}
+
+fn read<T: DeserializeOwned>(body: &str) -> Result<T, String> {
+    serde_json::from_str(body).map_err(|error| error.to_string())
+}
+
+impl Event {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Event::Handoff(event) => event.name(),
+            Event::Agent(event) => event.name(),
+            Event::Token(event) => event.name(),
+            Event::Erased(_) => Erased::NAME,
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! A task moves from one agent to another: draft → proposed → validating → accepted or rejected →
+//! activated → completed → closed.
+//!
+//! Read [`state`] first, then [`command`] and [`event`], then one file per command in [`decide`].
+//! [`derive`] says what follows from a state (deadlines, the task's hold); [`audit_line`] turns
+//! events into the lines of the audit log. Nothing here knows how a command arrived.
+
+pub mod audit_line;
+pub mod command;
+pub mod decide;
+pub mod derive;
+pub mod event;
+pub mod evolve;
+pub mod gate;
+pub mod package;
+pub mod state;
+
+#[cfg(test)]
+mod table_tests;
+
+pub use command::{Command, RejectReason};
+pub use decide::decide;
+pub use event::Event;
+pub use evolve::evolve;
+pub use package::{Offer, Package};
+pub use state::{Handoff, Made, Stage, Status};

@@ -1,0 +1,135 @@
+//! The lines of `handoffs.jsonl`: a pure function of ledger entries, so that the file can be
+//! rebuilt byte for byte. Every state change has its `handoff_transition` line first.
+
+use serde::Serialize;
+
+use super::command::{RejectReason, SlaStage};
+use super::event::Event;
+use super::state::Status;
+use crate::ids::{AgentId, HandoffId, TaskId};
+use crate::time::Time;
+
+/// One line. Fields are written in this order.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Line<'a> {
+    HandoffTransition {
+        handoff_id: HandoffId,
+        from_status: Status,
+        to_status: Status,
+        actor: &'a str,
+        timestamp: Time,
+    },
+    HandoffCreated {
+        handoff_id: HandoffId,
+        task_id: &'a TaskId,
+        from: &'a AgentId,
+        to: &'a AgentId,
+        timestamp: Time,
+    },
+    HandoffVerification {
+        handoff_id: HandoffId,
+        passed: &'a [String],
+        failed: &'a [String],
+        timestamp: Time,
+    },
+    HandoffRejected {
+        handoff_id: HandoffId,
+        reason: RejectReason,
+        detail: &'a str,
+        actor: &'a str,
+        timestamp: Time,
+    },
+    HandoffCompleted {
+        handoff_id: HandoffId,
+        actor: &'a str,
+        completion_notes: Option<&'a str>,
+        timestamp: Time,
+    },
+    HandoffClosed {
+        handoff_id: HandoffId,
+        actor: &'a str,
+        closure_notes: Option<&'a str>,
+        timestamp: Time,
+    },
+    HandoffEscalation {
+        handoff_id: HandoffId,
+        trigger: &'a str,
+        escalated_to: &'a str,
+        stage: SlaStage,
+        sla_configured: &'a str,
+        timestamp: Time,
+    },
+}
+
+/// The lines of one entry: none for a draft, which concerns nobody but its sender.
+pub fn lines<'a>(id: HandoffId, event: &'a Event, actor: &'a str, at: Time) -> Vec<Line<'a>> {
+    let moved = |from_status, to_status| Line::HandoffTransition {
+        handoff_id: id,
+        from_status,
+        to_status,
+        actor,
+        timestamp: at,
+    };
+    let verified = |passed, failed| Line::HandoffVerification {
+        handoff_id: id,
+        passed,
+        failed,
+        timestamp: at,
+    };
+    match event {
+        Event::Drafted(_) => Vec::new(),
+        Event::Proposed(proposed) => vec![
+            moved(Status::Draft, Status::Proposed),
+            Line::HandoffCreated {
+                handoff_id: id,
+                task_id: &proposed.task_id,
+                from: &proposed.parties.from,
+                to: &proposed.parties.to,
+                timestamp: at,
+            },
+        ],
+        Event::ValidationStarted(_) => vec![moved(Status::Proposed, Status::Validating)],
+        Event::Accepted(accepted) => {
+            vec![moved(Status::Validating, Status::Accepted), verified(&accepted.passed, &[])]
+        }
+        Event::Rejected(rejected) => vec![
+            moved(rejected.from_status, Status::Rejected),
+            verified(&rejected.passed, &rejected.failed),
+            Line::HandoffRejected {
+                handoff_id: id,
+                reason: rejected.reason,
+                detail: &rejected.detail,
+                actor,
+                timestamp: at,
+            },
+        ],
+        Event::Activated(_) => vec![moved(Status::Accepted, Status::Activated)],
+        Event::Completed(completed) => vec![
+            moved(Status::Activated, Status::Completed),
+            Line::HandoffCompleted {
+                handoff_id: id,
+                actor,
+                completion_notes: completed.completion_notes.as_deref(),
+                timestamp: at,
+            },
+        ],
+        Event::Closed(closed) => vec![
+            moved(closed.from_status, Status::Closed),
+            Line::HandoffClosed {
+                handoff_id: id,
+                actor,
+                closure_notes: closed.closure_notes.as_deref(),
+                timestamp: at,
+            },
+        ],
+        Event::Escalated(escalated) => vec![Line::HandoffEscalation {
+            handoff_id: id,
+            trigger: &escalated.trigger,
+            escalated_to: &escalated.escalated_to,
+            stage: escalated.stage,
+            sla_configured: &escalated.sla_configured,
+            timestamp: at,
+        }],
+    }
+}

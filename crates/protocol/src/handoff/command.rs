@@ -1,0 +1,144 @@
+//! What can be asked of a handoff.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::package::{Artifact, Offer, OfferedWorkState};
+use crate::time::Time;
+
+/// One request. The name of each variant is the action's name everywhere.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    /// Saves a draft, new or again.
+    Draft { offer: Box<Offer> },
+    /// Proposes: a saved draft as it is (`None`), or an offer, which replaces a saved one.
+    Initiate { offer: Option<Box<Offer>> },
+    Accept { notes: Option<String> },
+    Reject(Reject),
+    Activate { work_state_update: Option<Box<OfferedWorkState>> },
+    Complete { completion_notes: Option<String>, final_artifacts: Vec<Artifact> },
+    Close { closure_notes: Option<String> },
+    /// A deadline passed. Asked by the server alone.
+    Elapse { stage: SlaStage, due: Time },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reject {
+    pub reason: RejectReason,
+    pub detail: String,
+    pub suggested_fix: Option<String>,
+}
+
+/// The seed's ten reasons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RejectReason {
+    MissingArtifact,
+    HashMismatch,
+    SchemaInvalid,
+    PolicyViolation,
+    CapacityUnavailable,
+    CapabilityMismatch,
+    SuccessCriteriaAmbiguous,
+    OwnershipConflict,
+    TimeoutRisk,
+    Other,
+}
+
+/// The four stages that have a limit, named as the seed names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum SlaStage {
+    #[serde(rename = "proposed→validating")]
+    Proposed,
+    #[serde(rename = "validating→accepted/rejected")]
+    Validating,
+    #[serde(rename = "accepted→activated")]
+    Accepted,
+    #[serde(rename = "activated→completed")]
+    Activated,
+}
+
+impl Command {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Command::Draft { .. } => "draft",
+            Command::Initiate { .. } => "initiate",
+            Command::Accept { .. } => "accept",
+            Command::Reject(_) => "reject",
+            Command::Activate { .. } => "activate",
+            Command::Complete { .. } => "complete",
+            Command::Close { .. } => "close",
+            Command::Elapse { .. } => "elapse",
+        }
+    }
+}
+
+impl RejectReason {
+    pub const ALL: [RejectReason; 10] = [
+        RejectReason::MissingArtifact,
+        RejectReason::HashMismatch,
+        RejectReason::SchemaInvalid,
+        RejectReason::PolicyViolation,
+        RejectReason::CapacityUnavailable,
+        RejectReason::CapabilityMismatch,
+        RejectReason::SuccessCriteriaAmbiguous,
+        RejectReason::OwnershipConflict,
+        RejectReason::TimeoutRisk,
+        RejectReason::Other,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RejectReason::MissingArtifact => "missing_artifact",
+            RejectReason::HashMismatch => "hash_mismatch",
+            RejectReason::SchemaInvalid => "schema_invalid",
+            RejectReason::PolicyViolation => "policy_violation",
+            RejectReason::CapacityUnavailable => "capacity_unavailable",
+            RejectReason::CapabilityMismatch => "capability_mismatch",
+            RejectReason::SuccessCriteriaAmbiguous => "success_criteria_ambiguous",
+            RejectReason::OwnershipConflict => "ownership_conflict",
+            RejectReason::TimeoutRisk => "timeout_risk",
+            RejectReason::Other => "other",
+        }
+    }
+}
+
+impl fmt::Display for RejectReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for RejectReason {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        RejectReason::ALL.into_iter().find(|reason| reason.as_str() == text).ok_or_else(|| {
+            let names: Vec<_> = RejectReason::ALL.iter().map(|reason| reason.as_str()).collect();
+            format!("expected one of {}", names.join(", "))
+        })
+    }
+}
+
+impl SlaStage {
+    pub const ALL: [SlaStage; 4] =
+        [SlaStage::Proposed, SlaStage::Validating, SlaStage::Accepted, SlaStage::Activated];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SlaStage::Proposed => "proposed→validating",
+            SlaStage::Validating => "validating→accepted/rejected",
+            SlaStage::Accepted => "accepted→activated",
+            SlaStage::Activated => "activated→completed",
+        }
+    }
+}
+
+impl FromStr for SlaStage {
+    type Err = ();
+    fn from_str(text: &str) -> Result<Self, ()> {
+        SlaStage::ALL.into_iter().find(|stage| stage.as_str() == text).ok_or(())
+    }
+}

@@ -1,0 +1,116 @@
+//! May this happen, and what follows? One file per command, each with its guards in order of
+//! precedence: who asks, then the state, then the content.
+
+mod accept;
+mod activate;
+mod close;
+mod complete;
+mod draft;
+mod elapse;
+mod initiate;
+mod reject;
+
+use super::command::Command;
+use super::event::{Event, Parties};
+use super::state::{Handoff, Made};
+use crate::caller::Caller;
+use crate::ids::{AgentId, HandoffId};
+use crate::rejection::Rejection;
+use crate::step::{Document, Facts};
+use crate::time::Time;
+
+/// Everything a decision may look at besides the handoff itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Context<'a> {
+    pub caller: &'a Caller,
+    pub now: Time,
+    pub facts: &'a Facts,
+}
+
+/// What was decided: events to record, and the documents they name by hash.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Decision {
+    pub events: Vec<Event>,
+    pub document: Option<Document>,
+}
+
+/// Notes and details are read by people; what is longer belongs into an artifact.
+pub const NOTES_BYTES_MAX: usize = 16 * 1024;
+
+pub fn decide(
+    id: HandoffId,
+    state: Option<&Handoff>,
+    command: &Command,
+    context: Context<'_>,
+) -> Result<Decision, Rejection> {
+    match command {
+        Command::Draft { offer } => draft::decide(id, state, offer, context),
+        Command::Initiate { offer } => initiate::decide(id, state, offer.as_deref(), context),
+        Command::Accept { notes } => accept::decide(state, notes.as_deref(), context),
+        Command::Reject(reject) => reject::decide(state, reject, context),
+        Command::Activate { work_state_update } => {
+            activate::decide(state, work_state_update.as_deref(), context)
+        }
+        Command::Complete { completion_notes, final_artifacts } => {
+            complete::decide(state, completion_notes.as_deref(), final_artifacts, context)
+        }
+        Command::Close { closure_notes } => {
+            close::decide(state, closure_notes.as_deref(), context)
+        }
+        Command::Elapse { stage, due } => elapse::decide(state, *stage, *due, context),
+    }
+}
+
+impl Decision {
+    fn event(event: Event) -> Self {
+        Self { events: vec![event], document: None }
+    }
+}
+
+fn existing(state: Option<&Handoff>) -> Result<&Handoff, Rejection> {
+    state.ok_or(Rejection::NotFound { what: "handoff" })
+}
+
+/// The caller as an agent; operators and customers are not in the directory and hold no work.
+fn calling_agent<'a>(
+    context: Context<'a>,
+    action: &'static str,
+) -> Result<&'a AgentId, Rejection> {
+    context.caller.agent().ok_or(Rejection::NotAllowed { action, who: "an agent" })
+}
+
+/// The proposed handoff, if the caller is its target.
+fn as_target<'a>(
+    state: Option<&'a Handoff>,
+    context: Context<'_>,
+    action: &'static str,
+) -> Result<&'a Made, Rejection> {
+    let handoff = existing(state)?;
+    let not_allowed = Rejection::NotAllowed { action, who: "the agent the task is handed to" };
+    if context.caller.agent().is_none() || context.caller.agent() != handoff.to() {
+        return Err(not_allowed);
+    }
+    match handoff {
+        Handoff::Made(made) => Ok(made),
+        Handoff::Draft(_) | Handoff::Discarded { .. } => Err(Rejection::WrongState {
+            action,
+            state: handoff.status(),
+            needed: "a handoff that was proposed",
+        }),
+    }
+}
+
+fn parties(made: &Made) -> Parties {
+    Parties { from: made.terms.from.clone(), to: made.terms.to.clone() }
+}
+
+fn check_text(field: &str, text: Option<&str>) -> Result<Option<String>, Rejection> {
+    match text {
+        Some(text) if text.len() > NOTES_BYTES_MAX => Err(Rejection::SchemaInvalid {
+            field: field.to_owned(),
+            expected: format!("at most {NOTES_BYTES_MAX} bytes; put more into an artifact"),
+        }),
+        Some(text) => Ok(Some(text.to_owned())),
+        None => Ok(None),
+    }
+}

@@ -1,0 +1,46 @@
+//! `activate`: the target starts the work. From here on it owns the task, and the chain says so.
+
+use super::{Context, Decision, as_target, parties};
+use crate::handoff::derive;
+use crate::handoff::event::{Activated, Event};
+use crate::handoff::package::{Offer, OfferedWorkState};
+use crate::handoff::state::{Handoff, Stage};
+use crate::rejection::Rejection;
+
+pub fn decide(
+    state: Option<&Handoff>,
+    work_state_update: Option<&OfferedWorkState>,
+    context: Context<'_>,
+) -> Result<Decision, Rejection> {
+    let made = as_target(state, context, "activate")?;
+    match made.stage {
+        Stage::Accepted(_) => {}
+        Stage::Proposed(_)
+        | Stage::Validating(_)
+        | Stage::Rejected { .. }
+        | Stage::Activated(_)
+        | Stage::Completed { .. }
+        | Stage::Closed { .. } => {
+            return Err(Rejection::WrongState {
+                action: "activate",
+                state: made.stage.status(),
+                needed: "an accepted one",
+            });
+        }
+    }
+    let update = work_state_update.cloned();
+    Offer { work_state: update.clone(), ..Offer::default() }.check().map_err(|error| {
+        match error {
+            Rejection::SchemaInvalid { field, expected } => Rejection::SchemaInvalid {
+                field: field.replacen("work_state", "work_state_update", 1),
+                expected,
+            },
+            other => other,
+        }
+    })?;
+    Ok(Decision::event(Event::Activated(Activated {
+        parties: parties(made),
+        chain: derive::extended(&made.terms),
+        work_state_update: update.map(Box::new),
+    })))
+}

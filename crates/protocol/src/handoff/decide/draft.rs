@@ -1,0 +1,66 @@
+//! `draft`: an agent saves what it may propose later. Only its sender sees it move; the task is not
+//! held, so any number of drafts may exist for it.
+
+use super::{Context, Decision, calling_agent};
+use crate::canonical;
+use crate::handoff::event::{Drafted, Event};
+use crate::handoff::package::Offer;
+use crate::handoff::state::Handoff;
+use crate::ids::{HandoffId, ThreadId};
+use crate::rejection::Rejection;
+use crate::step::Document;
+
+pub fn decide(
+    id: HandoffId,
+    state: Option<&Handoff>,
+    offer: &Offer,
+    context: Context<'_>,
+) -> Result<Decision, Rejection> {
+    let sender = calling_agent(context, "draft")?;
+    if let Some(handoff) = state {
+        check_may_edit(handoff, context, "draft")?;
+    }
+    offer.check()?;
+    let text = canonical::canonical(
+        &serde_json::to_value(offer).expect("an offer holds only strings, numbers and lists"),
+    );
+    let offer_hash = canonical::hex(&canonical::sha256(&[text.as_bytes()]));
+    let task = offer.task.as_ref();
+    Ok(Decision {
+        events: vec![Event::Drafted(Drafted {
+            from: sender.clone(),
+            thread_id: thread_of(id, state, offer),
+            offer_hash: offer_hash.clone(),
+            to: offer.to_agent.clone(),
+            task_id: task.and_then(|task| task.task_id.clone()),
+            title: task.and_then(|task| task.title.clone()),
+        })],
+        document: Some(Document { hash: offer_hash, text }),
+    })
+}
+
+/// Guards shared with `initiate`: only its sender may touch a draft, and only while it is one.
+pub fn check_may_edit(
+    handoff: &Handoff,
+    context: Context<'_>,
+    action: &'static str,
+) -> Result<(), Rejection> {
+    if context.caller.agent() != Some(handoff.from()) {
+        return Err(Rejection::NotAllowed { action, who: "the sender" });
+    }
+    match handoff {
+        Handoff::Draft(_) => Ok(()),
+        Handoff::Discarded { .. } | Handoff::Made(_) => Err(Rejection::WrongState {
+            action,
+            state: handoff.status(),
+            needed: "a draft",
+        }),
+    }
+}
+
+/// The thread: what the offer says, else what the draft had, else one named after the handoff.
+pub fn thread_of(id: HandoffId, state: Option<&Handoff>, offer: &Offer) -> ThreadId {
+    offer.thread_id.clone().or_else(|| state.map(|draft| draft.thread_id().clone())).unwrap_or_else(
+        || format!("thread-{id}").parse().expect("a UUID with a prefix is a valid reference"),
+    )
+}

@@ -1,0 +1,162 @@
+//! `initiate`: the sender proposes the task to another agent. The package is completed and sealed,
+//! and the task is held until the handoff is rejected, completed or closed.
+
+use super::draft::{check_may_edit, thread_of};
+use super::{Context, Decision, calling_agent};
+use crate::agent::Kind;
+use crate::canonical;
+use crate::handoff::derive::decode_chain;
+use crate::handoff::event::{Event, Parties, Proposed};
+use crate::handoff::package::{
+    Essentials, Offer, PACKAGE_VERSION, Package, Policy, Provenance, Verification,
+};
+use crate::handoff::state::Handoff;
+use crate::ids::{AgentId, HandoffId, ThreadId};
+use crate::rejection::{Conflict, Rejection};
+use crate::step::Document;
+
+/// Cycles are refused already, so this only bounds what a chain may weigh in every package: more
+/// owners than this is a loop with changing names.
+pub const CHAIN_OWNERS_MAX: usize = 32;
+
+pub fn decide(
+    id: HandoffId,
+    state: Option<&Handoff>,
+    offer: Option<&Offer>,
+    context: Context<'_>,
+) -> Result<Decision, Rejection> {
+    let sender = calling_agent(context, "initiate")?;
+    if let Some(handoff) = state {
+        check_may_edit(handoff, context, "initiate")?;
+    }
+    let saved = saved_offer(state, context)?;
+    let offer = offer.or(saved.as_ref()).ok_or(Rejection::NotFound { what: "handoff" })?;
+    let essentials = offer.complete(context.now)?;
+    let target_kind = check_target(&essentials.to, context)?;
+    let chain = check_chain(id, sender, offer, &essentials, context)?;
+    let policy = offer.policy.clone().unwrap_or_default();
+    let target_is_human = match target_kind {
+        Kind::Human | Kind::Queue => true,
+        Kind::Worker | Kind::System => false,
+    };
+    let thread_id = thread_of(id, state, offer);
+    let package = assemble(id, &thread_id, &chain, offer, &essentials, context);
+    let (text, hash) = package.seal();
+    let package_hash = canonical::hex(&hash);
+    let event = Event::Proposed(Box::new(Proposed {
+        parties: Parties { from: sender.clone(), to: essentials.to },
+        task_id: essentials.task_id,
+        thread_id,
+        title: essentials.title,
+        reason: super::check_text("reason", Some(&offer.reason))?.unwrap_or_default(),
+        is_return: offer.is_return,
+        needs_human: policy.needs_human(),
+        target_is_human,
+        deadline: essentials.deadline,
+        chain,
+        origin_session: context.caller.session.clone(),
+        package_hash: package_hash.clone(),
+    }));
+    Ok(Decision {
+        events: vec![event],
+        document: Some(Document { hash: package_hash, text }),
+    })
+}
+
+fn saved_offer(
+    state: Option<&Handoff>,
+    context: Context<'_>,
+) -> Result<Option<Offer>, Rejection> {
+    if state.is_none() {
+        return Ok(None);
+    }
+    let gone = Rejection::NotFound { what: "draft content" };
+    let text = context.facts.document.as_deref().ok_or(gone.clone())?;
+    serde_json::from_str(text).map(Some).map_err(|_| gone)
+}
+
+fn check_target(target: &AgentId, context: Context<'_>) -> Result<Kind, Rejection> {
+    let unknown = Rejection::UnknownAgent { field: "to_agent", agent: target.clone() };
+    let kind = context.facts.agent.as_ref().map(|agent| agent.kind).ok_or(unknown)?;
+    match kind {
+        Kind::Worker | Kind::Human | Kind::Queue => Ok(kind),
+        Kind::System => Err(Rejection::SchemaInvalid {
+            field: "to_agent".to_owned(),
+            expected: "a worker, a human or a queue; a system agent never owns a task".to_owned(),
+        }),
+    }
+}
+
+/// The owners so far, if the task is free and may go from the sender to the target.
+fn check_chain(
+    id: HandoffId,
+    sender: &AgentId,
+    offer: &Offer,
+    essentials: &Essentials,
+    context: Context<'_>,
+) -> Result<Vec<AgentId>, Rejection> {
+    let conflict = |conflict| {
+        Err(Rejection::OwnershipConflict { task_id: essentials.task_id.clone(), conflict })
+    };
+    if let Some(holder) = context.facts.hold.holder.as_deref()
+        && let Ok(handoff) = holder.parse::<HandoffId>()
+        && handoff != id
+    {
+        return conflict(Conflict::Active { handoff });
+    }
+    let chain = match context.facts.hold.value.as_deref() {
+        Some(value) => decode_chain(value),
+        None => vec![sender.clone()],
+    };
+    if !chain.contains(sender) && !context.caller.is_coordinator() {
+        return conflict(Conflict::NotOwner { sender: sender.clone(), chain });
+    }
+    let target = essentials.to.clone();
+    if offer.is_return {
+        let previous = chain.len().checked_sub(2).map(|index| &chain[index]);
+        if previous != Some(&target) {
+            return conflict(Conflict::NotPrevious { target, chain });
+        }
+    } else if chain.contains(&target) {
+        return conflict(Conflict::Cycle { target, chain });
+    } else if chain.len() >= CHAIN_OWNERS_MAX {
+        return conflict(Conflict::TooManyHops { chain });
+    }
+    Ok(chain)
+}
+
+fn assemble(
+    id: HandoffId,
+    thread_id: &ThreadId,
+    chain: &[AgentId],
+    offer: &Offer,
+    essentials: &Essentials,
+    context: Context<'_>,
+) -> Package {
+    let mut task = offer.task.clone().unwrap_or_default();
+    task.objective.get_or_insert_with(|| essentials.title.clone());
+    task.deadline = essentials.deadline;
+    let added = offer.provenance.clone().unwrap_or_default();
+    Package {
+        protocol: "acp".to_owned(),
+        version: PACKAGE_VERSION.to_owned(),
+        handoff_id: id,
+        thread_id: thread_id.clone(),
+        task,
+        context: offer.context.clone().unwrap_or_default(),
+        work_state: offer.work_state.clone().unwrap_or_default(),
+        artifacts: offer.artifacts.clone(),
+        provenance: Provenance {
+            origin_session: context.caller.session.clone(),
+            related_sessions: added.related_sessions,
+            decision_refs: added.decision_refs,
+            message_thread_refs: vec![thread_id.to_string()],
+            handoff_chain: chain.to_vec(),
+        },
+        policy: offer.policy.clone().unwrap_or_else(Policy::default),
+        verification: Verification {
+            schema_version: PACKAGE_VERSION.to_owned(),
+            package_hash: String::new(),
+        },
+    }
+}

@@ -1,0 +1,100 @@
+//! What follows from a state, so that nothing has to be remembered: which deadline is armed, and
+//! what the handoff holds.
+
+use super::command::SlaStage;
+use super::state::{Handoff, Made, Stage, Terms, Waiting};
+use crate::ids::{AgentId, TaskId};
+use crate::step::{Deadline, Hold};
+use crate::time::{Span, Time};
+
+/// The target is asked to look at it: minutes, because the sender waits.
+pub const PROPOSED_SLA: Span = Span::from_minutes(5);
+/// The checks of the gate, artifacts included.
+pub const VALIDATING_SLA: Span = Span::from_minutes(10);
+/// From a promise to the start of the work.
+pub const ACCEPTED_SLA: Span = Span::from_minutes(15);
+/// The work itself, unless the handoff has a deadline of its own.
+pub const ACTIVATED_SLA: Span = Span::from_hours(24);
+
+/// The deadlines that are armed in a state. An escalated stage has none: it escalates once.
+pub fn deadlines(handoff: &Handoff) -> Vec<Deadline> {
+    let Handoff::Made(made) = handoff else { return Vec::new() };
+    let Some((stage, waiting)) = clocked(&made.stage) else { return Vec::new() };
+    if waiting.escalated {
+        return Vec::new();
+    }
+    vec![Deadline { name: stage.as_str().to_owned(), due: due(&made.terms, stage, waiting.since) }]
+}
+
+/// When the stage is overdue, for a stage entered at `since`.
+pub fn due(terms: &Terms, stage: SlaStage, since: Time) -> Time {
+    match (stage, terms.deadline) {
+        (SlaStage::Activated, Some(deadline)) => deadline,
+        (stage, _) => since.plus(sla(stage)),
+    }
+}
+
+pub fn sla(stage: SlaStage) -> Span {
+    match stage {
+        SlaStage::Proposed => PROPOSED_SLA,
+        SlaStage::Validating => VALIDATING_SLA,
+        SlaStage::Accepted => ACCEPTED_SLA,
+        SlaStage::Activated => ACTIVATED_SLA,
+    }
+}
+
+/// The stage whose clock is running, if one is.
+pub fn clocked(stage: &Stage) -> Option<(SlaStage, Waiting)> {
+    match stage {
+        Stage::Proposed(waiting) => Some((SlaStage::Proposed, *waiting)),
+        Stage::Validating(waiting) => Some((SlaStage::Validating, *waiting)),
+        Stage::Accepted(waiting) => Some((SlaStage::Accepted, *waiting)),
+        Stage::Activated(waiting) => Some((SlaStage::Activated, *waiting)),
+        Stage::Rejected { .. } | Stage::Completed { .. } | Stage::Closed { .. } => None,
+    }
+}
+
+/// The task's hold: occupied while the handoff is active, and always carrying the owner chain.
+pub fn hold(handoff: &Handoff) -> Option<Hold> {
+    let Handoff::Made(made) = handoff else { return None };
+    Some(Hold {
+        key: task_key(&made.terms.task_id),
+        occupied: made.stage.status().is_active(),
+        value: encode_chain(&owners(made)),
+    })
+}
+
+pub fn task_key(task_id: &TaskId) -> String {
+    format!("task/{task_id}")
+}
+
+/// The owners of the task as this handoff leaves them. A path, never a walk: nobody is in it twice,
+/// and who gives a task back or returns it leaves the path.
+pub fn owners(made: &Made) -> Vec<AgentId> {
+    let target_owns = match made.stage {
+        Stage::Activated(_) | Stage::Completed { .. } => true,
+        Stage::Closed { was_activated, .. } => was_activated,
+        Stage::Proposed(_) | Stage::Validating(_) | Stage::Accepted(_) | Stage::Rejected { .. } => {
+            false
+        }
+    };
+    if target_owns { extended(&made.terms) } else { made.terms.chain.clone() }
+}
+
+/// The chain once the target owns the task.
+pub fn extended(terms: &Terms) -> Vec<AgentId> {
+    let before: &[AgentId] = match terms.chain.iter().position(|owner| *owner == terms.to) {
+        Some(position) => &terms.chain[..position],
+        None => &terms.chain,
+    };
+    before.iter().chain(std::iter::once(&terms.to)).cloned().collect()
+}
+
+fn encode_chain(chain: &[AgentId]) -> String {
+    serde_json::to_string(chain).expect("a list of names is JSON")
+}
+
+/// The chain in a hold's value. One that cannot be read is treated as empty and noticed by `verify`.
+pub fn decode_chain(value: &str) -> Vec<AgentId> {
+    serde_json::from_str(value).unwrap_or_default()
+}

@@ -1,0 +1,166 @@
+//! What happened to a handoff. These are durable words: a name, a version and a body that every
+//! later release still reads. Golden files pin each shape.
+
+use serde::{Deserialize, Serialize};
+
+use super::command::{RejectReason, SlaStage};
+use super::package::{Artifact, OfferedWorkState};
+use super::state::Status;
+use crate::ids::{AgentId, TaskId, ThreadId};
+use crate::time::{Span, Time};
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    Drafted(Drafted),
+    Proposed(Box<Proposed>),
+    ValidationStarted(ValidationStarted),
+    Accepted(Accepted),
+    Rejected(Rejected),
+    Activated(Activated),
+    Completed(Completed),
+    Closed(Closed),
+    Escalated(Escalated),
+}
+
+/// The two agents concerned. In every event, so that whoever follows the feed can pick out what is
+/// about them without keeping state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parties {
+    pub from: AgentId,
+    pub to: AgentId,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Drafted {
+    pub from: AgentId,
+    pub thread_id: ThreadId,
+    pub offer_hash: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<AgentId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<TaskId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Proposed {
+    pub parties: Parties,
+    pub task_id: TaskId,
+    pub thread_id: ThreadId,
+    pub title: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    #[serde(default, rename = "return", skip_serializing_if = "std::ops::Not::not")]
+    pub is_return: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub needs_human: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub target_is_human: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Time>,
+    pub chain: Vec<AgentId>,
+    pub origin_session: String,
+    pub package_hash: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ValidationStarted {
+    pub parties: Parties,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notes: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Accepted {
+    pub parties: Parties,
+    pub passed: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rejected {
+    pub parties: Parties,
+    pub from_status: Status,
+    pub reason: RejectReason,
+    pub detail: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggested_fix: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passed: Vec<String>,
+    pub failed: Vec<String>,
+    pub at: Time,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Activated {
+    pub parties: Parties,
+    /// The owners of the task from now on.
+    pub chain: Vec<AgentId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_state_update: Option<Box<OfferedWorkState>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Completed {
+    pub parties: Parties,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion_notes: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub final_artifacts: Vec<Artifact>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Closed {
+    pub from: AgentId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<AgentId>,
+    pub from_status: Status,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closure_notes: Option<String>,
+    /// A coordinator closed it although it was not at an end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forced: bool,
+    pub at: Time,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Escalated {
+    pub parties: Parties,
+    pub trigger: String,
+    pub stage: SlaStage,
+    pub sla_configured: String,
+    pub sla_elapsed: String,
+    pub escalated_to: String,
+    pub escalated_at: Time,
+}
+
+impl Escalated {
+    pub fn timeout(parties: Parties, stage: SlaStage, limit: Span, elapsed: Span, at: Time) -> Self {
+        Self {
+            parties,
+            trigger: "timeout".to_owned(),
+            stage,
+            sla_configured: limit.to_string(),
+            sla_elapsed: elapsed.to_string(),
+            escalated_to: "coordinator".to_owned(),
+            escalated_at: at,
+        }
+    }
+}
+
+impl Event {
+    /// The durable name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Event::Drafted(_) => "handoff.drafted",
+            Event::Proposed(_) => "handoff.proposed",
+            Event::ValidationStarted(_) => "handoff.validation_started",
+            Event::Accepted(_) => "handoff.accepted",
+            Event::Rejected(_) => "handoff.rejected",
+            Event::Activated(_) => "handoff.activated",
+            Event::Completed(_) => "handoff.completed",
+            Event::Closed(_) => "handoff.closed",
+            Event::Escalated(_) => "handoff.escalated",
+        }
+    }
+}

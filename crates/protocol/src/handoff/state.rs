@@ -1,0 +1,279 @@
+//! The states of a handoff. Each carries exactly what is known in it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::command::RejectReason;
+use super::event::{Closed, Escalated};
+use crate::ids::{AgentId, HandoffId, TaskId, ThreadId};
+use crate::time::Time;
+
+/// One handoff.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Handoff {
+    /// Being written. Its sender moves it next, by editing or proposing it.
+    Draft(Draft),
+    /// Closed before it was ever proposed. Nobody moves it.
+    Discarded { draft: Draft, closed: Closed },
+    /// Proposed, and all that may follow.
+    Made(Made),
+}
+
+/// A handoff nobody but its sender has been asked about.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Draft {
+    pub id: HandoffId,
+    pub from: AgentId,
+    pub thread_id: ThreadId,
+    pub drafted_at: Time,
+    /// SHA-256 of the offer as it stands, in canonical form; the text is a document of the store.
+    pub offer_hash: String,
+    pub to: Option<AgentId>,
+    pub task_id: Option<TaskId>,
+    pub title: Option<String>,
+}
+
+/// A handoff that was proposed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Made {
+    pub terms: Terms,
+    pub stage: Stage,
+    /// Rejections, escalations and the closure, oldest first. Bounded: each stage is entered at
+    /// most once and adds at most two.
+    pub notes: Vec<Note>,
+}
+
+/// What was agreed on when the handoff was proposed. Never changes afterwards.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Terms {
+    pub id: HandoffId,
+    pub thread_id: ThreadId,
+    pub task_id: TaskId,
+    pub from: AgentId,
+    pub to: AgentId,
+    pub title: String,
+    pub reason: String,
+    pub is_return: bool,
+    pub needs_human: bool,
+    pub target_is_human: bool,
+    pub deadline: Option<Time>,
+    /// The owners of the task when this handoff was proposed; the last one is responsible.
+    pub chain: Vec<AgentId>,
+    pub origin_session: String,
+    pub package_hash: String,
+    pub proposed_at: Time,
+}
+
+/// Where a proposed handoff stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Stage {
+    /// Waits for the target, who accepts or rejects.
+    Proposed(Waiting),
+    /// Waits for the checks of the gate, whose result accepts or rejects.
+    Validating(Waiting),
+    /// Waits for the target to activate, or to reject after all.
+    Accepted(Waiting),
+    /// The target owns the task and works on it; it completes, or rejects and so re-opens it.
+    Activated(Waiting),
+    /// Refused; the task is free. Sender, target or a coordinator closes it.
+    Rejected { reason: RejectReason, at: Time },
+    /// The work is done. Sender, target or a coordinator closes it.
+    Completed { at: Time },
+    /// The end. Nobody moves it.
+    Closed { at: Time, forced: bool, was_activated: bool },
+}
+
+/// A stage with a clock running.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    pub since: Time,
+    pub escalated: bool,
+}
+
+/// One object of `resolution_notes`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Note {
+    Rejection(super::event::Rejected),
+    Escalation(Escalated),
+    Closure(Closed),
+}
+
+/// The seed's names for the states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    Draft,
+    Proposed,
+    Validating,
+    Accepted,
+    Rejected,
+    Activated,
+    Completed,
+    Closed,
+}
+
+impl Handoff {
+    pub fn id(&self) -> HandoffId {
+        match self {
+            Handoff::Draft(draft) | Handoff::Discarded { draft, .. } => draft.id,
+            Handoff::Made(made) => made.terms.id,
+        }
+    }
+
+    pub fn from(&self) -> &AgentId {
+        match self {
+            Handoff::Draft(draft) | Handoff::Discarded { draft, .. } => &draft.from,
+            Handoff::Made(made) => &made.terms.from,
+        }
+    }
+
+    pub fn to(&self) -> Option<&AgentId> {
+        match self {
+            Handoff::Draft(draft) | Handoff::Discarded { draft, .. } => draft.to.as_ref(),
+            Handoff::Made(made) => Some(&made.terms.to),
+        }
+    }
+
+    pub fn thread_id(&self) -> &ThreadId {
+        match self {
+            Handoff::Draft(draft) | Handoff::Discarded { draft, .. } => &draft.thread_id,
+            Handoff::Made(made) => &made.terms.thread_id,
+        }
+    }
+
+    pub fn task_id(&self) -> Option<&TaskId> {
+        match self {
+            Handoff::Draft(draft) | Handoff::Discarded { draft, .. } => draft.task_id.as_ref(),
+            Handoff::Made(made) => Some(&made.terms.task_id),
+        }
+    }
+
+    pub fn title(&self) -> Option<&str> {
+        match self {
+            Handoff::Draft(draft) | Handoff::Discarded { draft, .. } => draft.title.as_deref(),
+            Handoff::Made(made) => Some(&made.terms.title),
+        }
+    }
+
+    /// The hash of the document that belongs to the handoff: its package, or the offer of a draft.
+    pub fn document_hash(&self) -> &str {
+        match self {
+            Handoff::Draft(draft) | Handoff::Discarded { draft, .. } => &draft.offer_hash,
+            Handoff::Made(made) => &made.terms.package_hash,
+        }
+    }
+
+    pub fn initiated_at(&self) -> Time {
+        match self {
+            Handoff::Draft(draft) | Handoff::Discarded { draft, .. } => draft.drafted_at,
+            Handoff::Made(made) => made.terms.proposed_at,
+        }
+    }
+
+    /// When the handoff was decided for good: rejected, completed or closed.
+    pub fn resolved_at(&self) -> Option<Time> {
+        match self {
+            Handoff::Draft(_) => None,
+            Handoff::Discarded { closed, .. } => Some(closed.at),
+            Handoff::Made(made) => match &made.stage {
+                Stage::Rejected { at, .. } | Stage::Completed { at } => Some(*at),
+                Stage::Closed { at, .. } => Some(*at),
+                Stage::Proposed(_)
+                | Stage::Validating(_)
+                | Stage::Accepted(_)
+                | Stage::Activated(_) => None,
+            },
+        }
+    }
+
+    pub fn status(&self) -> Status {
+        match self {
+            Handoff::Draft(_) => Status::Draft,
+            Handoff::Discarded { .. } => Status::Closed,
+            Handoff::Made(made) => made.stage.status(),
+        }
+    }
+
+    pub fn notes(&self) -> Vec<Note> {
+        match self {
+            Handoff::Draft(_) => Vec::new(),
+            Handoff::Discarded { closed, .. } => vec![Note::Closure(closed.clone())],
+            Handoff::Made(made) => made.notes.clone(),
+        }
+    }
+}
+
+impl Stage {
+    pub fn status(&self) -> Status {
+        match self {
+            Stage::Proposed(_) => Status::Proposed,
+            Stage::Validating(_) => Status::Validating,
+            Stage::Accepted(_) => Status::Accepted,
+            Stage::Rejected { .. } => Status::Rejected,
+            Stage::Activated(_) => Status::Activated,
+            Stage::Completed { .. } => Status::Completed,
+            Stage::Closed { .. } => Status::Closed,
+        }
+    }
+}
+
+impl Waiting {
+    pub fn from(since: Time) -> Self {
+        Self { since, escalated: false }
+    }
+}
+
+impl Status {
+    pub const ALL: [Status; 8] = [
+        Status::Draft,
+        Status::Proposed,
+        Status::Validating,
+        Status::Accepted,
+        Status::Rejected,
+        Status::Activated,
+        Status::Completed,
+        Status::Closed,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Draft => "draft",
+            Status::Proposed => "proposed",
+            Status::Validating => "validating",
+            Status::Accepted => "accepted",
+            Status::Rejected => "rejected",
+            Status::Activated => "activated",
+            Status::Completed => "completed",
+            Status::Closed => "closed",
+        }
+    }
+
+    /// Whether a handoff in this state keeps others of the same task out.
+    pub fn is_active(self) -> bool {
+        match self {
+            Status::Proposed | Status::Validating | Status::Accepted | Status::Activated => true,
+            Status::Draft | Status::Rejected | Status::Completed | Status::Closed => false,
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Status {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        Status::ALL.into_iter().find(|status| status.as_str() == text).ok_or_else(|| {
+            "expected draft, proposed, validating, accepted, rejected, activated, completed or \
+             closed"
+                .to_owned()
+        })
+    }
+}

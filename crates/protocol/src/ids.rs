@@ -1,0 +1,233 @@
+//! Names of things. Each is a newtype whose only constructor checks it, so that a value of the type
+//! is a valid name wherever it appears.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// Long enough for any scheme of names people use, short enough to be a file name.
+pub const NAME_BYTES_MAX: usize = 64;
+
+/// Task and thread ids come from trackers and URLs, so they are freer and longer than our own names.
+pub const REFERENCE_BYTES_MAX: usize = 200;
+
+/// Why a text is not a valid id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected {expected}")]
+pub struct InvalidId {
+    pub expected: &'static str,
+}
+
+const NAME_EXPECTED: &str =
+    "1 to 64 of a-z, 0-9, '.', '_' and '-', starting with a letter or a digit";
+const REFERENCE_EXPECTED: &str = "1 to 200 bytes of text without control characters";
+const UUID_EXPECTED: &str = "a UUID in its hyphenated lower-case form";
+
+macro_rules! text_id {
+    ($(#[$doc:meta])* $name:ident, $check:ident, $expected:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = InvalidId;
+            fn from_str(text: &str) -> Result<Self, InvalidId> {
+                if $check(text) { Ok(Self(text.to_owned())) } else {
+                    Err(InvalidId { expected: $expected })
+                }
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = InvalidId;
+            fn try_from(text: String) -> Result<Self, InvalidId> {
+                if $check(&text) { Ok(Self(text)) } else {
+                    Err(InvalidId { expected: $expected })
+                }
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> String {
+                id.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "type": "string", "description": $expected })
+            }
+        }
+    };
+}
+
+macro_rules! uuid_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+        )]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(Uuid);
+
+        impl $name {
+            pub fn new(uuid: Uuid) -> Self {
+                Self(uuid)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = InvalidId;
+            fn from_str(text: &str) -> Result<Self, InvalidId> {
+                let invalid = InvalidId { expected: UUID_EXPECTED };
+                let uuid = Uuid::try_parse(text).map_err(|_| invalid.clone())?;
+                // One spelling per id: other forms of the same UUID would be other strings in
+                // paths, logs and chains.
+                if uuid.hyphenated().to_string() == text { Ok(Self(uuid)) } else { Err(invalid) }
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = InvalidId;
+            fn try_from(text: String) -> Result<Self, InvalidId> {
+                text.parse()
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> String {
+                id.to_string()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.hyphenated().fmt(f)
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "type": "string", "format": "uuid" })
+            }
+        }
+    };
+}
+
+text_id!(
+    /// The tenant. Safe as a folder name.
+    TeamspaceId, is_name, NAME_EXPECTED
+);
+text_id!(
+    /// Anyone who can hold work. One spelling, no look-alikes: lower-case ASCII only.
+    AgentId, is_name, NAME_EXPECTED
+);
+text_id!(
+    /// A piece of work, named by whoever tracks it.
+    TaskId, is_reference, REFERENCE_EXPECTED
+);
+text_id!(
+    /// The exchange of messages that a handoff belongs to.
+    ThreadId, is_reference, REFERENCE_EXPECTED
+);
+uuid_id!(
+    /// One handoff, for ever. UUIDv7, so that handoffs sort by the time they were made.
+    HandoffId
+);
+uuid_id!(
+    /// One credential. Naming it reveals nothing about its secret.
+    TokenId
+);
+
+impl TeamspaceId {
+    /// The teamspace that exists from the start.
+    pub fn default_teamspace() -> Self {
+        Self("default".to_owned())
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    let first_is_plain =
+        bytes.next().is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    let rest_is_plain = bytes.all(|b| {
+        b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'_' | b'-')
+    });
+    first_is_plain && rest_is_plain && text.len() <= NAME_BYTES_MAX
+}
+
+fn is_reference(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= REFERENCE_BYTES_MAX
+        && text.trim() == text
+        && !text.chars().any(char::is_control)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_one_spelling() {
+        let cases = [
+            ("barry", true),
+            ("a", true),
+            ("0.agent_x-1", true),
+            ("", false),
+            ("Barry", false),
+            (".hidden", false),
+            ("-flag", false),
+            ("a/b", false),
+            ("a b", false),
+            ("bärry", false),
+            ("b\u{430}rry", false),
+            ("a\u{200b}", false),
+            ("barry\n", false),
+        ];
+        for (text, valid) in cases {
+            assert_eq!(text.parse::<AgentId>().is_ok(), valid, "{text:?}");
+        }
+        assert!("x".repeat(NAME_BYTES_MAX).parse::<AgentId>().is_ok());
+        assert!("x".repeat(NAME_BYTES_MAX + 1).parse::<AgentId>().is_err());
+    }
+
+    #[test]
+    fn uuids_have_one_spelling() {
+        let id = "01938c2e-0000-7000-8000-000000000001";
+        assert_eq!(id.parse::<HandoffId>().unwrap().to_string(), id);
+        assert!(id.to_uppercase().replace("01938C2E", "ABCDEF12").parse::<HandoffId>().is_err());
+        assert!(id.replace('-', "").parse::<HandoffId>().is_err());
+    }
+
+    #[test]
+    fn references_are_free_text_without_surprises() {
+        for (text, valid) in
+            [("workq:task-123", true), ("タスク 1", true), ("", false), (" x", false), ("a\tb", false)]
+        {
+            assert_eq!(text.parse::<TaskId>().is_ok(), valid, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,607 @@
+//! Strict parsing of JSON that came from outside.
+//!
+//! One pass over the bytes either gives a value that every reader understands alike, or an error
+//! that names the place. Refused are the spots where JSON readers differ (repeated keys, integers
+//! a double cannot hold), whatever is too large to keep, and characters that make a person see
+//! another text than the machine does. What is accepted here has a canonical form that is accepted
+//! here again, as the same value.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::map::Entry;
+use serde_json::{Map, Number, Value};
+
+/// How many arrays and objects may be open at once. Our own messages nest about eight deep; 32
+/// leaves room for a caller's payload and keeps every recursive reader far from its stack.
+pub const DEPTH_MAX: usize = 32;
+
+/// The longest string or key, in bytes. It holds a long page of text in any script; whatever is
+/// longer belongs in an artifact, which is referred to by its hash.
+pub const STRING_BYTES_MAX: usize = 64 * 1024;
+
+/// The longest array. Nobody reads a list of a thousand entries during a handoff, and a value costs
+/// ten times its text in memory, so a body of commas must end somewhere.
+pub const ARRAY_ITEMS_MAX: usize = 1_000;
+
+/// The most keys in one object. Our largest message has about thirty; metadata with more than 256
+/// keys is a table, and belongs in an artifact.
+pub const OBJECT_KEYS_MAX: usize = 256;
+
+/// The largest integer that every JSON reader holds exactly, 2^53 − 1.
+pub const INTEGER_MAX: u64 = (1 << 53) - 1;
+
+/// `serde_json` gives up at 128 levels with an error of its own; below that, ours is always first.
+const DEPTH_MAX_OF_PARSER: usize = 126;
+
+/// From here on the canonical form writes an exponent. Doubles between `INTEGER_MAX` and this would
+/// be written as an integer that we refuse to read back, so they are refused at once.
+const EXPONENT_FORM_MIN: f64 = 1e21;
+
+/// Long enough to recognise a key in an error, short enough for a log line.
+const PATH_KEY_CHARS_MAX: usize = 64;
+
+/// What a document may have at most. A depth above 126 counts as 126.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    pub depth_max: usize,
+    pub string_bytes_max: usize,
+    pub array_items_max: usize,
+    pub object_keys_max: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Bounds {
+        Bounds {
+            depth_max: DEPTH_MAX,
+            string_bytes_max: STRING_BYTES_MAX,
+            array_items_max: ARRAY_ITEMS_MAX,
+            object_keys_max: OBJECT_KEYS_MAX,
+        }
+    }
+}
+
+/// Why a document was refused, and where. The path holds no character that `parse` refuses and
+/// shortens long keys, so it is safe to show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JsonError {
+    /// As in `task.success_criteria[2]`; empty for the document as a whole.
+    pub path: String,
+    pub kind: JsonErrorKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum JsonErrorKind {
+    #[error("expected valid JSON, stopped at line {line} column {column}")]
+    Syntax { line: usize, column: usize },
+    #[error("expected each key once")]
+    DuplicateKey,
+    #[error("expected at most {depth_max} levels of nesting")]
+    TooDeep { depth_max: usize },
+    #[error("expected at most {bytes_max} bytes")]
+    StringTooLong { bytes_max: usize },
+    #[error("expected at most {items_max} items")]
+    TooManyItems { items_max: usize },
+    #[error("expected at most {keys_max} keys")]
+    TooManyKeys { keys_max: usize },
+    #[error("expected a number that every reader holds exactly, integers within ±(2^53 - 1)")]
+    NumberNotExact,
+    #[error("expected text without the character U+{:04X}", u32::from(*character))]
+    ForbiddenCharacter { character: char },
+}
+
+impl fmt::Display for JsonError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = if self.path.is_empty() { "body" } else { &self.path };
+        write!(f, "{place}: {}", self.kind)
+    }
+}
+
+impl std::error::Error for JsonError {}
+
+/// Reads one document. Decimals become the nearest double; integers must be exact.
+pub fn parse(bytes: &[u8], bounds: &Bounds) -> Result<Value, JsonError> {
+    let mut reading = Reading {
+        bounds: Bounds { depth_max: bounds.depth_max.min(DEPTH_MAX_OF_PARSER), ..*bounds },
+        refusal: None,
+        path_reversed: Vec::new(),
+        n_numbers: 0,
+        literals: NumberLiterals { bytes, at: 0, n_passed: 0 },
+    };
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let root = AnyValue { reading: &mut reading, depth: 0 };
+    root.deserialize(&mut deserializer)
+        .and_then(|value| deserializer.end().map(|()| value))
+        .map_err(|error| reading.into_error(&error))
+}
+
+/// Whether a character may not occur in text that people are shown: controls other than line
+/// breaks and tabs, overrides and isolates of the writing direction, and invisible tags.
+pub fn is_forbidden(character: char) -> bool {
+    match character {
+        '\n' | '\t' | '\r' => false,
+        '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{E0000}'..='\u{E007F}' => true,
+        other => other.is_control(),
+    }
+}
+
+/// What the visitors share while one document is read.
+///
+/// The path costs nothing until something fails: each level adds its own step while the error
+/// passes through it, innermost first.
+struct Reading<'b> {
+    bounds: Bounds,
+    refusal: Option<JsonErrorKind>,
+    path_reversed: Vec<Step>,
+    n_numbers: usize,
+    literals: NumberLiterals<'b>,
+}
+
+enum Step {
+    Key(String),
+    Index(usize),
+}
+
+impl Reading<'_> {
+    fn refuse<E: Error>(&mut self, kind: JsonErrorKind) -> E {
+        self.refusal = Some(kind);
+        E::custom("refused")
+    }
+
+    fn failed_at_key(&mut self, key: &str) {
+        let step = match key.char_indices().nth(PATH_KEY_CHARS_MAX) {
+            Some((end, _)) => format!("{}…", &key[..end]),
+            None => key.to_owned(),
+        };
+        self.path_reversed.push(Step::Key(step));
+    }
+
+    fn checked_text<E: Error>(&mut self, text: &str) -> Result<String, E> {
+        let bytes_max = self.bounds.string_bytes_max;
+        if text.len() > bytes_max {
+            return Err(self.refuse(JsonErrorKind::StringTooLong { bytes_max }));
+        }
+        // Nearly all text is plain ASCII, and bytes are quicker to look at than characters.
+        let is_plain = |byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t' | b'\r');
+        if !text.bytes().all(is_plain)
+            && let Some(character) = text.chars().find(|character| is_forbidden(*character))
+        {
+            return Err(self.refuse(JsonErrorKind::ForbiddenCharacter { character }));
+        }
+        Ok(text.to_owned())
+    }
+
+    fn checked_double<E: Error>(&mut self, double: f64) -> Result<Value, E> {
+        self.n_numbers += 1;
+        let size = double.abs();
+        let exact = size <= INTEGER_MAX as f64
+            || (size >= EXPONENT_FORM_MIN && !self.literals.is_integer(self.n_numbers));
+        match Number::from_f64(double) {
+            Some(number) if exact => Ok(Value::Number(number)),
+            Some(_) | None => Err(self.refuse(JsonErrorKind::NumberNotExact)),
+        }
+    }
+
+    fn into_error(self, error: &serde_json::Error) -> JsonError {
+        let kind = self.refusal.unwrap_or_else(|| {
+            // The parser tells this case from a syntax error in its text only.
+            if error.to_string().starts_with("number out of range") {
+                JsonErrorKind::NumberNotExact
+            } else {
+                JsonErrorKind::Syntax { line: error.line(), column: error.column() }
+            }
+        });
+        let mut path = String::new();
+        for step in self.path_reversed.iter().rev() {
+            match step {
+                Step::Key(key) if path.is_empty() => path.push_str(key),
+                Step::Key(key) => path.extend([".", key]),
+                Step::Index(index) => path.push_str(&format!("[{index}]")),
+            }
+        }
+        JsonError { path, kind }
+    }
+}
+
+/// Reads any value; it is both the seed and the visitor.
+struct AnyValue<'r, 'b> {
+    reading: &'r mut Reading<'b>,
+    depth: usize,
+}
+
+impl<'r, 'b> AnyValue<'r, 'b> {
+    /// One level further in, or a refusal.
+    fn entered<E: Error>(self) -> Result<AnyValue<'r, 'b>, E> {
+        let depth_max = self.reading.bounds.depth_max;
+        if self.depth == depth_max {
+            return Err(self.reading.refuse(JsonErrorKind::TooDeep { depth_max }));
+        }
+        Ok(AnyValue { depth: self.depth + 1, ..self })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for AnyValue<'_, '_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for AnyValue<'_, '_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_u64<E: Error>(self, integer: u64) -> Result<Value, E> {
+        self.reading.n_numbers += 1;
+        if integer > INTEGER_MAX {
+            return Err(self.reading.refuse(JsonErrorKind::NumberNotExact));
+        }
+        Ok(Value::from(integer))
+    }
+
+    fn visit_i64<E: Error>(self, integer: i64) -> Result<Value, E> {
+        self.reading.n_numbers += 1;
+        if integer.unsigned_abs() > INTEGER_MAX {
+            return Err(self.reading.refuse(JsonErrorKind::NumberNotExact));
+        }
+        Ok(Value::from(integer))
+    }
+
+    fn visit_f64<E: Error>(self, double: f64) -> Result<Value, E> {
+        self.reading.checked_double(double)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Value, E> {
+        self.reading.checked_text(text).map(Value::String)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let AnyValue { reading, depth } = self.entered()?;
+        let items_max = reading.bounds.array_items_max;
+        let mut array = Vec::new();
+        loop {
+            match items.next_element_seed(AnyValue { reading: &mut *reading, depth }) {
+                Ok(None) => return Ok(Value::Array(array)),
+                Ok(Some(_)) if array.len() == items_max => {
+                    return Err(reading.refuse(JsonErrorKind::TooManyItems { items_max }));
+                }
+                Ok(Some(item)) => array.push(item),
+                Err(error) => {
+                    reading.path_reversed.push(Step::Index(array.len()));
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let AnyValue { reading, depth } = self.entered()?;
+        let keys_max = reading.bounds.object_keys_max;
+        let mut object = Map::new();
+        while let Some(key) = entries.next_key_seed(Key { reading: &mut *reading })? {
+            let n_keys = object.len();
+            match object.entry(key) {
+                Entry::Occupied(taken) => {
+                    reading.failed_at_key(taken.key());
+                    return Err(reading.refuse(JsonErrorKind::DuplicateKey));
+                }
+                Entry::Vacant(_) if n_keys == keys_max => {
+                    return Err(reading.refuse(JsonErrorKind::TooManyKeys { keys_max }));
+                }
+                Entry::Vacant(free) => {
+                    match entries.next_value_seed(AnyValue { reading: &mut *reading, depth }) {
+                        Ok(value) => free.insert(value),
+                        Err(error) => {
+                            reading.failed_at_key(free.key());
+                            return Err(error);
+                        }
+                    };
+                }
+            }
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+struct Key<'r, 'b> {
+    reading: &'r mut Reading<'b>,
+}
+
+impl<'de> DeserializeSeed<'de> for Key<'_, '_> {
+    type Value = String;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<String, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Key<'_, '_> {
+    type Value = String;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<String, E> {
+        self.reading.checked_text(text)
+    }
+}
+
+/// Looks up how a number was written. The parser turns an integer of more than 64 bits into a
+/// double without a word, so for huge numbers, which are rare, we follow it through the source. All
+/// look-ups together read the source once.
+struct NumberLiterals<'b> {
+    bytes: &'b [u8],
+    at: usize,
+    n_passed: usize,
+}
+
+impl NumberLiterals<'_> {
+    /// Whether the number with this ordinal, counted from one, has neither fraction nor exponent.
+    /// Ordinals must increase from call to call. The parser has been there already, so the source
+    /// is known to be well formed up to the end of that number.
+    fn is_integer(&mut self, ordinal: usize) -> bool {
+        loop {
+            let start = self.at;
+            match self.bytes.get(start) {
+                None => unreachable!("the parser saw more numbers than the source has"),
+                Some(b'"') => self.pass_string(),
+                Some(b'-' | b'0'..=b'9') => {
+                    self.pass_while(|byte| {
+                        matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E')
+                    });
+                    self.n_passed += 1;
+                    if self.n_passed == ordinal {
+                        let literal = &self.bytes[start..self.at];
+                        return !literal.iter().any(|byte| matches!(byte, b'.' | b'e' | b'E'));
+                    }
+                }
+                Some(_) => self.at += 1,
+            }
+        }
+    }
+
+    fn pass_string(&mut self) {
+        self.at += 1;
+        loop {
+            self.pass_while(|byte| !matches!(byte, b'"' | b'\\'));
+            match self.bytes.get(self.at) {
+                Some(b'\\') => self.at += 2,
+                Some(_) | None => {
+                    self.at += 1;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn pass_while(&mut self, matches: impl Fn(&u8) -> bool) {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        self.at += rest.iter().take_while(|byte| matches(byte)).count();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::canonical::canonical;
+
+    #[test]
+    fn ordinary_documents_are_read_as_serde_json_reads_them() {
+        for text in [
+            "null",
+            " [ true , false ] ",
+            r#"{"task":{"title":"héllo \u0041\n\t\r 👩‍👩‍👧","n":[0,-1,1.5,-0.0,1e-7]}}"#,
+            "9007199254740991",
+            "-9007199254740991",
+            "1e300",
+            "1e21",
+            "-1.5e+21",
+            "1e-400",
+            r#"{"":"","a.b":[[],{}]}"#,
+        ] {
+            let expected: Value = serde_json::from_str(text).unwrap();
+            assert_eq!(parse(text.as_bytes(), &Bounds::default()), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn refusals_say_where_and_what_was_expected() {
+        check("", "body: expected valid JSON, stopped at line 1 column 0");
+        check("{\"a\":\n tru}", "a: expected valid JSON, stopped at line 2 column 5");
+        check("1 2", "body: expected valid JSON, stopped at line 1 column 3");
+        check("[1,]", "[1]: expected valid JSON, stopped at line 1 column 4");
+        check(r#"{"a":"\ud800"}"#, "a: expected valid JSON, stopped at line 1 column 13");
+        check("{\"a\":\"\u{1}\"}", "a: expected valid JSON, stopped at line 1 column 7");
+        check("\u{FEFF}{}", "body: expected valid JSON, stopped at line 1 column 1");
+        check(r#"{"a":1,"a":1}"#, "a: expected each key once");
+        check(r#"{"t":[0,{"\u0061":1,"a":1}]}"#, "t[1].a: expected each key once");
+        check("[[[[[1]]]]]", "[0][0][0][0]: expected at most 4 levels of nesting");
+        check(r#"{"t":{"l":["12345678","123456789"]}}"#, "t.l[1]: expected at most 8 bytes");
+        check(r#"{"t":{"123456789":1}}"#, "t: expected at most 8 bytes");
+        check(r#"{"a":[1,2,3,4]}"#, "a: expected at most 3 items");
+        check(r#"{"a":1,"b":2,"c":3}"#, "body: expected at most 2 keys");
+        check(r#"{"a":"x\u202e"}"#, "a: expected text without the character U+202E");
+        check(r#"{"a":{"\u0000":1}}"#, "a: expected text without the character U+0000");
+    }
+
+    #[test]
+    fn numbers_that_readers_would_round_are_refused() {
+        for text in [
+            "9007199254740992",
+            "-9007199254740992",
+            "9007199254740993",
+            "18446744073709551615",
+            "18446744073709551617",
+            "-9223372036854775809",
+            "1000000000000000000000001",
+            "1e400",
+            "-1e400",
+            // These would come back from their canonical form as one of the integers above.
+            "9007199254740993.0",
+            "1e17",
+            "999999999999999900000.0",
+        ] {
+            let document = format!(r#"["1.5e\"9", {{"1e5": 1e300}}, -3, [1.5e300, {text}, 1e22]]"#);
+            let error = parse(document.as_bytes(), &Bounds::default()).unwrap_err();
+            let expected =
+                JsonError { path: "[3][1]".to_owned(), kind: JsonErrorKind::NumberNotExact };
+            assert_eq!(error, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn hostile_characters_are_refused_and_ordinary_ones_are_not() {
+        let ranges = [
+            '\0'..='\u{8}',
+            '\u{B}'..='\u{C}',
+            '\u{E}'..='\u{1F}',
+            '\u{7F}'..='\u{9F}',
+            '\u{202A}'..='\u{202E}',
+            '\u{2066}'..='\u{2069}',
+            '\u{E0000}'..='\u{E007F}',
+        ];
+        for character in '\0'..=char::MAX {
+            let expected = ranges.iter().any(|range| range.contains(&character));
+            assert_eq!(is_forbidden(character), expected, "{character:?}");
+        }
+    }
+
+    #[test]
+    fn nesting_cannot_exhaust_the_stack() {
+        let boundless = Bounds { depth_max: usize::MAX, ..Bounds::default() };
+        for open in ["[", "{\"a\":", "[{\"a\":"] {
+            let document = open.repeat(200_000);
+            let error = parse(document.as_bytes(), &Bounds::default()).unwrap_err();
+            assert_eq!(error.kind, JsonErrorKind::TooDeep { depth_max: 32 });
+            let error = parse(document.as_bytes(), &boundless).unwrap_err();
+            assert_eq!(error.kind, JsonErrorKind::TooDeep { depth_max: 126 });
+        }
+        let deepest = |depth| "[".repeat(depth) + &"]".repeat(depth);
+        assert!(parse(deepest(32).as_bytes(), &Bounds::default()).is_ok());
+        assert!(parse(deepest(126).as_bytes(), &boundless).is_ok());
+    }
+
+    #[test]
+    fn bounds_are_inclusive() {
+        let longest = format!("\"{}\"", "x".repeat(STRING_BYTES_MAX));
+        let most_items = format!("[{}0]", "0,".repeat(ARRAY_ITEMS_MAX - 1));
+        let keys: Vec<String> = (0..OBJECT_KEYS_MAX).map(|n| format!("\"{n}\":0")).collect();
+        for document in [longest, most_items, format!("{{{}}}", keys.join(","))] {
+            assert!(parse(document.as_bytes(), &Bounds::default()).is_ok());
+        }
+    }
+
+    #[test]
+    fn long_keys_are_shortened_in_the_path() {
+        let document = format!(r#"{{"{}":1e999}}"#, "é".repeat(100));
+        let error = parse(document.as_bytes(), &Bounds::default()).unwrap_err();
+        assert_eq!(error.path, "é".repeat(64) + "…");
+    }
+
+    #[test]
+    fn many_huge_numbers_take_one_more_pass_and_not_one_each() {
+        let row = format!("[{}1e300]", "1e300,".repeat(999));
+        let document = format!("[{}{row}]", format!("{row},").repeat(99));
+        assert!(parse(document.as_bytes(), &Bounds::default()).is_ok());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+        #[test]
+        fn any_bytes_are_refused_or_mean_the_same_to_all(
+            bytes in proptest::collection::vec(any::<u8>(), 0..200),
+        ) {
+            check_any(&bytes)?;
+        }
+
+        #[test]
+        fn near_json_is_refused_or_means_the_same_to_all(
+            tokens in proptest::collection::vec(token(), 0..40),
+        ) {
+            check_any(tokens.concat().as_bytes())?;
+        }
+
+        #[test]
+        fn damaged_json_is_refused_or_means_the_same_to_all(
+            at in 0..SAMPLE.len(),
+            byte in any::<u8>(),
+            end in 0..=SAMPLE.len(),
+        ) {
+            let mut bytes = SAMPLE.as_bytes().to_vec();
+            bytes[at] = byte;
+            check_any(&bytes)?;
+            check_any(&bytes[..end])?;
+        }
+    }
+
+    const SAMPLE: &str = r#"{"a":[1,-2.5e3,1e300,null,true],"b":{"c":"\u00e9\n","d":"é"}}"#;
+
+    const SMALL: Bounds =
+        Bounds { depth_max: 4, string_bytes_max: 8, array_items_max: 3, object_keys_max: 2 };
+
+    fn check(document: &str, expected: &str) {
+        let error = parse(document.as_bytes(), &SMALL).unwrap_err();
+        assert_eq!(error.to_string(), expected, "{document}");
+    }
+
+    fn check_any(bytes: &[u8]) -> Result<(), TestCaseError> {
+        match parse(bytes, &SMALL) {
+            Ok(value) => {
+                prop_assert_eq!(&serde_json::from_slice::<Value>(bytes).unwrap(), &value);
+                let again = parse(canonical(&value).as_bytes(), &SMALL).unwrap();
+                prop_assert_eq!(canonical(&again), canonical(&value));
+            }
+            Err(error) => prop_assert!(!error.to_string().chars().any(is_forbidden)),
+        }
+        Ok(())
+    }
+
+    fn token() -> impl Strategy<Value = String> {
+        let fixed = prop::sample::select(vec![
+            "[",
+            "]",
+            "{",
+            "}",
+            ",",
+            ":",
+            "\"",
+            "\\",
+            "\"a\"",
+            "\"b\":",
+            "\\u",
+            "d800",
+            "null",
+            "true",
+            "-",
+            ".",
+            "e",
+            "E+",
+            "0",
+            "1",
+            "9007199254740991",
+            "99999999999999999999999",
+            "1e308",
+            " ",
+            "\"\\u202e\"",
+            "\u{E0001}",
+            "\n",
+        ]);
+        fixed.prop_map(str::to_owned)
+    }
+}

@@ -1,0 +1,229 @@
+//! The record: every event of every stream as an entry, and the hash chain that ties the entries of
+//! a stream together.
+//!
+//! The hashed part of an entry names its stream and position and a salted commitment to its body,
+//! not the body: a body can be erased later, by a recorded entry, and the chain still verifies. The
+//! global sequence is not hashed; it is the entry's place in the Merkle tree of the whole ledger.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::canonical::{self, Hash};
+use crate::ids::{AgentId, HandoffId, TeamspaceId, TokenId};
+use crate::time::Time;
+
+/// The hash before the first entry of a stream.
+pub const GENESIS: Hash = [0; 32];
+
+/// What a stream is about.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Subject {
+    Handoff(HandoffId),
+    Agent(AgentId),
+    Token(TokenId),
+}
+
+/// The name of a stream: one aggregate in one teamspace.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Stream {
+    pub teamspace: TeamspaceId,
+    pub subject: Subject,
+}
+
+/// An event in the form that is stored, hashed and sent: durable name, version and JSON text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    pub name: String,
+    pub version: u32,
+    pub body: String,
+}
+
+/// One entry of the ledger, before the store gives it its place in the global sequence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub stream: Stream,
+    /// 1 for the first entry of its stream.
+    pub position: u64,
+    pub name: String,
+    pub version: u32,
+    pub actor: String,
+    pub at: Time,
+    pub body: Body,
+    pub hash: Hash,
+}
+
+/// The content of an entry, which may be gone while its commitment stays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Body {
+    Kept { salt: [u8; 16], text: String },
+    Erased { commitment: Hash },
+}
+
+/// The hashed form. Fields are in alphabetical order and hold only strings and small integers, so
+/// that plain serialisation is already RFC 8785.
+#[derive(Serialize)]
+struct Hashed<'a> {
+    actor: &'a str,
+    at: Time,
+    commitment: &'a str,
+    event: &'a str,
+    position: u64,
+    stream: &'a str,
+    teamspace: &'a TeamspaceId,
+    version: u32,
+}
+
+impl Body {
+    pub fn commitment(&self) -> Hash {
+        match self {
+            Body::Kept { salt, text } => canonical::sha256(&[salt, text.as_bytes()]),
+            Body::Erased { commitment } => *commitment,
+        }
+    }
+
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Body::Kept { text, .. } => Some(text),
+            Body::Erased { .. } => None,
+        }
+    }
+}
+
+impl Entry {
+    /// What the entry's hash must be, given the hash of the entry before it in its stream.
+    pub fn expected_hash(&self, previous: &Hash) -> Hash {
+        let hashed = Hashed {
+            actor: &self.actor,
+            at: self.at,
+            commitment: &canonical::hex(&self.body.commitment()),
+            event: &self.name,
+            position: self.position,
+            stream: &self.stream.subject.to_string(),
+            teamspace: &self.stream.teamspace,
+            version: self.version,
+        };
+        let text = serde_json::to_string(&hashed).expect("strings and integers are JSON");
+        canonical::sha256(&[previous, text.as_bytes()])
+    }
+
+    /// The same entry with its hash filled in.
+    pub fn chained(mut self, previous: &Hash) -> Self {
+        self.hash = self.expected_hash(previous);
+        self
+    }
+}
+
+impl Subject {
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Subject::Handoff(_) => "handoff",
+            Subject::Agent(_) => "agent",
+            Subject::Token(_) => "token",
+        }
+    }
+
+    /// The id within its kind.
+    pub fn id(&self) -> String {
+        match self {
+            Subject::Handoff(id) => id.to_string(),
+            Subject::Agent(id) => id.to_string(),
+            Subject::Token(id) => id.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.kind(), self.id())
+    }
+}
+
+/// Why a text does not name a stream.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected handoff/<id>, agent/<id> or token/<id>")]
+pub struct InvalidSubject;
+
+impl FromStr for Subject {
+    type Err = InvalidSubject;
+    fn from_str(text: &str) -> Result<Self, InvalidSubject> {
+        let (kind, id) = text.split_once('/').ok_or(InvalidSubject)?;
+        match kind {
+            "handoff" => id.parse().map(Subject::Handoff).map_err(|_| InvalidSubject),
+            "agent" => id.parse().map(Subject::Agent).map_err(|_| InvalidSubject),
+            "token" => id.parse().map(Subject::Token).map_err(|_| InvalidSubject),
+            _ => Err(InvalidSubject),
+        }
+    }
+}
+
+/// An entry's body was erased on request. Recorded in the stream it belonged to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Erased {
+    pub position: u64,
+    pub reason: String,
+}
+
+impl Erased {
+    pub const NAME: &'static str = "ledger.erased";
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn entry(position: u64, text: &str) -> Entry {
+        Entry {
+            stream: Stream {
+                teamspace: TeamspaceId::default_teamspace(),
+                subject: Subject::Agent("barry".parse().unwrap()),
+            },
+            position,
+            name: "agent.registered".to_owned(),
+            version: 1,
+            actor: "operator:root".to_owned(),
+            at: Time::from_millis(1_771_682_400_000),
+            body: Body::Kept { salt: [7; 16], text: text.to_owned() },
+            hash: GENESIS,
+        }
+    }
+
+    #[test]
+    fn the_hash_of_an_entry_never_changes() {
+        let first = entry(1, r#"{"kind":"worker"}"#).chained(&GENESIS);
+        assert_eq!(
+            canonical::hex(&first.hash),
+            "f62ca48bf94946b488eea018d40c5c89c11dc646bbfa5208ddafe3552ae49c38"
+        );
+    }
+
+    #[test]
+    fn an_erased_body_keeps_its_hash() {
+        let kept = entry(1, "secret").chained(&GENESIS);
+        let commitment = kept.body.commitment();
+        let erased = Entry { body: Body::Erased { commitment }, ..kept.clone() };
+        assert_eq!(erased.expected_hash(&GENESIS), kept.hash);
+    }
+
+    proptest! {
+        #[test]
+        fn any_change_to_an_entry_changes_its_hash(
+            text in ".{0,40}", position in 1u64..1_000, flip in 0usize..5
+        ) {
+            let original = entry(position, &text).chained(&GENESIS);
+            let mut changed = original.clone();
+            match flip {
+                0 => changed.position += 1,
+                1 => changed.actor.push('x'),
+                2 => changed.at = Time::from_millis(changed.at.as_millis() + 1),
+                3 => changed.body = Body::Kept { salt: [7; 16], text: text + "x" },
+                _ => changed.name.push('x'),
+            }
+            prop_assert_ne!(changed.expected_hash(&GENESIS), original.hash);
+            prop_assert_ne!(original.expected_hash(&[1; 32]), original.hash);
+        }
+    }
+}

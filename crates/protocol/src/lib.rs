@@ -1,0 +1,25 @@
+//! The pure rules of Tasuki: what may happen, and what is then true.
+//!
+//! Nothing here waits, reads a clock, draws a random number, touches a file or knows how a request
+//! arrived. Time, ids and facts are arguments; the result is a value. Read in this order:
+//!
+//! 1. [`ids`], [`time`], [`caller`]: the words everything else is written in.
+//! 2. [`step`]: one command against one aggregate, and the [`step::Change`] that follows.
+//! 3. [`handoff`]: a task moves to a new owner. [`agent`] and [`token`]: who takes part.
+//! 4. [`ledger`], [`merkle`], [`checkpoint`]: how the record is chained, summed up and signed.
+//! 5. [`json`], [`canonical`]: JSON from outside, and JSON to be hashed.
+
+pub mod agent;
+pub mod caller;
+pub mod canonical;
+pub mod checkpoint;
+pub mod codec;
+pub mod handoff;
+pub mod ids;
+pub mod json;
+pub mod ledger;
+pub mod merkle;
+pub mod rejection;
+pub mod step;
+pub mod time;
+pub mod token;

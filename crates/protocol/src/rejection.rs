@@ -1,0 +1,108 @@
+//! How the domain says no: a closed set of reasons, each with a stable code. A rejection changes
+//! nothing; the caller may correct what it names and try again.
+
+use crate::handoff::Status;
+use crate::ids::{AgentId, HandoffId, TaskId};
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Rejection {
+    #[error("{field}: expected {expected}")]
+    SchemaInvalid { field: String, expected: String },
+
+    #[error("{detail}")]
+    PolicyViolation { detail: String },
+
+    #[error("{}", describe_conflict(.task_id, .conflict))]
+    OwnershipConflict { task_id: TaskId, conflict: Conflict },
+
+    #[error("cannot {action} a handoff that is {state}; that needs {needed}")]
+    WrongState { action: &'static str, state: Status, needed: &'static str },
+
+    #[error("only {who} may {action}")]
+    NotAllowed { action: &'static str, who: &'static str },
+
+    /// Also the answer for what belongs to another teamspace: the two cannot be told apart.
+    #[error("no such {what}")]
+    NotFound { what: &'static str },
+
+    #[error("{field}: no agent `{agent}` in this teamspace")]
+    UnknownAgent { field: &'static str, agent: AgentId },
+
+    #[error("{what} exists already")]
+    AlreadyExists { what: &'static str },
+
+}
+
+/// Why a task cannot change hands now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Conflict {
+    /// Another handoff of the same task is under way.
+    Active { handoff: HandoffId },
+    /// The target has owned the task before.
+    Cycle { target: AgentId, chain: Vec<AgentId> },
+    /// `return` was asked for, but the target is not the owner before the sender.
+    NotPrevious { target: AgentId, chain: Vec<AgentId> },
+    /// The sender never owned the task.
+    NotOwner { sender: AgentId, chain: Vec<AgentId> },
+    /// The chain is as long as it may get.
+    TooManyHops { chain: Vec<AgentId> },
+}
+
+impl Rejection {
+    /// The stable code, part of every protocol we speak. Listed in `docs/errors.md`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Rejection::SchemaInvalid { .. } => "schema_invalid",
+            Rejection::PolicyViolation { .. } => "policy_violation",
+            Rejection::OwnershipConflict { .. } => "ownership_conflict",
+            Rejection::WrongState { .. } => "wrong_state",
+            Rejection::NotAllowed { .. } => "not_allowed",
+            Rejection::NotFound { .. } => "not_found",
+            Rejection::UnknownAgent { .. } => "unknown_agent",
+            Rejection::AlreadyExists { .. } => "already_exists",
+        }
+    }
+
+    /// The field of the request that is at fault, where there is one.
+    pub fn field(&self) -> Option<&str> {
+        match self {
+            Rejection::SchemaInvalid { field, .. } => Some(field),
+            Rejection::UnknownAgent { field, .. } => Some(field),
+            Rejection::OwnershipConflict { .. }
+            | Rejection::PolicyViolation { .. }
+            | Rejection::WrongState { .. }
+            | Rejection::NotAllowed { .. }
+            | Rejection::NotFound { .. }
+            | Rejection::AlreadyExists { .. } => None,
+        }
+    }
+}
+
+fn describe_conflict(task_id: &TaskId, conflict: &Conflict) -> String {
+    match conflict {
+        Conflict::Active { handoff } => {
+            format!("task `{task_id}` has an active handoff already: {handoff}")
+        }
+        Conflict::Cycle { target, chain } => format!(
+            "`{target}` has owned task `{task_id}` before (chain: {}); set `return` to hand it \
+             back to the previous owner",
+            arrows(chain)
+        ),
+        Conflict::NotPrevious { target, chain } => format!(
+            "`{target}` is not the previous owner of task `{task_id}` (chain: {})",
+            arrows(chain)
+        ),
+        Conflict::NotOwner { sender, chain } => format!(
+            "`{sender}` has never owned task `{task_id}` (chain: {})",
+            arrows(chain)
+        ),
+        Conflict::TooManyHops { chain } => format!(
+            "task `{task_id}` has changed hands as often as it may (chain: {})",
+            arrows(chain)
+        ),
+    }
+}
+
+fn arrows(chain: &[AgentId]) -> String {
+    chain.iter().map(AgentId::as_str).collect::<Vec<_>>().join(" → ")
+}

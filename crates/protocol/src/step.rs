@@ -1,0 +1,364 @@
+//! One command against one aggregate. `step` runs decide, evolve and what is derived from the new
+//! state, and returns all of it as one value; whoever calls it stores that value whole or not at
+//! all. This is the only place that knows which aggregates exist.
+
+use serde::{Deserialize, Serialize};
+
+use crate::handoff::decide::Context;
+use crate::handoff::{self, Handoff, Status, derive};
+use crate::ids::AgentId;
+use crate::ledger::{Erased, Recorded, Stream, Subject};
+use crate::rejection::Rejection;
+use crate::time::Time;
+use crate::{agent, codec, token};
+
+/// What is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    Handoff(handoff::Command),
+    Agent(agent::Command),
+    Token(token::Command),
+    /// Erases the body of one entry of the stream, for whichever aggregate it belongs to.
+    Erase { position: u64, reason: String },
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    Handoff(handoff::Event),
+    Agent(agent::Event),
+    Token(token::Event),
+    Erased(Erased),
+}
+
+/// What is true: the snapshot of one aggregate. Can be rebuilt from its events at any time, so its
+/// stored form is no promise.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum State {
+    Handoff(Box<Handoff>),
+    Agent(agent::Agent),
+    Token(token::Token),
+}
+
+/// A moment at which the server must look again.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Deadline {
+    pub name: String,
+    pub due: Time,
+}
+
+/// A unique key that a state occupies or leaves free, with a small value that outlives both.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hold {
+    pub key: String,
+    pub occupied: bool,
+    pub value: String,
+}
+
+/// What the store knows about a key. `holder` is the id of the stream that occupies it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HoldState {
+    pub holder: Option<String>,
+    pub value: Option<String>,
+}
+
+/// A compare-and-set of one key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HoldWrite {
+    pub key: String,
+    pub expected: HoldState,
+    pub next: HoldState,
+}
+
+/// A text that events name by its hash and that is stored beside them, once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    pub hash: String,
+    pub text: String,
+}
+
+/// What a decision needs to know besides its own aggregate. Read before, handed in.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Facts {
+    pub agent: Option<agent::Agent>,
+    pub hold: HoldState,
+    pub document: Option<String>,
+}
+
+/// Which facts to read for a command.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Needs {
+    pub agent: Option<AgentId>,
+    pub hold: Option<String>,
+    /// The hash of the document, as the aggregate's state names it.
+    pub document: Option<String>,
+}
+
+/// The answer to a command, as it is stored for a retry.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<Status>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passed: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<String>,
+    /// Set when the gate refused: the reason and its detail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Refused>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    pub code: String,
+    pub detail: String,
+}
+
+/// All that follows from one command. Empty `events` means: nothing happened, store nothing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    pub events: Vec<Recorded>,
+    pub state: State,
+    pub disarm: Vec<Deadline>,
+    pub arm: Vec<Deadline>,
+    pub holds: Vec<HoldWrite>,
+    pub document: Option<Document>,
+    pub erase: Option<u64>,
+    pub outcome: Outcome,
+}
+
+/// The ledger holds an order of events that no decision could have produced.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("event {event} does not follow from the events before it")]
+pub struct BadHistory {
+    pub event: &'static str,
+}
+
+/// The facts a command needs, given the state it meets.
+pub fn needs(state: Option<&State>, command: &Command) -> Needs {
+    let Command::Handoff(command) = command else { return Needs::default() };
+    let handoff = match state {
+        Some(State::Handoff(handoff)) => Some(handoff.as_ref()),
+        Some(State::Agent(_) | State::Token(_)) | None => None,
+    };
+    let stored = handoff.map(|handoff| handoff.document_hash().to_owned());
+    match command {
+        handoff::Command::Initiate { offer } => {
+            let offered_to = offer.as_ref().and_then(|offer| offer.to_agent.clone());
+            let offered_task = offer
+                .as_ref()
+                .and_then(|offer| offer.task.as_ref())
+                .and_then(|task| task.task_id.clone());
+            let drafted = if offer.is_none() { handoff } else { None };
+            Needs {
+                agent: offered_to.or_else(|| drafted.and_then(|draft| draft.to().cloned())),
+                hold: offered_task
+                    .as_ref()
+                    .or_else(|| drafted.and_then(|draft| draft.task_id()))
+                    .map(derive::task_key),
+                document: stored,
+            }
+        }
+        handoff::Command::Accept { .. } => Needs { document: stored, ..Needs::default() },
+        handoff::Command::Draft { .. }
+        | handoff::Command::Reject(_)
+        | handoff::Command::Activate { .. }
+        | handoff::Command::Complete { .. }
+        | handoff::Command::Close { .. }
+        | handoff::Command::Elapse { .. } => Needs::default(),
+    }
+}
+
+/// Decides, evolves and derives.
+pub fn step(
+    stream: &Stream,
+    state: Option<&State>,
+    command: &Command,
+    context: Context<'_>,
+) -> Result<Change, Rejection> {
+    let (events, document) = decide(stream, state, command, context)?;
+    let mut next = state.cloned();
+    for event in &events {
+        next = Some(
+            evolve(stream, next, event, context.now)
+                .expect("a decision only writes events that follow from its state"),
+        );
+    }
+    let next = next.ok_or(Rejection::NotFound { what: stream.subject.kind() })?;
+    let (disarm, arm) = deadline_changes(state, &next);
+    let erase = match command {
+        Command::Erase { position, .. } => Some(*position),
+        Command::Handoff(_) | Command::Agent(_) | Command::Token(_) => None,
+    };
+    Ok(Change {
+        disarm,
+        arm,
+        holds: hold_changes(stream, state, &next, context.facts),
+        document,
+        erase,
+        outcome: outcome(&next, &events),
+        events: events.iter().map(codec::encode).collect(),
+        state: next,
+    })
+}
+
+fn decide(
+    stream: &Stream,
+    state: Option<&State>,
+    command: &Command,
+    context: Context<'_>,
+) -> Result<(Vec<Event>, Option<Document>), Rejection> {
+    let no_such = || Rejection::NotFound { what: stream.subject.kind() };
+    match (&stream.subject, state, command) {
+        (_, state, Command::Erase { position, reason }) => {
+            state.ok_or_else(no_such)?;
+            if !context.caller.is_operator() {
+                return Err(Rejection::NotAllowed { action: "erase", who: "an operator" });
+            }
+            let erased = Erased { position: *position, reason: reason.clone() };
+            Ok((vec![Event::Erased(erased)], None))
+        }
+        (Subject::Handoff(id), None, Command::Handoff(command)) => {
+            decide_handoff(*id, None, command, context)
+        }
+        (Subject::Handoff(id), Some(State::Handoff(handoff)), Command::Handoff(command)) => {
+            decide_handoff(*id, Some(handoff), command, context)
+        }
+        (Subject::Agent(_), None, Command::Agent(command)) => {
+            Ok((agents(agent::decide(None, command, context.caller)?), None))
+        }
+        (Subject::Agent(_), Some(State::Agent(agent)), Command::Agent(command)) => {
+            Ok((agents(agent::decide(Some(agent), command, context.caller)?), None))
+        }
+        (Subject::Token(_), None, Command::Token(command)) => {
+            Ok((tokens(token::decide(None, command, context.caller, context.now)?), None))
+        }
+        (Subject::Token(_), Some(State::Token(token)), Command::Token(command)) => {
+            Ok((tokens(token::decide(Some(token), command, context.caller, context.now)?), None))
+        }
+        (Subject::Handoff(_) | Subject::Agent(_) | Subject::Token(_), _, _) => Err(no_such()),
+    }
+}
+
+fn decide_handoff(
+    id: crate::ids::HandoffId,
+    state: Option<&Handoff>,
+    command: &handoff::Command,
+    context: Context<'_>,
+) -> Result<(Vec<Event>, Option<Document>), Rejection> {
+    let decision = handoff::decide(id, state, command, context)?;
+    Ok((decision.events.into_iter().map(Event::Handoff).collect(), decision.document))
+}
+
+fn agents(events: Vec<agent::Event>) -> Vec<Event> {
+    events.into_iter().map(Event::Agent).collect()
+}
+
+fn tokens(events: Vec<token::Event>) -> Vec<Event> {
+    events.into_iter().map(Event::Token).collect()
+}
+
+/// What is true after one more event of a stream.
+pub fn evolve(
+    stream: &Stream,
+    state: Option<State>,
+    event: &Event,
+    at: Time,
+) -> Result<State, BadHistory> {
+    let bad = BadHistory { event: event.name() };
+    match (&stream.subject, state, event) {
+        (_, Some(state), Event::Erased(_)) => Ok(state),
+        (Subject::Handoff(id), state, Event::Handoff(event)) => {
+            let before = match state {
+                Some(State::Handoff(handoff)) => Some(*handoff),
+                None => None,
+                Some(State::Agent(_) | State::Token(_)) => return Err(bad),
+            };
+            Ok(State::Handoff(Box::new(handoff::evolve(*id, before, event, at)?)))
+        }
+        (Subject::Agent(id), state, Event::Agent(event)) => {
+            let before = match state {
+                Some(State::Agent(agent)) => Some(agent),
+                None => None,
+                Some(State::Handoff(_) | State::Token(_)) => return Err(bad),
+            };
+            Ok(State::Agent(agent::evolve(id.clone(), before, event)?))
+        }
+        (Subject::Token(id), state, Event::Token(event)) => {
+            let before = match state {
+                Some(State::Token(token)) => Some(token),
+                None => None,
+                Some(State::Handoff(_) | State::Agent(_)) => return Err(bad),
+            };
+            Ok(State::Token(token::evolve(*id, before, event, at)?))
+        }
+        (Subject::Handoff(_) | Subject::Agent(_) | Subject::Token(_), _, _) => Err(bad),
+    }
+}
+
+fn deadline_changes(before: Option<&State>, after: &State) -> (Vec<Deadline>, Vec<Deadline>) {
+    let of = |state: &State| match state {
+        State::Handoff(handoff) => derive::deadlines(handoff),
+        State::Agent(_) | State::Token(_) => Vec::new(),
+    };
+    let old = before.map(of).unwrap_or_default();
+    let new = of(after);
+    let disarm = old.iter().filter(|deadline| !new.contains(deadline)).cloned().collect();
+    let arm = new.iter().filter(|deadline| !old.contains(deadline)).cloned().collect();
+    (disarm, arm)
+}
+
+/// A hold is written when the state changes it. It is compared with what the decision saw: the
+/// fact that was handed in when the key is taken, the own earlier hold afterwards.
+fn hold_changes(
+    stream: &Stream,
+    before: Option<&State>,
+    after: &State,
+    facts: &Facts,
+) -> Vec<HoldWrite> {
+    let of = |state: &State| match state {
+        State::Handoff(handoff) => derive::hold(handoff),
+        State::Agent(_) | State::Token(_) => None,
+    };
+    let old = before.and_then(of);
+    let Some(new) = of(after) else { return Vec::new() };
+    if old.as_ref() == Some(&new) {
+        return Vec::new();
+    }
+    let stored = |hold: &Hold| HoldState {
+        holder: hold.occupied.then(|| stream.subject.id()),
+        value: Some(hold.value.clone()),
+    };
+    let expected = match &old {
+        Some(old) => stored(old),
+        None => facts.hold.clone(),
+    };
+    vec![HoldWrite { key: new.key.clone(), expected, next: stored(&new) }]
+}
+
+fn outcome(state: &State, events: &[Event]) -> Outcome {
+    let mut outcome = Outcome {
+        status: match state {
+            State::Handoff(handoff) => Some(handoff.status()),
+            State::Agent(_) | State::Token(_) => None,
+        },
+        ..Outcome::default()
+    };
+    for event in events {
+        let Event::Handoff(event) = event else { continue };
+        if let handoff::Event::Accepted(accepted) = event {
+            outcome.passed.clone_from(&accepted.passed);
+        }
+        if let handoff::Event::Rejected(rejected) = event
+            && rejected.from_status == Status::Validating
+        {
+            outcome.passed.clone_from(&rejected.passed);
+            outcome.failed.clone_from(&rejected.failed);
+            outcome.refused = Some(Refused {
+                code: rejected.reason.as_str().to_owned(),
+                detail: rejected.detail.clone(),
+            });
+        }
+    }
+    outcome
+}

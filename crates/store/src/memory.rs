@@ -1,0 +1,250 @@
+//! A store in memory: the plainest program that keeps the port's promises, except that nothing
+//! outlives the process. For tests, simulations and trying things out.
+
+use std::collections::{BTreeMap, HashMap};
+use std::future::ready;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use engine::port::{
+    Answer, Commit, CommitError, Committed, Due, HandoffFilter, KeyScope, List, ListOf, Listed,
+    Receipt, RecordedOutcome, Sealed, Sequenced, Snapshot, Store, StoreError,
+};
+use protocol::handoff::Handoff;
+use protocol::ids::TeamspaceId;
+use protocol::ledger::{Body, Stream};
+use protocol::step::{Deadline, HoldState, State};
+use protocol::time::Time;
+
+#[derive(Debug, Clone, Default)]
+pub struct Memory {
+    tables: Arc<Mutex<Tables>>,
+}
+
+#[derive(Debug, Default)]
+struct Tables {
+    entries: Vec<Sequenced>,
+    streams: BTreeMap<Stream, Row>,
+    /// Streams in the order they were made; the index is the row number less one.
+    order: Vec<Stream>,
+    secrets: HashMap<String, Stream>,
+    holds: BTreeMap<(TeamspaceId, String), HoldState>,
+    documents: HashMap<(Stream, String), String>,
+    deadlines: BTreeMap<(Time, Stream, String), ()>,
+    outcomes: HashMap<KeyScope, RecordedOutcome>,
+    sealed: Option<Sealed>,
+}
+
+#[derive(Debug)]
+struct Row {
+    number: u64,
+    state: Arc<State>,
+    snapshot: Snapshot,
+}
+
+impl Memory {
+    fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.tables.lock().expect("nothing panics while holding the tables")
+    }
+}
+
+fn answer<T: Send + 'static>(value: T) -> Answer<T> {
+    Box::pin(ready(Ok(value)))
+}
+
+impl Store for Memory {
+    fn commit(&self, commit: Commit) -> Receipt {
+        let result = self.tables().commit(commit);
+        Box::pin(ready(result))
+    }
+
+    fn seal(&self, sealed: Sealed) -> Answer<()> {
+        self.tables().sealed = Some(sealed);
+        answer(())
+    }
+
+    fn sealed(&self) -> Answer<Option<Sealed>> {
+        answer(self.tables().sealed.clone())
+    }
+
+    fn load(&self, stream: &Stream) -> Answer<Option<Snapshot>> {
+        answer(self.tables().streams.get(stream).map(|row| row.snapshot.clone()))
+    }
+
+    fn token_stream(&self, secret_hash: &str) -> Answer<Option<Stream>> {
+        answer(self.tables().secrets.get(secret_hash).cloned())
+    }
+
+    fn hold(&self, teamspace: &TeamspaceId, key: &str) -> Answer<HoldState> {
+        answer(self.tables().hold(teamspace, key))
+    }
+
+    fn document(&self, stream: &Stream, hash: &str) -> Answer<Option<String>> {
+        let key = (stream.clone(), hash.to_owned());
+        answer(self.tables().documents.get(&key).cloned())
+    }
+
+    fn outcome(&self, scope: &KeyScope) -> Answer<Option<RecordedOutcome>> {
+        answer(self.tables().outcomes.get(scope).cloned())
+    }
+
+    fn entries(&self, after: u64, limit: usize) -> Answer<Vec<Sequenced>> {
+        let skip = usize::try_from(after).unwrap_or(usize::MAX);
+        answer(self.tables().entries.iter().skip(skip).take(limit).cloned().collect())
+    }
+
+    fn newest(&self) -> Answer<u64> {
+        answer(self.tables().newest())
+    }
+
+    fn history(&self, stream: &Stream, before: u64, limit: usize) -> Answer<Vec<Sequenced>> {
+        let tables = self.tables();
+        let of_stream = tables.entries.iter().rev().filter(|sequenced| {
+            sequenced.entry.stream == *stream && sequenced.entry.position < before
+        });
+        answer(of_stream.take(limit).cloned().collect())
+    }
+
+    fn due(&self, now: Time, limit: usize) -> Answer<Vec<Due>> {
+        let tables = self.tables();
+        let due = tables.deadlines.keys().take_while(|(due, _, _)| *due <= now).take(limit);
+        answer(
+            due.map(|(due, stream, name)| Due {
+                stream: stream.clone(),
+                deadline: Deadline { name: name.clone(), due: *due },
+            })
+            .collect(),
+        )
+    }
+
+    fn next_due(&self) -> Answer<Option<Time>> {
+        answer(self.tables().deadlines.keys().next().map(|(due, _, _)| *due))
+    }
+
+    fn list(&self, list: List) -> Answer<Vec<Listed>> {
+        let tables = self.tables();
+        let before = list.before.unwrap_or(u64::MAX);
+        let rows = tables.order.iter().rev().filter_map(|stream| {
+            let row = &tables.streams[stream];
+            let matches = stream.teamspace == list.teamspace
+                && row.number < before
+                && is_listed(&list.of, &row.state);
+            matches.then(|| Listed {
+                row: row.number,
+                stream: stream.clone(),
+                state_text: row.snapshot.state_text.clone(),
+                position: row.snapshot.position,
+                last_seq: row.snapshot.last_seq,
+                at: row.snapshot.at,
+            })
+        });
+        answer(rows.take(list.limit).collect())
+    }
+}
+
+impl Tables {
+    fn newest(&self) -> u64 {
+        self.entries.len() as u64
+    }
+
+    fn hold(&self, teamspace: &TeamspaceId, key: &str) -> HoldState {
+        let key = (teamspace.clone(), key.to_owned());
+        self.holds.get(&key).cloned().unwrap_or_default()
+    }
+
+    fn commit(&mut self, commit: Commit) -> Result<Committed, CommitError> {
+        self.check(&commit)?;
+        let stream = commit.stream.clone();
+        for hold in commit.holds {
+            self.holds.insert((stream.teamspace.clone(), hold.key), hold.next);
+        }
+        for deadline in commit.disarm {
+            self.deadlines.remove(&(deadline.due, stream.clone(), deadline.name));
+        }
+        for deadline in commit.arm {
+            self.deadlines.insert((deadline.due, stream.clone(), deadline.name), ());
+        }
+        if let Some(document) = commit.document {
+            self.documents.insert((stream.clone(), document.hash), document.text);
+        }
+        if let Some(key) = commit.key {
+            self.outcomes.insert(key.scope, key.recorded);
+        }
+        if let State::Token(token) = commit.state.as_ref() {
+            self.secrets.insert(token.secret_hash.clone(), stream.clone());
+        }
+        if let Some(position) = commit.erase {
+            self.erase(&stream, position);
+        }
+        let last = commit.entries.last().expect("a commit has entries").clone();
+        for entry in commit.entries {
+            let seq = self.newest() + 1;
+            self.entries.push(Sequenced { seq, entry });
+        }
+        let number = match self.streams.get(&stream) {
+            Some(row) => row.number,
+            None => {
+                self.order.push(stream.clone());
+                self.order.len() as u64
+            }
+        };
+        let snapshot = Snapshot {
+            state_text: commit.state_text,
+            position: last.position,
+            head: last.hash,
+            at: last.at,
+            last_seq: self.newest(),
+        };
+        self.streams.insert(stream, Row { number, state: commit.state, snapshot });
+        Ok(Committed { last_seq: self.newest() })
+    }
+
+    fn check(&self, commit: &Commit) -> Result<(), CommitError> {
+        if let Some(key) = &commit.key
+            && let Some(recorded) = self.outcomes.get(&key.scope)
+        {
+            return Err(CommitError::KeyUsed(recorded.clone()));
+        }
+        let position = self.streams.get(&commit.stream).map_or(0, |row| row.snapshot.position);
+        if position != commit.expected_position {
+            return Err(CommitError::Moved);
+        }
+        for hold in &commit.holds {
+            let current = self.hold(&commit.stream.teamspace, &hold.key);
+            if current != hold.expected {
+                return Err(CommitError::HoldTaken { key: hold.key.clone(), current });
+            }
+        }
+        if let Some(position) = commit.erase
+            && (position == 0 || position > commit.expected_position)
+        {
+            return Err(StoreError::Corrupt("no such position to erase".to_owned()).into());
+        }
+        Ok(())
+    }
+
+    fn erase(&mut self, stream: &Stream, position: u64) {
+        let found = self.entries.iter_mut().find(|sequenced| {
+            sequenced.entry.stream == *stream && sequenced.entry.position == position
+        });
+        if let Some(sequenced) = found {
+            let commitment = sequenced.entry.body.commitment();
+            sequenced.entry.body = Body::Erased { commitment };
+        }
+    }
+}
+
+fn is_listed(of: &ListOf, state: &State) -> bool {
+    match (of, state) {
+        (ListOf::Handoffs(filter), State::Handoff(handoff)) => passes(filter, handoff),
+        (ListOf::Agents, State::Agent(_)) | (ListOf::Tokens, State::Token(_)) => true,
+        (ListOf::Handoffs(_) | ListOf::Agents | ListOf::Tokens, _) => false,
+    }
+}
+
+fn passes(filter: &HandoffFilter, handoff: &Handoff) -> bool {
+    filter.task_id.as_ref().is_none_or(|task| handoff.task_id() == Some(task))
+        && filter.from_agent.as_ref().is_none_or(|agent| handoff.from() == agent)
+        && filter.to_agent.as_ref().is_none_or(|agent| handoff.to() == Some(agent))
+        && filter.status.is_none_or(|status| handoff.status() == status)
+}
+

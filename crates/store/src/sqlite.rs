@@ -1,0 +1,230 @@
+//! The ledger in a SQLite file: one writer thread that commits whatever is queued in one
+//! transaction, read-only connections beside it, and a third that moves the write-ahead log into
+//! the database while the writer goes on.
+//!
+//! `synchronous=FULL`: a commit that was answered survives a power cut. Group commit pays for it.
+
+mod checkpointer;
+mod migrate;
+mod reader;
+mod rows;
+mod write;
+mod writer;
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use engine::port::{
+    Answer, Commit, Due, KeyScope, List, Listed, Receipt, RecordedOutcome, Sealed, Sequenced,
+    Snapshot, Store, StoreError,
+};
+use protocol::ids::TeamspaceId;
+use protocol::ledger::Stream;
+use protocol::step::HoldState;
+use protocol::time::Time;
+use rusqlite::{Connection, OpenFlags};
+
+pub use reader::ReadOnly;
+use reader::Readers;
+use writer::Writer;
+
+/// The name of the database in a data folder.
+pub const FILE_NAME: &str = "tasuki.db";
+
+/// Filled pages are 8 KiB: fewer of them are touched by a group of commits than with 4 KiB.
+const PAGE_BYTES: u32 = 8_192;
+
+/// The writer waits for nobody but a checkpoint in progress, which is short.
+const BUSY_MS_MAX: u32 = 5_000;
+
+/// What a commit survives. Everything but `Full` exists so that tests can show what it is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    #[default]
+    Full,
+    /// Survives a crash of the process, not of the machine.
+    ProcessCrashOnly,
+}
+
+#[derive(Debug, Clone)]
+pub struct Sqlite {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    // Dropped in this order: no more work, then the file may be opened by others.
+    writer: Writer,
+    readers: Readers,
+    _lock: File,
+}
+
+/// Why a database cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("{} is in use by another server", .0.display())]
+    InUse(PathBuf),
+    #[error("{} was written by a newer release (schema {found}, this one knows {known})", .path.display())]
+    Newer { path: PathBuf, found: u32, known: u32 },
+    #[error("cannot open {}", .path.display())]
+    Io { path: PathBuf, source: std::io::Error },
+    #[error("cannot open {}", .path.display())]
+    Sqlite { path: PathBuf, source: rusqlite::Error },
+}
+
+impl Sqlite {
+    /// Opens or makes the database in a folder, and keeps others out while it is open.
+    pub fn open(folder: &Path) -> Result<Self, OpenError> {
+        Self::open_with(folder, Durability::Full)
+    }
+
+    pub fn open_with(folder: &Path, durability: Durability) -> Result<Self, OpenError> {
+        let path = folder.join(FILE_NAME);
+        let lock = lock(&folder.join("tasuki.lock"))?;
+        let mut connection = open_for_writing(&path, durability)?;
+        migrate::run(&mut connection, &path)?;
+        sync_folder(folder)?;
+        let readers = Readers::start(&path)?;
+        let writer = Writer::start(connection, &path)?;
+        Ok(Self { inner: Arc::new(Inner { writer, readers, _lock: lock }) })
+    }
+}
+
+fn open_for_writing(path: &Path, durability: Durability) -> Result<Connection, OpenError> {
+    let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
+    // Made by us first, so that nobody else can read it from the start.
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
+    let connection = Connection::open(path).map_err(failed)?;
+    let synchronous = match durability {
+        Durability::Full => "FULL",
+        Durability::ProcessCrashOnly => "NORMAL",
+    };
+    connection
+        .execute_batch(&format!(
+            "PRAGMA page_size = {PAGE_BYTES};
+             PRAGMA busy_timeout = {BUSY_MS_MAX};
+             PRAGMA journal_mode = WAL;
+             PRAGMA synchronous = {synchronous};
+             PRAGMA foreign_keys = ON;
+             PRAGMA secure_delete = FAST;
+             PRAGMA wal_autocheckpoint = 0;
+             PRAGMA cache_size = -8192;
+             PRAGMA temp_store = MEMORY;"
+        ))
+        .map_err(failed)?;
+    Ok(connection)
+}
+
+fn open_for_reading(path: &Path) -> Result<Connection, rusqlite::Error> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.execute_batch(&format!(
+        "PRAGMA busy_timeout = {BUSY_MS_MAX}; PRAGMA query_only = ON; PRAGMA cache_size = -2048;"
+    ))?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
+}
+
+fn lock(path: &Path) -> Result<File, OpenError> {
+    let failed = |source| OpenError::Io { path: path.to_owned(), source };
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(failed)?;
+    match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(OpenError::InUse(path.to_owned())),
+        Err(errno) => Err(failed(errno.into())),
+    }
+}
+
+/// A new file is there after a power cut only when its folder was synced.
+fn sync_folder(folder: &Path) -> Result<(), OpenError> {
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(|source| OpenError::Io { path: folder.to_owned(), source })
+}
+
+impl Store for Sqlite {
+    fn commit(&self, commit: Commit) -> Receipt {
+        self.inner.writer.commit(commit)
+    }
+
+    fn seal(&self, sealed: Sealed) -> Answer<()> {
+        self.inner.writer.seal(sealed)
+    }
+
+    fn sealed(&self) -> Answer<Option<Sealed>> {
+        self.inner.readers.ask(rows::sealed)
+    }
+
+    fn load(&self, stream: &Stream) -> Answer<Option<Snapshot>> {
+        let stream = stream.clone();
+        self.inner.readers.ask(move |connection| rows::load(connection, &stream))
+    }
+
+    fn token_stream(&self, secret_hash: &str) -> Answer<Option<Stream>> {
+        let secret_hash = secret_hash.to_owned();
+        self.inner.readers.ask(move |connection| rows::token_stream(connection, &secret_hash))
+    }
+
+    fn hold(&self, teamspace: &TeamspaceId, key: &str) -> Answer<HoldState> {
+        let (teamspace, key) = (teamspace.clone(), key.to_owned());
+        self.inner.readers.ask(move |connection| rows::hold(connection, &teamspace, &key))
+    }
+
+    fn document(&self, stream: &Stream, hash: &str) -> Answer<Option<String>> {
+        let (stream, hash) = (stream.clone(), hash.to_owned());
+        self.inner.readers.ask(move |connection| rows::document(connection, &stream, &hash))
+    }
+
+    fn outcome(&self, scope: &KeyScope) -> Answer<Option<RecordedOutcome>> {
+        let scope = scope.clone();
+        self.inner.readers.ask(move |connection| rows::outcome(connection, &scope))
+    }
+
+    fn entries(&self, after: u64, limit: usize) -> Answer<Vec<Sequenced>> {
+        self.inner.readers.ask(move |connection| rows::entries(connection, after, limit))
+    }
+
+    fn newest(&self) -> Answer<u64> {
+        self.inner.readers.ask(rows::newest)
+    }
+
+    fn history(&self, stream: &Stream, before: u64, limit: usize) -> Answer<Vec<Sequenced>> {
+        let stream = stream.clone();
+        self.inner.readers.ask(move |connection| rows::history(connection, &stream, before, limit))
+    }
+
+    fn due(&self, now: Time, limit: usize) -> Answer<Vec<Due>> {
+        self.inner.readers.ask(move |connection| rows::due(connection, now, limit))
+    }
+
+    fn next_due(&self) -> Answer<Option<Time>> {
+        self.inner.readers.ask(rows::next_due)
+    }
+
+    fn list(&self, list: List) -> Answer<Vec<Listed>> {
+        self.inner.readers.ask(move |connection| rows::list(connection, &list))
+    }
+}
+
+fn broken(error: rusqlite::Error) -> StoreError {
+    match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::DiskFull) => StoreError::Full,
+        Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {
+            StoreError::Corrupt(error.to_string())
+        }
+        Some(_) | None => StoreError::Broken(error.to_string()),
+    }
+}

@@ -1,0 +1,139 @@
+//! Read-only connections, each on its own thread. A read never waits for the writer.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+
+use engine::port::{Answer, Due, Sealed, Sequenced, StoreError};
+use protocol::time::Time;
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use super::{OpenError, broken, open_for_reading, rows};
+
+/// One per core of a small machine: reads are short and come from the page cache.
+const READERS: usize = 2;
+
+/// Reads that may wait on one connection. More than this and the answer would come too late.
+const WAITING_READS_MAX: usize = 4_096;
+
+type Read = Box<dyn FnOnce(&Connection) + Send>;
+
+#[derive(Debug)]
+pub struct Readers {
+    threads: Vec<Reader>,
+    turn: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct Reader {
+    queue: Option<SyncSender<Read>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Readers {
+    pub fn start(path: &Path) -> Result<Self, OpenError> {
+        let mut threads = Vec::with_capacity(READERS);
+        for number in 0..READERS {
+            let connection = open_for_reading(path)
+                .map_err(|source| OpenError::Sqlite { path: path.to_owned(), source })?;
+            let (queue, reads) = sync_channel::<Read>(WAITING_READS_MAX);
+            let thread = std::thread::Builder::new()
+                .name(format!("store-reader-{number}"))
+                .spawn(move || {
+                    while let Ok(read) = reads.recv() {
+                        read(&connection);
+                    }
+                })
+                .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
+            threads.push(Reader { queue: Some(queue), thread: Mutex::new(Some(thread)) });
+        }
+        Ok(Self { threads, turn: AtomicUsize::new(0) })
+    }
+
+    pub fn ask<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Answer<T> {
+        let (reply, answer) = oneshot::channel();
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % self.threads.len();
+        let job: Read = Box::new(move |connection| {
+            // Whoever asked may have gone; then nobody needs the answer.
+            let _ = reply.send(read(connection).map_err(broken));
+        });
+        let queue = self.threads[turn].queue.as_ref().expect("the queue lives as long as we do");
+        let sent = queue.try_send(job);
+        Box::pin(async move {
+            match sent {
+                Ok(()) => answer.await.unwrap_or(Err(StoreError::Closed)),
+                Err(TrySendError::Full(_)) => Err(StoreError::Overloaded),
+                Err(TrySendError::Disconnected(_)) => Err(StoreError::Closed),
+            }
+        })
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.queue = None;
+        let thread = self.thread.lock().expect("nothing panics while holding the handle").take();
+        if let Some(thread) = thread
+            && thread.join().is_err()
+        {
+            tracing::error!("a reader of the store ended in a panic");
+        }
+    }
+}
+
+/// A database opened only to be looked at, without keeping anyone else out: for `audit` and
+/// `doctor`, which also work while a server runs or when none can.
+#[derive(Debug)]
+pub struct ReadOnly {
+    connection: Connection,
+}
+
+impl ReadOnly {
+    pub fn open(folder: &Path) -> Result<Self, OpenError> {
+        let path = folder.join(super::FILE_NAME);
+        let connection = open_for_reading(&path)
+            .map_err(|source| OpenError::Sqlite { path: path.clone(), source })?;
+        Ok(Self { connection })
+    }
+
+    pub fn entries(&self, after: u64, limit: usize) -> Result<Vec<Sequenced>, StoreError> {
+        rows::entries(&self.connection, after, limit).map_err(broken)
+    }
+
+    pub fn newest(&self) -> Result<u64, StoreError> {
+        rows::newest(&self.connection).map_err(broken)
+    }
+
+    pub fn sealed(&self) -> Result<Option<Sealed>, StoreError> {
+        rows::sealed(&self.connection).map_err(broken)
+    }
+
+    pub fn due(&self, now: Time, limit: usize) -> Result<Vec<Due>, StoreError> {
+        rows::due(&self.connection, now, limit).map_err(broken)
+    }
+
+    /// Documents in the order they were written: the entry that names each, its hash and its text,
+    /// which is `None` once erased.
+    pub fn documents(
+        &self,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<(u64, String, Option<String>)>, StoreError> {
+        rows::documents(&self.connection, after, limit).map_err(broken)
+    }
+
+    /// SQLite's own check of its file: `None` when it is sound.
+    pub fn damage(&self) -> Result<Option<String>, StoreError> {
+        let verdict: String = self
+            .connection
+            .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+            .map_err(broken)?;
+        Ok((verdict != "ok").then_some(verdict))
+    }
+}

@@ -1,0 +1,274 @@
+//! The read side: every query of the store, and how rows become values again.
+
+use engine::port::{
+    Due, HandoffFilter, KeyScope, List, ListOf, Listed, RecordedOutcome, Sealed, Sequenced,
+    Snapshot,
+};
+use protocol::canonical::Hash;
+use protocol::ids::TeamspaceId;
+use protocol::ledger::{Body, Entry, Stream, Subject};
+use protocol::step::{Deadline, HoldState};
+use protocol::time::Time;
+use rusqlite::types::{Type, Value};
+use rusqlite::{Connection, OptionalExtension, Result, Row, params, params_from_iter};
+
+const ENTRY_COLUMNS: &str = "seq, teamspace, subject, position, name, version, actor, at, salt, \
+                             body, commitment, hash, prev_seq";
+
+pub fn newest(connection: &Connection) -> Result<u64> {
+    connection
+        .prepare_cached("SELECT coalesce(max(seq), 0) FROM entries")?
+        .query_row([], |row| row.get(0))
+}
+
+pub fn sealed(connection: &Connection) -> Result<Option<Sealed>> {
+    connection
+        .prepare_cached("SELECT size, edge, note FROM sealed")?
+        .query_row([], |row| {
+            Ok(Sealed { size: row.get(0)?, edge: row.get(1)?, note: row.get(2)? })
+        })
+        .optional()
+}
+
+pub fn load(connection: &Connection, stream: &Stream) -> Result<Option<Snapshot>> {
+    let read = |row: &Row<'_>| {
+        Ok(Snapshot {
+            state_text: row.get(0)?,
+            position: row.get(1)?,
+            head: row.get(2)?,
+            at: time(row, 3)?,
+            last_seq: row.get(4)?,
+        })
+    };
+    match &stream.subject {
+        Subject::Handoff(id) => connection
+            .prepare_cached(
+                "SELECT state, position, head, at, last_seq FROM handoffs
+                 WHERE id = ?1 AND teamspace = ?2",
+            )?
+            .query_row(params![id.to_string(), stream.teamspace.as_str()], read)
+            .optional(),
+        Subject::Agent(_) | Subject::Token(_) => connection
+            .prepare_cached(
+                "SELECT state, position, head, at, last_seq FROM streams
+                 WHERE teamspace = ?1 AND subject = ?2",
+            )?
+            .query_row(params![stream.teamspace.as_str(), stream.subject.to_string()], read)
+            .optional(),
+    }
+}
+
+pub fn token_stream(connection: &Connection, secret_hash: &str) -> Result<Option<Stream>> {
+    connection
+        .prepare_cached("SELECT teamspace, subject FROM streams WHERE secret_hash = ?1")?
+        .query_row([secret_hash], |row| stream(row, 0))
+        .optional()
+}
+
+pub fn hold(connection: &Connection, teamspace: &TeamspaceId, key: &str) -> Result<HoldState> {
+    let found = connection
+        .prepare_cached("SELECT holder, value FROM holds WHERE teamspace = ?1 AND key = ?2")?
+        .query_row(params![teamspace.as_str(), key], |row| {
+            Ok(HoldState { holder: row.get(0)?, value: row.get(1)? })
+        })
+        .optional()?;
+    Ok(found.unwrap_or_default())
+}
+
+/// The document a stream has now, if it is the one that is asked for.
+pub fn document(connection: &Connection, stream: &Stream, hash: &str) -> Result<Option<String>> {
+    let found = connection
+        .prepare_cached(
+            "SELECT d.text FROM handoffs h JOIN documents d ON d.seq = h.document_seq
+             WHERE h.id = ?1 AND h.teamspace = ?2 AND d.hash = ?3",
+        )?
+        .query_row(params![stream.subject.id(), stream.teamspace.as_str(), hash], |row| row.get(0))
+        .optional()?;
+    Ok(found.flatten())
+}
+
+pub fn documents(
+    connection: &Connection,
+    after: u64,
+    limit: usize,
+) -> Result<Vec<(u64, String, Option<String>)>> {
+    connection
+        .prepare_cached("SELECT seq, hash, text FROM documents WHERE seq > ?1 ORDER BY seq LIMIT ?2")?
+        .query_map(params![after, count(limit)], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+        .collect()
+}
+
+pub fn outcome(connection: &Connection, scope: &KeyScope) -> Result<Option<RecordedOutcome>> {
+    connection
+        .prepare_cached(
+            "SELECT fingerprint, outcome FROM outcomes
+             WHERE teamspace = ?1 AND caller = ?2 AND key = ?3",
+        )?
+        .query_row(params![scope.teamspace.as_str(), scope.caller, scope.key], |row| {
+            Ok(RecordedOutcome { fingerprint: row.get(0)?, outcome: row.get(1)? })
+        })
+        .optional()
+}
+
+pub fn entries(connection: &Connection, after: u64, limit: usize) -> Result<Vec<Sequenced>> {
+    connection
+        .prepare_cached(&format!(
+            "SELECT {ENTRY_COLUMNS} FROM entries WHERE seq > ?1 ORDER BY seq LIMIT ?2"
+        ))?
+        .query_map(params![after, count(limit)], sequenced)?
+        .collect()
+}
+
+/// Walks the stream backwards along its links; the cost is the entries walked, not the ledger.
+pub fn history(
+    connection: &Connection,
+    stream: &Stream,
+    before: u64,
+    limit: usize,
+) -> Result<Vec<Sequenced>> {
+    let mut statement = connection
+        .prepare_cached(&format!("SELECT {ENTRY_COLUMNS} FROM entries WHERE seq = ?1"))?;
+    let mut seq = load(connection, stream)?.map_or(0, |snapshot| snapshot.last_seq);
+    let mut found = Vec::new();
+    while seq != 0 && found.len() < limit {
+        let (entry, prev_seq) =
+            statement.query_row([seq], |row| Ok((sequenced(row)?, row.get::<_, u64>(12)?)))?;
+        if entry.entry.position < before {
+            found.push(entry);
+        }
+        seq = prev_seq;
+    }
+    Ok(found)
+}
+
+pub fn due(connection: &Connection, now: Time, limit: usize) -> Result<Vec<Due>> {
+    connection
+        .prepare_cached(
+            "SELECT teamspace, subject, name, due FROM deadlines
+             WHERE due <= ?1 ORDER BY due LIMIT ?2",
+        )?
+        .query_map(params![now.as_millis(), count(limit)], |row| {
+            Ok(Due {
+                stream: stream(row, 0)?,
+                deadline: Deadline { name: row.get(2)?, due: time(row, 3)? },
+            })
+        })?
+        .collect()
+}
+
+pub fn next_due(connection: &Connection) -> Result<Option<Time>> {
+    connection
+        .prepare_cached("SELECT min(due) FROM deadlines")?
+        .query_row([], |row| Ok(row.get::<_, Option<i64>>(0)?.map(Time::from_millis)))
+}
+
+pub fn list(connection: &Connection, list: &List) -> Result<Vec<Listed>> {
+    match &list.of {
+        ListOf::Handoffs(filter) => list_handoffs(connection, list, filter),
+        ListOf::Agents => list_streams(connection, list, "agent"),
+        ListOf::Tokens => list_streams(connection, list, "token"),
+    }
+}
+
+fn list_handoffs(
+    connection: &Connection,
+    list: &List,
+    filter: &HandoffFilter,
+) -> Result<Vec<Listed>> {
+    let mut sql = "SELECT row, teamspace, 'handoff/' || id, state, position, last_seq, at
+                   FROM handoffs WHERE teamspace = ? AND row < ?"
+        .to_owned();
+    let mut values = vec![Value::from(list.teamspace.to_string()), row_below(list)];
+    let wanted = [
+        ("task_id", filter.task_id.as_ref().map(ToString::to_string)),
+        ("from_agent", filter.from_agent.as_ref().map(ToString::to_string)),
+        ("to_agent", filter.to_agent.as_ref().map(ToString::to_string)),
+        ("status", filter.status.map(|status| status.to_string())),
+    ];
+    for (column, value) in wanted {
+        if let Some(value) = value {
+            // Named in the query so that the index of the open ones can be used for it.
+            if column == "status" && value != "closed" {
+                sql.push_str(" AND status <> 'closed'");
+            }
+            sql.push_str(&format!(" AND {column} = ?"));
+            values.push(Value::from(value));
+        }
+    }
+    sql.push_str(" ORDER BY row DESC LIMIT ?");
+    values.push(Value::from(count(list.limit)));
+    connection.prepare_cached(&sql)?.query_map(params_from_iter(values), listed)?.collect()
+}
+
+fn list_streams(connection: &Connection, list: &List, kind: &str) -> Result<Vec<Listed>> {
+    connection
+        .prepare_cached(
+            "SELECT row, teamspace, subject, state, position, last_seq, at FROM streams
+             WHERE teamspace = ?1 AND kind = ?2 AND row < ?3 ORDER BY row DESC LIMIT ?4",
+        )?
+        .query_map(
+            params![list.teamspace.as_str(), kind, row_below(list), count(list.limit)],
+            listed,
+        )?
+        .collect()
+}
+
+fn row_below(list: &List) -> Value {
+    Value::from(list.before.and_then(|row| i64::try_from(row).ok()).unwrap_or(i64::MAX))
+}
+
+fn listed(row: &Row<'_>) -> Result<Listed> {
+    Ok(Listed {
+        row: row.get(0)?,
+        stream: stream(row, 1)?,
+        state_text: row.get(3)?,
+        position: row.get(4)?,
+        last_seq: row.get(5)?,
+        at: time(row, 6)?,
+    })
+}
+
+fn sequenced(row: &Row<'_>) -> Result<Sequenced> {
+    let salt: Option<[u8; 16]> = row.get(8)?;
+    let text: Option<String> = row.get(9)?;
+    let commitment: Option<Hash> = row.get(10)?;
+    let body = match (salt, text, commitment) {
+        (Some(salt), Some(text), None) => Body::Kept { salt, text },
+        (None, None, Some(commitment)) => Body::Erased { commitment },
+        // Half a body is damage; an impossible commitment makes the chain say so.
+        (_, _, _) => Body::Erased { commitment: [0; 32] },
+    };
+    Ok(Sequenced {
+        seq: row.get(0)?,
+        entry: Entry {
+            stream: stream(row, 1)?,
+            position: row.get(3)?,
+            name: row.get(4)?,
+            version: row.get(5)?,
+            actor: row.get(6)?,
+            at: time(row, 7)?,
+            body,
+            hash: row.get(11)?,
+        },
+    })
+}
+
+fn stream(row: &Row<'_>, column: usize) -> Result<Stream> {
+    let teamspace: String = row.get(column)?;
+    let subject: String = row.get(column + 1)?;
+    let unreadable = |column, error: Box<dyn std::error::Error + Send + Sync>| {
+        rusqlite::Error::FromSqlConversionFailure(column, Type::Text, error)
+    };
+    Ok(Stream {
+        teamspace: teamspace.parse().map_err(|error| unreadable(column, Box::new(error)))?,
+        subject: subject.parse().map_err(|error| unreadable(column + 1, Box::new(error)))?,
+    })
+}
+
+fn time(row: &Row<'_>, column: usize) -> Result<Time> {
+    row.get(column).map(Time::from_millis)
+}
+
+fn count(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,253 @@
+//! The one writer. It takes whatever is queued, applies each commit inside a savepoint, so that a
+//! conflict fails alone, commits all of it with one sync, and only then answers.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::thread::JoinHandle;
+
+use engine::port::{
+    Answer, Commit, CommitError, Committed, Receipt, Sealed, StoreError,
+};
+use protocol::time::{Span, Time};
+use rusqlite::{Connection, ErrorCode, ffi};
+use tokio::sync::{mpsc, oneshot};
+
+use super::checkpointer::{Checkpointer, move_log};
+use super::{OpenError, broken, rows, write};
+
+/// Commits that may wait. At some ten thousand a second the last of them waits under a second.
+const WAITING_COMMITS_MAX: usize = 8_192;
+
+/// Commits in one transaction. Larger groups gain nothing and make the first of them wait.
+const GROUP_COMMITS_MAX: usize = 512;
+
+/// The log is moved into the database when it has grown by about this much.
+const LOG_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Outcomes answer retries for this long.
+const OUTCOMES_KEPT: Span = Span::from_hours(7 * 24);
+
+/// Old outcomes are looked for once in so many groups, a few at a time.
+const GROUPS_PER_SWEEP: u64 = 256;
+
+#[derive(Debug)]
+pub struct Writer {
+    queue: Option<mpsc::Sender<Job>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+enum Job {
+    Commit(Box<Commit>, oneshot::Sender<Result<Committed, CommitError>>),
+    Seal(Sealed, oneshot::Sender<Result<(), StoreError>>),
+}
+
+impl Writer {
+    pub fn start(connection: Connection, path: &Path) -> Result<Self, OpenError> {
+        let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
+        let next_seq = rows::newest(&connection).map_err(failed)? + 1;
+        connection.set_prepared_statement_cache_capacity(64);
+        let checkpointer = Checkpointer::start(path)?;
+        let (queue, jobs) = mpsc::channel(WAITING_COMMITS_MAX);
+        let mut work =
+            Work { connection, checkpointer, next_seq, log_bytes: 0, groups: 0, newest_at: None };
+        let thread = std::thread::Builder::new()
+            .name("store-writer".to_owned())
+            .spawn(move || work.run(jobs))
+            .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
+        Ok(Self { queue: Some(queue), thread: Mutex::new(Some(thread)) })
+    }
+
+    pub fn commit(&self, commit: Commit) -> Receipt {
+        assert!(!commit.entries.is_empty(), "a change without events is not committed");
+        let (reply, answer) = oneshot::channel();
+        let sent = self.send(Job::Commit(Box::new(commit), reply));
+        Box::pin(async move {
+            sent?;
+            answer.await.unwrap_or(Err(StoreError::Unknown.into()))
+        })
+    }
+
+    pub fn seal(&self, sealed: Sealed) -> Answer<()> {
+        let (reply, answer) = oneshot::channel();
+        let sent = self.send(Job::Seal(sealed, reply));
+        Box::pin(async move {
+            sent?;
+            answer.await.unwrap_or(Err(StoreError::Unknown))
+        })
+    }
+
+    fn send(&self, job: Job) -> Result<(), StoreError> {
+        let queue = self.queue.as_ref().expect("the queue lives as long as we do");
+        queue.try_send(job).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => StoreError::Overloaded,
+            mpsc::error::TrySendError::Closed(_) => StoreError::Closed,
+        })
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.queue = None;
+        let thread = self.thread.lock().expect("nothing panics while holding the handle").take();
+        if let Some(thread) = thread
+            && thread.join().is_err()
+        {
+            tracing::error!("the writer of the store ended in a panic");
+        }
+    }
+}
+
+struct Work {
+    connection: Connection,
+    checkpointer: Checkpointer,
+    next_seq: u64,
+    log_bytes: usize,
+    groups: u64,
+    newest_at: Option<Time>,
+}
+
+/// How the commits of a group came out, before it is known whether the group was written.
+type Verdict = Result<Committed, CommitError>;
+
+impl Work {
+    fn run(&mut self, mut jobs: mpsc::Receiver<Job>) {
+        let mut group = Vec::with_capacity(GROUP_COMMITS_MAX);
+        while jobs.blocking_recv_many(&mut group, GROUP_COMMITS_MAX) > 0 {
+            self.write(&mut group);
+            self.keep_house();
+        }
+        let finished = self
+            .connection
+            .execute_batch("PRAGMA optimize;")
+            .and_then(|()| move_log(&self.connection, "TRUNCATE"));
+        if let Err(error) = finished {
+            end_if_unsafe(&error);
+        }
+    }
+
+    fn write(&mut self, group: &mut Vec<Job>) {
+        let first_seq = self.next_seq;
+        let written = self.apply(group).and_then(|verdicts| {
+            run_cached(&self.connection, "COMMIT")?;
+            Ok(verdicts)
+        });
+        match written {
+            Ok(verdicts) => {
+                for (job, verdict) in group.drain(..).zip(verdicts) {
+                    answer(job, verdict);
+                }
+            }
+            Err(error) => {
+                end_if_unsafe(&error);
+                self.next_seq = first_seq;
+                if !self.connection.is_autocommit()
+                    && let Err(error) = self.connection.execute_batch("ROLLBACK")
+                {
+                    end_if_unsafe(&error);
+                }
+                let failure = broken(error);
+                tracing::error!(error = %failure, commits = group.len(), "a group was not written");
+                for job in group.drain(..) {
+                    answer(job, Err(failure.clone().into()));
+                }
+            }
+        }
+    }
+
+    fn apply(&mut self, group: &[Job]) -> rusqlite::Result<Vec<Verdict>> {
+        run_cached(&self.connection, "BEGIN IMMEDIATE")?;
+        let mut verdicts = Vec::with_capacity(group.len());
+        for job in group {
+            let verdict = match job {
+                Job::Commit(commit, _) => self.apply_commit(commit)?,
+                Job::Seal(sealed, _) => {
+                    write::write_sealed(&self.connection, sealed)?;
+                    Ok(Committed { last_seq: self.next_seq - 1 })
+                }
+            };
+            verdicts.push(verdict);
+        }
+        Ok(verdicts)
+    }
+
+    fn apply_commit(&mut self, commit: &Commit) -> rusqlite::Result<Verdict> {
+        run_cached(&self.connection, "SAVEPOINT one")?;
+        let verdict = write::write_commit(&self.connection, commit, self.next_seq)?;
+        match &verdict {
+            Ok(committed) => {
+                self.next_seq = committed.last_seq + 1;
+                self.log_bytes += approximate_bytes(commit);
+                self.newest_at = commit.entries.last().map(|entry| entry.at);
+            }
+            Err(_) => run_cached(&self.connection, "ROLLBACK TO one")?,
+        }
+        run_cached(&self.connection, "RELEASE one")?;
+        Ok(verdict)
+    }
+
+    /// What keeps the files small. Between groups, and little at a time.
+    fn keep_house(&mut self) {
+        self.groups += 1;
+        if self.log_bytes > LOG_BYTES_MAX {
+            self.log_bytes = 0;
+            self.checkpointer.wake();
+        }
+        let mut done = Ok(());
+        if self.checkpointer.take_moved() {
+            done = move_log(&self.connection, "RESTART");
+        }
+        if self.groups.is_multiple_of(GROUPS_PER_SWEEP)
+            && let Some(now) = self.newest_at
+        {
+            let oldest = Time::from_millis(now.as_millis() - OUTCOMES_KEPT.as_millis());
+            done = done.and_then(|()| write::forget_outcomes(&self.connection, oldest));
+        }
+        if let Err(error) = done {
+            end_if_unsafe(&error);
+            tracing::warn!(%error, "the store could not be tidied up");
+        }
+    }
+}
+
+/// Pages written are larger than the rows on them; this only has to be about right.
+fn approximate_bytes(commit: &Commit) -> usize {
+    let entries: usize =
+        commit.entries.iter().map(|entry| entry.body.text().map_or(0, str::len) + 300).sum();
+    let document = commit.document.as_ref().map_or(0, |document| document.text.len());
+    entries + document + 2 * commit.state_text.len() + 1_000
+}
+
+fn answer(job: Job, verdict: Verdict) {
+    // Whoever asked may have gone; the commit stands all the same.
+    match job {
+        Job::Commit(_, reply) => {
+            let _ = reply.send(verdict);
+        }
+        Job::Seal(_, reply) => {
+            let _ = reply.send(match verdict {
+                Ok(_) => Ok(()),
+                Err(CommitError::Failed(error)) => Err(error),
+                Err(other) => Err(StoreError::Broken(other.to_string())),
+            });
+        }
+    }
+}
+
+fn run_cached(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
+    connection.prepare_cached(sql)?.execute([]).map(|_| ())
+}
+
+/// After a failed sync nobody knows what is on the disk, and a second sync would lie about it. The
+/// process ends at once, and the next start reads what is really there.
+#[expect(clippy::disallowed_methods, reason = "going on after a failed sync would lose data")]
+pub fn end_if_unsafe(error: &rusqlite::Error) {
+    let rusqlite::Error::SqliteFailure(failure, _) = error else { return };
+    let is_sync = matches!(
+        failure.extended_code,
+        ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC | ffi::SQLITE_IOERR_TRUNCATE
+    );
+    if failure.code == ErrorCode::SystemIoFailure && is_sync {
+        tracing::error!(%error, "a sync failed; ending at once so that nothing false is answered");
+        std::process::abort();
+    }
+}

@@ -1,0 +1,4 @@
+//! it
+
+mod power_loss;
+mod tidy;
