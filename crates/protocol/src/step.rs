@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::handoff::decide::Context;
+use crate::handoff::state::Note;
 use crate::handoff::{self, Handoff, Status, derive};
 use crate::ids::AgentId;
 use crate::ledger::{Erased, Recorded, Stream, Subject};
@@ -103,6 +104,9 @@ pub struct Outcome {
     pub passed: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<String>,
+    /// Some stage of the handoff was overdue.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub escalated: bool,
     /// Set when the gate refused: the reason and its detail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Refused>,
@@ -342,15 +346,25 @@ fn outcome(state: &State, events: &[Event]) -> Outcome {
             State::Handoff(handoff) => Some(handoff.status()),
             State::Agent(_) | State::Token(_) => None,
         },
+        escalated: match state {
+            State::Handoff(handoff) => {
+                handoff.notes().iter().any(|note| matches!(note, Note::Escalation(_)))
+            }
+            State::Agent(_) | State::Token(_) => false,
+        },
         ..Outcome::default()
     };
+    // The gate decides in the same breath in which it starts; a target's own reject comes later.
+    let went_through_gate = events
+        .iter()
+        .any(|event| matches!(event, Event::Handoff(handoff::Event::ValidationStarted(_))));
     for event in events {
         let Event::Handoff(event) = event else { continue };
         if let handoff::Event::Accepted(accepted) = event {
             outcome.passed.clone_from(&accepted.passed);
         }
         if let handoff::Event::Rejected(rejected) = event
-            && rejected.from_status == Status::Validating
+            && went_through_gate
         {
             outcome.passed.clone_from(&rejected.passed);
             outcome.failed.clone_from(&rejected.failed);

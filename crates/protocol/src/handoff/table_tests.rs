@@ -1,1 +1,13 @@
-//! x
+//! The rules of a handoff as tables. Everything goes through [`script::check`]: a script of
+//! commands on the left, what they must lead to on the right. [`cells`] has every state, action and
+//! caller; the others have one rule each; [`page`] keeps `docs/transitions.md` true.
+
+mod audit;
+mod cells;
+mod chain;
+mod content;
+mod gate;
+mod package;
+mod page;
+mod script;
+mod waiting;

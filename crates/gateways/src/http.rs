@@ -1,0 +1,144 @@
+//! HTTP/JSON: the native API under `/v1`, the ACP shape, the live feed, and what operators look at.
+//!
+//! A gateway parses and translates. It decides nothing about handoffs, and who a caller is comes
+//! from [`auth`] alone. Every way a request can fail becomes a [`problem::Problem`].
+
+mod acp;
+mod agents;
+mod auth;
+mod events;
+mod handoffs;
+mod input;
+mod operations;
+mod ops;
+mod problem;
+mod reference;
+mod tokens;
+mod view;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware::{self, Next};
+use axum::response::Response;
+use axum::routing::{get, post, put};
+use engine::Engine;
+use protocol::json::Bounds;
+use tokio::sync::watch;
+
+use crate::listen::ConnectionCounts;
+use crate::proxy::TrustedProxies;
+use crate::rate::{RateLimit, RateLimiter};
+use ops::Metrics;
+use problem::Problem;
+
+pub use operations::{OPERATIONS, Operation, Who};
+pub use problem::CODES;
+pub use reference::openapi;
+
+/// What a request may cost. Each has a defined answer when it is reached.
+#[derive(Debug, Clone)]
+pub struct RequestLimits {
+    /// Larger bodies are refused with `body_too_large`. A package of 256 KiB fits with room.
+    pub body_bytes_max: usize,
+    /// A body that takes longer to arrive is refused with `request_timeout`.
+    pub body_read_ms_max: u64,
+    /// Nesting, string, list and object sizes; past them the body is refused with `json_invalid`.
+    pub json: Bounds,
+    /// Per token; past it the answer is `rate_limited` with `Retry-After`.
+    pub rate: RateLimit,
+    /// Live streams in all, and per token; past them the answer is `too_many_streams`.
+    pub streams_max: usize,
+    pub streams_per_token_max: usize,
+}
+
+/// Everything the handlers share.
+#[derive(Clone)]
+pub struct Gateway {
+    engine: Engine,
+    limits: Arc<RequestLimits>,
+    rate: Arc<RateLimiter>,
+    proxies: Arc<TrustedProxies>,
+    metrics: Arc<Metrics>,
+    streams: Arc<OpenStreams>,
+    stopping: watch::Receiver<bool>,
+}
+
+#[derive(Debug, Default)]
+struct OpenStreams {
+    all: AtomicUsize,
+    by_token: std::sync::Mutex<std::collections::HashMap<String, usize>>,
+}
+
+impl std::fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gateway").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+impl Gateway {
+    /// `stopping` turns true when streams shall end and `/readyz` shall say no.
+    pub fn new(
+        engine: Engine,
+        limits: RequestLimits,
+        proxies: TrustedProxies,
+        connections: Arc<ConnectionCounts>,
+        stopping: watch::Receiver<bool>,
+    ) -> Self {
+        Self {
+            metrics: Arc::new(Metrics::new(engine.clone(), connections)),
+            rate: Arc::new(RateLimiter::new(limits.rate)),
+            engine,
+            limits: Arc::new(limits),
+            proxies: Arc::new(proxies),
+            streams: Arc::default(),
+            stopping,
+        }
+    }
+
+    /// The routes. [`OPERATIONS`] documents them; a test keeps the two together.
+    pub fn router(self) -> Router {
+        Router::new()
+            .route("/healthz", get(ops::healthz))
+            .route("/readyz", get(ops::readyz))
+            .route("/metrics", get(ops::metrics))
+            .route("/openapi.json", get(reference::openapi_json))
+            .route("/docs", get(reference::page))
+            .route("/v1/agents", get(agents::list))
+            .route("/v1/agents/{agent}", get(agents::show).put(agents::register))
+            .route("/v1/tokens", get(tokens::list).post(tokens::issue))
+            .route("/v1/tokens/{token}/revoke", post(tokens::revoke))
+            .route("/v1/handoffs", get(handoffs::list).post(handoffs::initiate))
+            .route("/v1/handoffs/drafts", post(handoffs::draft))
+            .route("/v1/handoffs/{handoff}", get(handoffs::show))
+            .route("/v1/handoffs/{handoff}/draft", put(handoffs::edit_draft))
+            .route("/v1/handoffs/{handoff}/initiate", post(handoffs::propose))
+            .route("/v1/handoffs/{handoff}/accept", post(handoffs::accept))
+            .route("/v1/handoffs/{handoff}/reject", post(handoffs::reject))
+            .route("/v1/handoffs/{handoff}/activate", post(handoffs::activate))
+            .route("/v1/handoffs/{handoff}/complete", post(handoffs::complete))
+            .route("/v1/handoffs/{handoff}/close", post(handoffs::close))
+            .route("/v1/handoffs/{handoff}/history", get(handoffs::history))
+            .route("/v1/acp/handoff", post(acp::handle).fallback(acp::wrong_method))
+            .route("/v1/events", get(events::follow))
+            .fallback(no_such_path)
+            .method_not_allowed_fallback(wrong_method)
+            .layer(middleware::from_fn_with_state(self.clone(), observe))
+            .with_state(self)
+    }
+}
+
+async fn no_such_path() -> Problem {
+    Problem::not_found("path")
+}
+
+async fn wrong_method() -> Problem {
+    Problem::method_not_allowed()
+}
+
+/// Counts and times every request, and puts it into the caller's trace.
+async fn observe(State(gateway): State<Gateway>, request: Request, next: Next) -> Response {
+    gateway.metrics.clone().observe(request, next).await
+}

@@ -1,0 +1,232 @@
+//! `/v1/acp/handoff`: the `acp_handoff` tool of the ACP design, request and response as it has
+//! them. Every answer has its shape, errors included.
+
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use engine::submit::Done;
+use protocol::handoff::command::Reject;
+use protocol::handoff::{Command, Offer};
+use protocol::ids::HandoffId;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::Gateway;
+use super::handoffs::{
+    self, AcceptInput, ActivateInput, CloseInput, CompleteInput, ListInput, RejectInput, Target,
+};
+use super::input::{Write, read_write, shape};
+use super::problem::{Problem, add_headers};
+use super::view::HandoffView;
+
+const ACTIONS: &str = "draft, initiate, accept, reject, activate, complete, close or query";
+
+/// The request: an action and its fields. Documented as one object; read strictly by action.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct AcpRequest {
+    /// One of draft, initiate, accept, reject, activate, complete, close, query.
+    #[expect(dead_code, reason = "the schema is generated from it; reading goes by action")]
+    pub action: String,
+    #[expect(dead_code, reason = "the schema is generated from it; reading goes by action")]
+    pub handoff_id: Option<HandoffId>,
+}
+
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct AcpResponse {
+    pub success: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handoff_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<AcpError>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<AcpMetadata>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handoffs: Option<Vec<HandoffView>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct AcpError {
+    pub code: String,
+    pub detail: String,
+}
+
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct AcpMetadata {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verification_passed: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verification_failed: Option<Vec<String>>,
+    pub workq_status: &'static str,
+    pub escalation_triggered: bool,
+}
+
+pub async fn handle(State(gateway): State<Gateway>, request: Request) -> Response {
+    match answer(&gateway, request).await {
+        Ok(response) => Json(response).into_response(),
+        Err(failure) => failure.into_response(),
+    }
+}
+
+pub async fn wrong_method() -> Response {
+    Failure::from(Problem::method_not_allowed()).into_response()
+}
+
+/// A problem, with what is known about the handoff it concerns.
+struct Failure {
+    problem: Problem,
+    handoff_id: Option<String>,
+    done: Option<Done>,
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Self { problem, handoff_id: None, done: None }
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let status = match &self.done {
+            Some(done) => done.outcome.status.map(|status| status.to_string()),
+            None => self
+                .problem
+                .facts
+                .get("handoff_status")
+                .and_then(|status| status.as_str().map(str::to_owned)),
+        };
+        let body = AcpResponse {
+            success: false,
+            handoff_id: self.handoff_id,
+            status,
+            error: Some(AcpError {
+                code: self.problem.code.to_owned(),
+                detail: self.problem.detail.clone(),
+            }),
+            metadata: self.done.as_ref().map(metadata),
+            ..AcpResponse::default()
+        };
+        let mut response = (self.problem.status, Json(body)).into_response();
+        add_headers(response.headers_mut(), &self.problem);
+        response
+    }
+}
+
+async fn answer(gateway: &Gateway, request: Request) -> Result<AcpResponse, Failure> {
+    let (write, body) = read_write(gateway, request).await?.split();
+    let Value::Object(mut fields) = body else {
+        return Err(Problem::schema_invalid("body", "a JSON object").into());
+    };
+    let action = match fields.remove("action") {
+        Some(Value::String(action)) => action,
+        Some(_) | None => return Err(Problem::schema_invalid("action", ACTIONS).into()),
+    };
+    if action == "query" {
+        return Ok(query(gateway, write, fields).await?);
+    }
+    let id = take_id(&mut fields)?;
+    let command = command(&action, id, fields)?;
+    let target = match (id, &command) {
+        (Some(id), _) => Target::Existing(id),
+        (None, Command::Draft { .. } | Command::Initiate { .. }) => {
+            Target::New(gateway.engine.new_handoff_id())
+        }
+        (None, _) => {
+            return Err(Problem::schema_invalid("handoff_id", "the id of a handoff").into());
+        }
+    };
+    let handoff_id = id.map(|id| id.to_string());
+    let done = handoffs::submit(gateway, write, target, command)
+        .await
+        .map_err(|problem| Failure { problem, handoff_id, done: None })?;
+    let id = handoffs::handoff_id_of(&done).to_owned();
+    if let Some(refused) = &done.outcome.refused {
+        let problem = Problem::refused(refused);
+        return Err(Failure { problem, handoff_id: Some(id), done: Some(done) });
+    }
+    Ok(AcpResponse {
+        success: true,
+        handoff_id: Some(id),
+        status: done.outcome.status.map(|status| status.to_string()),
+        metadata: Some(metadata(&done)),
+        ..AcpResponse::default()
+    })
+}
+
+fn metadata(done: &Done) -> AcpMetadata {
+    let was_checked = !done.outcome.passed.is_empty() || !done.outcome.failed.is_empty();
+    AcpMetadata {
+        verification_passed: was_checked.then(|| done.outcome.passed.clone()),
+        verification_failed: was_checked.then(|| done.outcome.failed.clone()),
+        workq_status: "not_applicable",
+        escalation_triggered: done.outcome.escalated,
+    }
+}
+
+fn take_id(fields: &mut Map<String, Value>) -> Result<Option<HandoffId>, Problem> {
+    match fields.remove("handoff_id") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => {
+            text.parse().map(Some).map_err(|_| Problem::not_found("handoff"))
+        }
+        Some(_) => Err(Problem::schema_invalid("handoff_id", "the id of a handoff")),
+    }
+}
+
+fn command(
+    action: &str,
+    id: Option<HandoffId>,
+    fields: Map<String, Value>,
+) -> Result<Command, Problem> {
+    fn read<T: DeserializeOwned>(fields: Map<String, Value>) -> Result<T, Problem> {
+        shape(Value::Object(fields))
+    }
+    match action {
+        "draft" => Ok(Command::Draft { offer: Box::new(read::<Offer>(fields)?) }),
+        "initiate" if id.is_some() && fields.is_empty() => Ok(Command::Initiate { offer: None }),
+        "initiate" => Ok(Command::Initiate { offer: Some(Box::new(read::<Offer>(fields)?)) }),
+        "accept" => Ok(Command::Accept { notes: read::<AcceptInput>(fields)?.notes }),
+        "reject" => {
+            let RejectInput { reason, detail, suggested_fix } = read(fields)?;
+            Ok(Command::Reject(Reject { reason, detail, suggested_fix }))
+        }
+        "activate" => {
+            let input: ActivateInput = read(fields)?;
+            Ok(Command::Activate { work_state_update: input.work_state_update.map(Box::new) })
+        }
+        "complete" => {
+            let CompleteInput { completion_notes, final_artifacts } = read(fields)?;
+            Ok(Command::Complete { completion_notes, final_artifacts })
+        }
+        "close" => {
+            Ok(Command::Close { closure_notes: read::<CloseInput>(fields)?.closure_notes })
+        }
+        _ => Err(Problem::schema_invalid("action", ACTIONS)),
+    }
+}
+
+async fn query(
+    gateway: &Gateway,
+    write: Write<()>,
+    mut fields: Map<String, Value>,
+) -> Result<AcpResponse, Problem> {
+    let asker = write.asker.member()?;
+    if let Some(limit) = fields.get_mut("limit")
+        && limit.is_u64()
+    {
+        *limit = Value::String(limit.to_string());
+    }
+    let input: ListInput = shape(Value::Object(fields))?;
+    let page = handoffs::read_list(gateway, &asker, input).await?;
+    Ok(AcpResponse {
+        success: true,
+        handoffs: Some(page.items),
+        next_cursor: page.next_cursor,
+        ..AcpResponse::default()
+    })
+}

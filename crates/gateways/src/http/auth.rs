@@ -1,0 +1,144 @@
+//! Who asks. From the bearer token, or, on the control socket, from the fact that whoever can open
+//! it owns the data folder. Never from a body.
+
+use std::collections::BTreeSet;
+
+use axum::extract::FromRequestParts;
+use axum::http::HeaderMap;
+use axum::http::request::Parts;
+use engine::access::SESSION_BYTES_MAX;
+use protocol::caller::{Caller, Principal};
+use protocol::ids::{AgentId, TeamspaceId};
+use protocol::ledger::{Stream, Subject};
+use protocol::rejection::Rejection;
+
+use super::Gateway;
+use super::problem::Problem;
+use crate::listen::Peer;
+
+/// Names the runtime session a caller works in, for provenance.
+pub const SESSION_HEADER: &str = "tasuki-session";
+/// On the control socket: the teamspace to act in, and the agent to act as.
+pub const TEAMSPACE_HEADER: &str = "tasuki-teamspace";
+pub const ACT_AS_HEADER: &str = "tasuki-act-as";
+
+/// An authenticated request.
+#[derive(Debug, Clone)]
+pub struct Asker {
+    pub caller: Caller,
+    pub credential: Credential,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Credential {
+    /// A bearer token, kept so that long streams can ask again.
+    Token { secret: String, id: String },
+    /// The control socket.
+    Local,
+}
+
+impl FromRequestParts<Gateway> for Asker {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
+        authenticate(gateway, parts).await
+    }
+}
+
+pub async fn authenticate(gateway: &Gateway, parts: &Parts) -> Result<Asker, Problem> {
+    let is_local = parts.extensions.get::<Peer>().is_some_and(|peer| peer.is_local());
+    let mut asker = match bearer_secret(&parts.headers)? {
+        Some(secret) => from_token(gateway, secret).await?,
+        None if is_local => from_control_socket(gateway, &parts.headers).await?,
+        None => return Err(Problem::unauthenticated()),
+    };
+    if let Some(session) = text_header(&parts.headers, SESSION_HEADER)? {
+        if session.is_empty() || session.len() > SESSION_BYTES_MAX {
+            return Err(Problem::schema_invalid(SESSION_HEADER, "1 to 200 bytes of text"));
+        }
+        asker.caller.session = session.to_owned();
+    }
+    let now_ms = u64::try_from(gateway.engine.clock().now().as_millis()).unwrap_or(0);
+    let key = match &asker.credential {
+        Credential::Token { id, .. } => id.as_str(),
+        Credential::Local => return Ok(asker),
+    };
+    gateway.rate.check(key, now_ms).map_err(|retry| Problem::rate_limited(retry.seconds))?;
+    Ok(asker)
+}
+
+async fn from_token(gateway: &Gateway, secret: &str) -> Result<Asker, Problem> {
+    let bearer =
+        gateway.engine.authenticate(secret).await?.ok_or_else(Problem::unauthenticated)?;
+    Ok(Asker {
+        caller: bearer.caller,
+        credential: Credential::Token { secret: secret.to_owned(), id: bearer.token.to_string() },
+    })
+}
+
+async fn from_control_socket(gateway: &Gateway, headers: &HeaderMap) -> Result<Asker, Problem> {
+    let teamspace: TeamspaceId = match text_header(headers, TEAMSPACE_HEADER)? {
+        Some(text) => text.parse().map_err(|error: protocol::ids::InvalidId| {
+            Problem::schema_invalid(TEAMSPACE_HEADER, error.expected)
+        })?,
+        None => TeamspaceId::default_teamspace(),
+    };
+    let principal = match text_header(headers, ACT_AS_HEADER)? {
+        Some(text) => {
+            let agent: AgentId = text.parse().map_err(|error: protocol::ids::InvalidId| {
+                Problem::schema_invalid(ACT_AS_HEADER, error.expected)
+            })?;
+            let subject = Subject::Agent(agent.clone());
+            let stream = Stream { teamspace: teamspace.clone(), subject };
+            if gateway.engine.current(&stream).await?.is_none() {
+                return Err(Rejection::UnknownAgent { field: ACT_AS_HEADER, agent }.into());
+            }
+            Principal::Agent(agent)
+        }
+        None => Principal::Operator("local".parse().expect("`local` is a valid name")),
+    };
+    let session = "control-socket".to_owned();
+    let caller = Caller { teamspace, principal, roles: BTreeSet::new(), session };
+    Ok(Asker { caller, credential: Credential::Local })
+}
+
+fn bearer_secret(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
+    let Some(value) = headers.get(axum::http::header::AUTHORIZATION) else { return Ok(None) };
+    let text = value.to_str().map_err(|_| Problem::unauthenticated())?;
+    let (scheme, secret) = text.split_once(' ').ok_or_else(Problem::unauthenticated)?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(Problem::unauthenticated());
+    }
+    Ok(Some(secret.trim()))
+}
+
+fn text_header<'a>(
+    headers: &'a HeaderMap,
+    name: &'static str,
+) -> Result<Option<&'a str>, Problem> {
+    headers
+        .get(name)
+        .map(|value| value.to_str().map_err(|_| Problem::schema_invalid(name, "plain ASCII text")))
+        .transpose()
+}
+
+impl Asker {
+    /// Customers take part in conversations, not in handoffs.
+    pub fn member(self) -> Result<Self, Problem> {
+        match self.caller.principal {
+            Principal::Agent(_) | Principal::Operator(_) => Ok(self),
+            Principal::Customer(_) | Principal::System => {
+                Err(Problem::new("not_allowed", "only members of the teamspace may do this"))
+            }
+        }
+    }
+
+    pub fn operator(self) -> Result<Self, Problem> {
+        match self.caller.principal {
+            Principal::Operator(_) => Ok(self),
+            Principal::Agent(_) | Principal::Customer(_) | Principal::System => {
+                Err(Problem::new("not_allowed", "only an operator may do this"))
+            }
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! `/v1/events`: the ledger as a live stream. A client that comes back with `Last-Event-ID` goes on
+//! where it was; it misses nothing, and tells a repeat by its id.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use engine::feed::{Followed, Follower};
+use protocol::caller::Caller;
+use protocol::ids::AgentId;
+use protocol::ledger::Subject;
+use protocol::time::Span;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::sync::mpsc;
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::ReceiverStream;
+
+use super::auth::{Asker, Credential};
+use super::input::Asked;
+use super::problem::Problem;
+use super::{Gateway, OpenStreams};
+
+/// How often a quiet stream says that it is there, and a revoked token is noticed.
+const BEAT: Span = Span::from_millis(1_000);
+
+/// Chunks on their way to a slow reader. Past this the reader falls behind in the ledger instead.
+const CHUNKS_MAX: usize = 4;
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FollowInput {
+    /// Only this stream, such as `handoff/<id>`.
+    #[serde(default)]
+    pub stream: Option<String>,
+    /// Only events of this name, such as `handoff.accepted`, or of this family, such as `handoff`.
+    #[serde(default)]
+    pub kind: Option<String>,
+    /// Only what this agent did or is a party to.
+    #[serde(default)]
+    pub agent: Option<AgentId>,
+    /// Start just after this sequence number; 0 is the beginning. Without it, and without
+    /// `Last-Event-ID`, the stream starts now.
+    #[serde(default)]
+    pub after: Option<String>,
+}
+
+pub async fn follow(
+    State(gateway): State<Gateway>,
+    asker: Asker,
+    headers: HeaderMap,
+    Asked(input): Asked<FollowInput>,
+) -> Result<Response, Problem> {
+    let asker = asker.member()?;
+    let filter = Filter::new(asker.caller.clone(), &input)?;
+    let cursor = match start(&headers, &input)? {
+        Some(cursor) => cursor,
+        None => gateway.engine.newest().await?,
+    };
+    if *gateway.stopping.borrow() {
+        return Err(Problem::new("stopping", "the server is stopping"));
+    }
+    let place = Place::take(&gateway, &asker)?;
+    let (chunks, stream) = mpsc::channel::<Bytes>(CHUNKS_MAX);
+    let follower = gateway.engine.follow(cursor);
+    tokio::spawn(Sending { gateway, asker, filter, follower, chunks, _place: place }.run());
+    let body = Body::from_stream(ReceiverStream::new(stream).map(Ok::<_, Infallible>));
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream; charset=utf-8"),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    Ok((headers, body).into_response())
+}
+
+fn start(headers: &HeaderMap, input: &FollowInput) -> Result<Option<u64>, Problem> {
+    let from_header = headers
+        .get("last-event-id")
+        .map(|value| value.to_str().unwrap_or_default())
+        .map(|text| (text, "Last-Event-ID"));
+    let given = from_header.or(input.after.as_deref().map(|text| (text, "after")));
+    given
+        .map(|(text, field)| {
+            text.parse().map_err(|_| {
+                let detail = format!("{field}: expected the id of an event");
+                Problem::new("cursor_invalid", detail).field(field)
+            })
+        })
+        .transpose()
+}
+
+/// What a stream shows. The teamspace comes from the caller and cannot be widened.
+struct Filter {
+    caller: Caller,
+    subject: Option<Subject>,
+    kind: Option<String>,
+    agent: Option<AgentId>,
+}
+
+impl Filter {
+    fn new(caller: Caller, input: &FollowInput) -> Result<Self, Problem> {
+        let subject = input.stream.as_deref().map(str::parse).transpose();
+        Ok(Self {
+            caller,
+            subject: subject.map_err(|error: protocol::ledger::InvalidSubject| {
+                Problem::new("schema_invalid", format!("stream: {error}")).field("stream")
+            })?,
+            kind: input.kind.clone(),
+            agent: input.agent.clone(),
+        })
+    }
+
+    fn passes(&self, followed: &Followed) -> bool {
+        let entry = &followed.sequenced.entry;
+        entry.stream.teamspace == self.caller.teamspace
+            && self.may_see(followed)
+            && self.subject.as_ref().is_none_or(|subject| entry.stream.subject == *subject)
+            && self.kind.as_deref().is_none_or(|kind| is_of_kind(&entry.name, kind))
+            && self.agent.as_ref().is_none_or(|agent| concerns(followed, agent))
+    }
+
+    /// Credentials are the operator's business, and a draft is its sender's.
+    fn may_see(&self, followed: &Followed) -> bool {
+        let entry = &followed.sequenced.entry;
+        match entry.stream.subject {
+            Subject::Token(_) => self.caller.is_operator(),
+            Subject::Agent(_) => true,
+            Subject::Handoff(_) if entry.name == "handoff.drafted" => {
+                self.caller.is_coordinator()
+                    || self.caller.agent().is_some_and(|agent| concerns(followed, agent))
+            }
+            Subject::Handoff(_) => true,
+        }
+    }
+}
+
+fn is_of_kind(name: &str, kind: &str) -> bool {
+    name == kind || name.strip_prefix(kind).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// Whether an agent did it, is a party to it, or is its subject.
+fn concerns(followed: &Followed, agent: &AgentId) -> bool {
+    #[derive(Default, Deserialize)]
+    struct Named {
+        from: Option<String>,
+        to: Option<String>,
+    }
+    #[derive(Deserialize)]
+    struct Body {
+        #[serde(default)]
+        parties: Named,
+        from: Option<String>,
+        to: Option<String>,
+    }
+    let entry = &followed.sequenced.entry;
+    if entry.actor.strip_prefix("agent:") == Some(agent.as_str()) {
+        return true;
+    }
+    if let Subject::Agent(subject) = &entry.stream.subject {
+        return subject == agent;
+    }
+    let body = entry.body.text().and_then(|text| serde_json::from_str::<Body>(text).ok());
+    body.is_some_and(|body| {
+        [body.parties.from, body.parties.to, body.from, body.to]
+            .into_iter()
+            .flatten()
+            .any(|name| name == agent.as_str())
+    })
+}
+
+/// One open stream.
+struct Sending {
+    gateway: Gateway,
+    asker: Asker,
+    filter: Filter,
+    follower: Follower,
+    chunks: mpsc::Sender<Bytes>,
+    _place: Place,
+}
+
+enum Next {
+    Page(Vec<Arc<Followed>>),
+    Beat,
+    Stop,
+}
+
+impl Sending {
+    async fn run(mut self) {
+        let mut stopping = self.gateway.stopping.clone();
+        if self.chunks.send(Bytes::from_static(b"retry: 1000\n: tasuki\n\n")).await.is_err() {
+            return;
+        }
+        loop {
+            let next = tokio::select! {
+                page = self.follower.next() => match page {
+                    Ok(page) => Next::Page(page),
+                    Err(error) => {
+                        tracing::warn!(%error, "a stream ended early");
+                        Next::Stop
+                    }
+                },
+                () = self.gateway.engine.clock().sleep(BEAT) => Next::Beat,
+                () = async { let _ = stopping.wait_for(|stopping| *stopping).await; } => Next::Stop,
+            };
+            let is_stop = matches!(next, Next::Stop) || !self.is_still_allowed().await;
+            let chunk = match next {
+                _ if is_stop => self.closing(),
+                Next::Page(page) => self.render(&page),
+                Next::Beat | Next::Stop => self.beat(),
+            };
+            if self.chunks.send(chunk).await.is_err() || is_stop {
+                return;
+            }
+        }
+    }
+
+    fn render(&self, page: &[Arc<Followed>]) -> Bytes {
+        let mut text = Vec::new();
+        for followed in page.iter().filter(|followed| self.filter.passes(followed)) {
+            let name = &followed.sequenced.entry.name;
+            text.extend_from_slice(format!("id: {}\nevent: {name}\ndata: ", followed.seq()).as_bytes());
+            text.extend_from_slice(followed.json());
+            text.extend_from_slice(b"\n\n");
+        }
+        if text.is_empty() { self.beat() } else { Bytes::from(text) }
+    }
+
+    /// Moves the client's place along even when nothing passes its filter.
+    fn beat(&self) -> Bytes {
+        Bytes::from(format!("id: {}\n: beat\n\n", self.follower.cursor()))
+    }
+
+    fn closing(&self) -> Bytes {
+        let cursor = self.follower.cursor();
+        Bytes::from(format!(
+            "id: {cursor}\nevent: stream.closing\ndata: {{\"resume_after\":{cursor}}}\n\n"
+        ))
+    }
+
+    async fn is_still_allowed(&self) -> bool {
+        match &self.asker.credential {
+            Credential::Local => true,
+            Credential::Token { secret, .. } => {
+                matches!(self.gateway.engine.authenticate(secret).await, Ok(Some(_)))
+            }
+        }
+    }
+}
+
+/// A counted place among the open streams, given back when dropped.
+struct Place {
+    streams: Arc<OpenStreams>,
+    token: String,
+}
+
+impl Place {
+    fn take(gateway: &Gateway, asker: &Asker) -> Result<Self, Problem> {
+        let token = match &asker.credential {
+            Credential::Token { id, .. } => id.clone(),
+            Credential::Local => "local".to_owned(),
+        };
+        let streams = Arc::clone(&gateway.streams);
+        let full = || Problem::new("too_many_streams", "too many streams are open");
+        {
+            let mut by_token = streams.by_token.lock().expect("nothing panics in here");
+            let open = by_token.entry(token.clone()).or_default();
+            let is_full = *open >= gateway.limits.streams_per_token_max
+                || streams.all.load(Ordering::Relaxed) >= gateway.limits.streams_max;
+            if is_full {
+                return Err(full());
+            }
+            *open += 1;
+        }
+        streams.all.fetch_add(1, Ordering::Relaxed);
+        Ok(Self { streams, token })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.streams.all.fetch_sub(1, Ordering::Relaxed);
+        let mut by_token = self.streams.by_token.lock().expect("nothing panics in here");
+        if let Some(open) = by_token.get_mut(&self.token) {
+            *open -= 1;
+            if *open == 0 {
+                by_token.remove(&self.token);
+            }
+        }
+    }
+}

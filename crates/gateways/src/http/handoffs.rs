@@ -1,0 +1,355 @@
+//! `/v1/handoffs`: one path per action, lists by cursor, and the history of each handoff.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use engine::port::{HandoffFilter, ListOf};
+use engine::query::Item;
+use engine::submit::Done;
+use protocol::handoff::command::Reject;
+use protocol::handoff::package::{Artifact, OfferedWorkState};
+use protocol::handoff::{Command, Offer, RejectReason, Status};
+use protocol::ids::{AgentId, HandoffId, TaskId, TeamspaceId};
+use protocol::ledger::{Stream, Subject};
+use protocol::step;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::Gateway;
+use super::auth::Asker;
+use super::input::{Asked, KEY_HEADER, Named, Write};
+use super::problem::Problem;
+use super::view::{self, HandoffDetail, HandoffView, ListPage, may_see};
+
+/// A page when the client does not say how much it wants.
+const PAGE_ROWS: usize = 50;
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AcceptInput {
+    #[serde(default)]
+    pub notes: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RejectInput {
+    pub reason: RejectReason,
+    /// What the sender must know to do better.
+    pub detail: String,
+    #[serde(default)]
+    pub suggested_fix: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ActivateInput {
+    #[serde(default)]
+    pub work_state_update: Option<OfferedWorkState>,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CompleteInput {
+    #[serde(default)]
+    pub completion_notes: Option<String>,
+    #[serde(default)]
+    pub final_artifacts: Vec<Artifact>,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CloseInput {
+    #[serde(default)]
+    pub closure_notes: Option<String>,
+}
+
+/// What a list may be narrowed to.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListInput {
+    #[serde(default)]
+    pub task_id: Option<TaskId>,
+    #[serde(default)]
+    pub from_agent: Option<AgentId>,
+    #[serde(default)]
+    pub to_agent: Option<AgentId>,
+    #[serde(default)]
+    pub status: Option<Status>,
+    /// 1 to 200.
+    #[serde(default)]
+    pub limit: Option<String>,
+    /// `next_cursor` of the page before.
+    #[serde(default)]
+    pub cursor: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PageInput {
+    #[serde(default)]
+    pub limit: Option<String>,
+    #[serde(default)]
+    pub cursor: Option<String>,
+}
+
+pub async fn initiate(
+    State(gateway): State<Gateway>,
+    write: Write<Offer>,
+) -> Result<Response, Problem> {
+    let id = gateway.engine.new_handoff_id();
+    let (write, offer) = write.split();
+    let command = Command::Initiate { offer: Some(Box::new(offer)) };
+    act(&gateway, write, Target::New(id), command).await
+}
+
+pub async fn draft(
+    State(gateway): State<Gateway>,
+    write: Write<Offer>,
+) -> Result<Response, Problem> {
+    let id = gateway.engine.new_handoff_id();
+    let (write, offer) = write.split();
+    let command = Command::Draft { offer: Box::new(offer) };
+    act(&gateway, write, Target::New(id), command).await
+}
+
+pub async fn edit_draft(
+    State(gateway): State<Gateway>,
+    Named(id): Named<HandoffId>,
+    write: Write<Offer>,
+) -> Result<Response, Problem> {
+    let (write, offer) = write.split();
+    let command = Command::Draft { offer: Box::new(offer) };
+    act(&gateway, write, Target::Existing(id), command).await
+}
+
+pub async fn propose(
+    State(gateway): State<Gateway>,
+    Named(id): Named<HandoffId>,
+    write: Write<Offer>,
+) -> Result<Response, Problem> {
+    let (write, offer) = write.split();
+    let offer = (offer != Offer::default()).then(|| Box::new(offer));
+    act(&gateway, write, Target::Existing(id), Command::Initiate { offer }).await
+}
+
+pub async fn accept(
+    State(gateway): State<Gateway>,
+    Named(id): Named<HandoffId>,
+    write: Write<AcceptInput>,
+) -> Result<Response, Problem> {
+    let (write, input) = write.split();
+    act(&gateway, write, Target::Existing(id), Command::Accept { notes: input.notes }).await
+}
+
+pub async fn reject(
+    State(gateway): State<Gateway>,
+    Named(id): Named<HandoffId>,
+    write: Write<RejectInput>,
+) -> Result<Response, Problem> {
+    let (write, input) = write.split();
+    let RejectInput { reason, detail, suggested_fix } = input;
+    let command = Command::Reject(Reject { reason, detail, suggested_fix });
+    act(&gateway, write, Target::Existing(id), command).await
+}
+
+pub async fn activate(
+    State(gateway): State<Gateway>,
+    Named(id): Named<HandoffId>,
+    write: Write<ActivateInput>,
+) -> Result<Response, Problem> {
+    let (write, input) = write.split();
+    let command =
+        Command::Activate { work_state_update: input.work_state_update.map(Box::new) };
+    act(&gateway, write, Target::Existing(id), command).await
+}
+
+pub async fn complete(
+    State(gateway): State<Gateway>,
+    Named(id): Named<HandoffId>,
+    write: Write<CompleteInput>,
+) -> Result<Response, Problem> {
+    let (write, input) = write.split();
+    let CompleteInput { completion_notes, final_artifacts } = input;
+    let command = Command::Complete { completion_notes, final_artifacts };
+    act(&gateway, write, Target::Existing(id), command).await
+}
+
+pub async fn close(
+    State(gateway): State<Gateway>,
+    Named(id): Named<HandoffId>,
+    write: Write<CloseInput>,
+) -> Result<Response, Problem> {
+    let (write, input) = write.split();
+    let command = Command::Close { closure_notes: input.closure_notes };
+    act(&gateway, write, Target::Existing(id), command).await
+}
+
+/// What a command is about.
+#[derive(Debug, Clone, Copy)]
+pub enum Target {
+    New(HandoffId),
+    Existing(HandoffId),
+}
+
+impl Target {
+    pub fn id(self) -> HandoffId {
+        match self {
+            Target::New(id) | Target::Existing(id) => id,
+        }
+    }
+}
+
+/// Submits a command and answers with what is stored for it, so that a retry answers the same.
+async fn act(
+    gateway: &Gateway,
+    write: Write<()>,
+    target: Target,
+    command: Command,
+) -> Result<Response, Problem> {
+    let key_text = write.key.text.clone();
+    let done = submit(gateway, write, target, command).await?;
+    if let Some(refused) = &done.outcome.refused {
+        return Err(Problem::refused(refused));
+    }
+    let id = handoff_id_of(&done);
+    let status = match target {
+        Target::New(_) => StatusCode::CREATED,
+        Target::Existing(_) => StatusCode::OK,
+    };
+    let mut response = (status, Json(view::action_done(id, &done))).into_response();
+    let headers = response.headers_mut();
+    if let Ok(value) = HeaderValue::from_str(&key_text) {
+        headers.insert(HeaderName::from_static(KEY_HEADER), value);
+    }
+    if let (Target::New(_), Ok(value)) =
+        (target, HeaderValue::from_str(&format!("/v1/handoffs/{id}")))
+    {
+        headers.insert(axum::http::header::LOCATION, value);
+    }
+    Ok(response)
+}
+
+/// The handoff an outcome is about: for a retry of a new one, the one made the first time.
+pub fn handoff_id_of(done: &Done) -> &str {
+    done.subject.split_once('/').map_or(done.subject.as_str(), |(_, id)| id)
+}
+
+pub async fn submit(
+    gateway: &Gateway,
+    write: Write<()>,
+    target: Target,
+    command: Command,
+) -> Result<Done, Problem> {
+    let asker = write.asker.member()?;
+    let subject = match target {
+        Target::New(_) => None,
+        Target::Existing(id) => Some(id.to_string()),
+    };
+    let key = write.key.for_action(command.name(), subject.as_deref());
+    let stream = stream(&asker.caller.teamspace, target.id());
+    let command = step::Command::Handoff(command);
+    Ok(gateway.engine.submit(&asker.caller, stream, command, Some(key)).await?)
+}
+
+pub fn stream(teamspace: &TeamspaceId, id: HandoffId) -> Stream {
+    Stream { teamspace: teamspace.clone(), subject: Subject::Handoff(id) }
+}
+
+pub async fn list(
+    State(gateway): State<Gateway>,
+    asker: Asker,
+    Asked(input): Asked<ListInput>,
+) -> Result<Json<ListPage<HandoffView>>, Problem> {
+    let asker = asker.member()?;
+    read_list(&gateway, &asker, input).await.map(Json)
+}
+
+pub async fn read_list(
+    gateway: &Gateway,
+    asker: &Asker,
+    input: ListInput,
+) -> Result<ListPage<HandoffView>, Problem> {
+    let limit = parse_limit(input.limit.as_deref())?;
+    let before = parse_cursor(input.cursor.as_deref())?;
+    let ListInput { task_id, from_agent, to_agent, status, .. } = input;
+    let of = ListOf::Handoffs(HandoffFilter { task_id, from_agent, to_agent, status });
+    let page = gateway.engine.list(&asker.caller.teamspace, of, before, limit).await?;
+    Ok(ListPage {
+        items: page
+            .items
+            .iter()
+            .filter(|item| may_see(&asker.caller, &item.state))
+            .filter_map(view::handoff)
+            .collect(),
+        next_cursor: page.next.map(|row| row.to_string()),
+    })
+}
+
+pub async fn show(
+    State(gateway): State<Gateway>,
+    asker: Asker,
+    Named(id): Named<HandoffId>,
+) -> Result<Json<HandoffDetail>, Problem> {
+    let asker = asker.member()?;
+    let item = visible(&gateway, &asker, id).await?;
+    let protocol::step::State::Handoff(state) = item.state.as_ref() else {
+        return Err(Problem::not_found("handoff"));
+    };
+    let text = gateway.engine.document(&item.stream, state.document_hash()).await?;
+    let package: Option<Value> = text.and_then(|text| serde_json::from_str(&text).ok());
+    let handoff = view::handoff(&item).ok_or_else(|| Problem::not_found("handoff"))?;
+    Ok(Json(HandoffDetail { handoff, package }))
+}
+
+pub async fn history(
+    State(gateway): State<Gateway>,
+    asker: Asker,
+    Named(id): Named<HandoffId>,
+    Asked(input): Asked<PageInput>,
+) -> Result<Json<ListPage<view::EntryView>>, Problem> {
+    let asker = asker.member()?;
+    let item = visible(&gateway, &asker, id).await?;
+    let limit = parse_limit(input.limit.as_deref())?;
+    let before = parse_cursor(input.cursor.as_deref())?.unwrap_or(u64::MAX);
+    let entries = gateway.engine.history(&item.stream, before, limit).await?;
+    let next_cursor = entries
+        .last()
+        .filter(|oldest| entries.len() == limit && oldest.entry.position > 1)
+        .map(|oldest| oldest.entry.position.to_string());
+    Ok(Json(ListPage { items: entries.iter().map(view::entry).collect(), next_cursor }))
+}
+
+/// The handoff, if there is one that the caller may know of.
+async fn visible(gateway: &Gateway, asker: &Asker, id: HandoffId) -> Result<Item, Problem> {
+    let item = gateway.engine.item(&stream(&asker.caller.teamspace, id)).await?;
+    item.filter(|item| may_see(&asker.caller, &item.state))
+        .ok_or_else(|| Problem::not_found("handoff"))
+}
+
+pub fn parse_limit(text: Option<&str>) -> Result<usize, Problem> {
+    let Some(text) = text else { return Ok(PAGE_ROWS) };
+    match text.parse() {
+        Ok(limit @ 1..=engine::query::LIST_ROWS_MAX) => Ok(limit),
+        Ok(_) | Err(_) => Err(Problem::schema_invalid("limit", "a number from 1 to 200")),
+    }
+}
+
+pub fn parse_cursor(text: Option<&str>) -> Result<Option<u64>, Problem> {
+    text.map(|text| {
+        text.parse().map_err(|_| {
+            let detail = "cursor: expected the `next_cursor` of an earlier page";
+            Problem::new("cursor_invalid", detail).field("cursor")
+        })
+    })
+    .transpose()
+}
+
+impl<T> Write<T> {
+    /// The request without its body, and the body.
+    pub fn split(self) -> (Write<()>, T) {
+        (Write { asker: self.asker, body: (), key: self.key }, self.body)
+    }
+}

@@ -1,0 +1,191 @@
+//! From bytes to typed input: bounded, strict JSON first, then the shape, with the field named when
+//! it does not fit. A body may repeat who the caller is, but not contradict it.
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::{HeaderMap, header, request::Parts};
+use engine::submit::Key;
+use protocol::canonical::{self, Hash};
+use protocol::json;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::Gateway;
+use super::auth::{Asker, authenticate};
+use super::problem::Problem;
+use crate::body::read_body;
+
+/// A key is an id, not a message.
+const KEY_BYTES_MAX: usize = 200;
+
+pub const KEY_HEADER: &str = "idempotency-key";
+
+/// A write: who asks, what for, and under which key.
+#[derive(Debug)]
+pub struct Write<T> {
+    pub asker: Asker,
+    pub body: T,
+    pub key: GivenKey,
+}
+
+/// The key of a request. One that the client did not send is made up, so that every write has one.
+#[derive(Debug, Clone)]
+pub struct GivenKey {
+    pub text: String,
+    body_hash: Hash,
+}
+
+impl GivenKey {
+    /// Bound to what is asked of whom: the same key for another action is another request.
+    pub fn for_action(&self, action: &str, subject: Option<&str>) -> Key {
+        let subject = subject.unwrap_or("new");
+        let fingerprint = canonical::sha256(&[
+            action.as_bytes(),
+            b"\n",
+            subject.as_bytes(),
+            b"\n",
+            &self.body_hash,
+        ]);
+        Key { text: self.text.clone(), fingerprint }
+    }
+}
+
+impl<T: DeserializeOwned> FromRequest<Gateway> for Write<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, gateway: &Gateway) -> Result<Self, Problem> {
+        let write = read_write(gateway, request).await?;
+        let body = shape(write.body)?;
+        Ok(Write { asker: write.asker, body, key: write.key })
+    }
+}
+
+/// Reads a write whose shape is not known yet.
+pub async fn read_write(gateway: &Gateway, request: Request) -> Result<Write<Value>, Problem> {
+    let (parts, body) = request.into_parts();
+    let asker = authenticate(gateway, &parts).await?;
+    let limits = &gateway.limits;
+    let bytes = read_body(body, limits.body_bytes_max, limits.body_read_ms_max).await?;
+    let mut body = parse(gateway, &parts, &bytes)?;
+    let body_hash = canonical::sha256(&[canonical::canonical(&body).as_bytes()]);
+    check_identity(&asker, &mut body)?;
+    let text = match key_text(&parts.headers)? {
+        Some(text) => text,
+        None => gateway.engine.new_key_text(),
+    };
+    Ok(Write { asker, body, key: GivenKey { text, body_hash } })
+}
+
+fn parse(gateway: &Gateway, parts: &Parts, bytes: &Bytes) -> Result<Value, Problem> {
+    if bytes.is_empty() {
+        return Ok(Value::Object(serde_json::Map::new()));
+    }
+    let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let essence = kind.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    if !essence.eq_ignore_ascii_case("application/json") {
+        let detail = "content-type: expected application/json";
+        return Err(Problem::new("unsupported_media_type", detail).field("content-type"));
+    }
+    let value = json::parse(bytes, &gateway.limits.json)?;
+    if !value.is_object() {
+        return Err(Problem::schema_invalid("body", "a JSON object"));
+    }
+    Ok(value)
+}
+
+/// `from` and `from_agent` may be there if they say what the credential says.
+fn check_identity(asker: &Asker, body: &mut Value) -> Result<(), Problem> {
+    let Some(fields) = body.as_object_mut() else { return Ok(()) };
+    // In a query `from_agent` is a filter.
+    let is_query = fields.get("action").and_then(Value::as_str) == Some("query");
+    for name in ["from", "from_agent"] {
+        if is_query {
+            continue;
+        }
+        let Some(claimed) = fields.remove(name) else { continue };
+        let is_caller = match (claimed.as_str(), asker.caller.agent()) {
+            (Some(claimed), Some(agent)) => claimed == agent.as_str(),
+            (_, _) => false,
+        };
+        if !is_caller {
+            let detail = format!("{name}: expected to be left out, or to be the token's own agent");
+            return Err(Problem::new("identity_mismatch", detail).field(name));
+        }
+    }
+    Ok(())
+}
+
+/// Fits a value into a type; what does not fit is named by its path.
+pub fn shape<T: DeserializeOwned>(value: Value) -> Result<T, Problem> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
+        let reason = error.inner().to_string();
+        let field = match (path.as_str(), missing_field(&reason)) {
+            (".", Some(name)) => name.to_owned(),
+            (".", None) => unknown_field(&reason).unwrap_or("body").to_owned(),
+            (path, Some(name)) => format!("{path}.{name}"),
+            (path, None) => path.to_owned(),
+        };
+        Problem::new("schema_invalid", format!("{field}: {reason}")).field(field)
+    })
+}
+
+fn missing_field(reason: &str) -> Option<&str> {
+    reason.strip_prefix("missing field `").and_then(|rest| rest.split('`').next())
+}
+
+fn unknown_field(reason: &str) -> Option<&str> {
+    reason.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next())
+}
+
+fn key_text(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let Some(value) = headers.get(KEY_HEADER) else { return Ok(None) };
+    let text = value.to_str().unwrap_or_default();
+    let is_key = !text.is_empty()
+        && text.len() <= KEY_BYTES_MAX
+        && text.bytes().all(|byte| byte.is_ascii_graphic());
+    if !is_key {
+        let expected = "1 to 200 visible ASCII characters";
+        return Err(Problem::schema_invalid("Idempotency-Key", expected));
+    }
+    Ok(Some(text.to_owned()))
+}
+
+/// A path parameter that parses; one that does not names nothing, so the answer is `not_found`.
+#[derive(Debug)]
+pub struct Named<T>(pub T);
+
+impl<T> FromRequestParts<Gateway> for Named<T>
+where
+    T: std::str::FromStr + Send,
+{
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
+        let Path(text) = Path::<String>::from_request_parts(parts, gateway)
+            .await
+            .map_err(|_| Problem::not_found("path"))?;
+        text.parse().map(Named).map_err(|_| Problem::not_found("id in this path"))
+    }
+}
+
+/// Query parameters, with unknown ones refused by name.
+#[derive(Debug)]
+pub struct Asked<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequestParts<Gateway> for Asked<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
+        let Query(pairs) = Query::<Vec<(String, String)>>::from_request_parts(parts, gateway)
+            .await
+            .map_err(|_| Problem::schema_invalid("query", "percent-encoded parameters"))?;
+        let mut fields = serde_json::Map::new();
+        for (name, text) in pairs {
+            if fields.insert(name.clone(), Value::String(text)).is_some() {
+                return Err(Problem::schema_invalid(&name, "to be given once"));
+            }
+        }
+        shape(Value::Object(fields)).map(Asked)
+    }
+}

@@ -1,0 +1,226 @@
+//! The table of operations: what the reference, the tests of who may do what, and the documents are
+//! made from. One row per route and method.
+
+use protocol::handoff::Offer;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+use super::acp::{AcpRequest, AcpResponse};
+use super::agents::RegisterInput;
+use super::events::FollowInput;
+use super::handoffs::{
+    AcceptInput, ActivateInput, CloseInput, CompleteInput, ListInput, PageInput, RejectInput,
+};
+use super::tokens::{IssueInput, Nothing};
+use super::view::{
+    ActionDone, AgentView, EntryView, HandoffDetail, HandoffView, ListPage, TokenIssued, TokenView,
+};
+
+type MakeSchema = fn(&mut SchemaGenerator) -> Schema;
+
+/// One operation.
+#[derive(Debug, Clone, Copy)]
+pub struct Operation {
+    pub method: &'static str,
+    pub path: &'static str,
+    pub id: &'static str,
+    pub summary: &'static str,
+    pub who: Who,
+    pub query: Option<MakeSchema>,
+    pub request: Option<MakeSchema>,
+    pub response: Response,
+    pub status: u16,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum Response {
+    Json(MakeSchema),
+    Text(&'static str),
+}
+
+/// Who may ask. Within these, the rules decide who may do what to which handoff.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Who {
+    Anyone,
+    /// Agents and operators of the teamspace.
+    Member,
+    Operator,
+}
+
+fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+const fn read(path: &'static str, id: &'static str, summary: &'static str) -> Operation {
+    Operation {
+        method: "get",
+        path,
+        id,
+        summary,
+        who: Who::Member,
+        query: None,
+        request: None,
+        response: Response::Text("text/plain"),
+        status: 200,
+    }
+}
+
+const fn action(
+    path: &'static str,
+    id: &'static str,
+    summary: &'static str,
+    request: MakeSchema,
+) -> Operation {
+    Operation {
+        method: "post",
+        request: Some(request),
+        response: Response::Json(schema::<ActionDone>),
+        ..read(path, id, summary)
+    }
+}
+
+/// All of them, in the order a reader wants them.
+pub const OPERATIONS: [Operation; 23] = [
+    Operation {
+        query: Some(schema::<ListInput>),
+        response: Response::Json(schema::<ListPage<HandoffView>>),
+        ..read("/v1/handoffs", "list_handoffs", "Lists handoffs, newest first.")
+    },
+    Operation {
+        status: 201,
+        ..action(
+            "/v1/handoffs",
+            "initiate_handoff",
+            "Proposes a task to another agent.",
+            schema::<Offer>,
+        )
+    },
+    Operation {
+        status: 201,
+        ..action(
+            "/v1/handoffs/drafts",
+            "draft_handoff",
+            "Saves a draft, to be proposed later.",
+            schema::<Offer>,
+        )
+    },
+    Operation {
+        response: Response::Json(schema::<HandoffDetail>),
+        ..read("/v1/handoffs/{handoff}", "show_handoff", "Shows a handoff with its package.")
+    },
+    Operation {
+        method: "put",
+        ..action(
+            "/v1/handoffs/{handoff}/draft",
+            "edit_draft",
+            "Replaces a draft.",
+            schema::<Offer>,
+        )
+    },
+    action(
+        "/v1/handoffs/{handoff}/initiate",
+        "propose_draft",
+        "Proposes a saved draft; an offer in the body replaces it.",
+        schema::<Offer>,
+    ),
+    action(
+        "/v1/handoffs/{handoff}/accept",
+        "accept_handoff",
+        "The target agrees; the gate verifies the package.",
+        schema::<AcceptInput>,
+    ),
+    action(
+        "/v1/handoffs/{handoff}/reject",
+        "reject_handoff",
+        "The target declines, with a reason and a detail.",
+        schema::<RejectInput>,
+    ),
+    action(
+        "/v1/handoffs/{handoff}/activate",
+        "activate_handoff",
+        "The target starts the work and owns the task.",
+        schema::<ActivateInput>,
+    ),
+    action(
+        "/v1/handoffs/{handoff}/complete",
+        "complete_handoff",
+        "The target reports the work as done.",
+        schema::<CompleteInput>,
+    ),
+    action(
+        "/v1/handoffs/{handoff}/close",
+        "close_handoff",
+        "Sender, target or a coordinator makes the record final.",
+        schema::<CloseInput>,
+    ),
+    Operation {
+        query: Some(schema::<PageInput>),
+        response: Response::Json(schema::<ListPage<EntryView>>),
+        ..read("/v1/handoffs/{handoff}/history", "handoff_history", "The ledger of a handoff.")
+    },
+    Operation {
+        response: Response::Json(schema::<AcpResponse>),
+        ..action(
+            "/v1/acp/handoff",
+            "acp_handoff",
+            "The `acp_handoff` tool: an action and its fields.",
+            schema::<AcpRequest>,
+        )
+    },
+    Operation {
+        query: Some(schema::<FollowInput>),
+        response: Response::Text("text/event-stream"),
+        ..read("/v1/events", "follow_events", "Follows the ledger live; resumes by Last-Event-ID.")
+    },
+    Operation {
+        query: Some(schema::<PageInput>),
+        response: Response::Json(schema::<ListPage<AgentView>>),
+        ..read("/v1/agents", "list_agents", "Lists the directory.")
+    },
+    Operation {
+        response: Response::Json(schema::<AgentView>),
+        ..read("/v1/agents/{agent}", "show_agent", "Shows an agent.")
+    },
+    Operation {
+        method: "put",
+        who: Who::Operator,
+        request: Some(schema::<RegisterInput>),
+        response: Response::Json(schema::<AgentView>),
+        ..read("/v1/agents/{agent}", "register_agent", "Adds an agent, or changes its profile.")
+    },
+    Operation {
+        who: Who::Operator,
+        query: Some(schema::<PageInput>),
+        response: Response::Json(schema::<ListPage<TokenView>>),
+        ..read("/v1/tokens", "list_tokens", "Lists tokens; secrets are not kept.")
+    },
+    Operation {
+        method: "post",
+        who: Who::Operator,
+        request: Some(schema::<IssueInput>),
+        response: Response::Json(schema::<TokenIssued>),
+        status: 201,
+        ..read("/v1/tokens", "issue_token", "Makes a token; the secret is shown once.")
+    },
+    Operation {
+        method: "post",
+        who: Who::Operator,
+        request: Some(schema::<Nothing>),
+        response: Response::Json(schema::<TokenView>),
+        ..read("/v1/tokens/{token}/revoke", "revoke_token", "Ends a token at once.")
+    },
+    Operation {
+        who: Who::Anyone,
+        response: Response::Text("application/json"),
+        ..read("/healthz", "health", "The process is alive.")
+    },
+    Operation {
+        who: Who::Anyone,
+        response: Response::Text("application/json"),
+        ..read("/readyz", "ready", "The server can take requests.")
+    },
+    Operation {
+        who: Who::Anyone,
+        response: Response::Text("application/openmetrics-text"),
+        ..read("/metrics", "metrics", "Counters, for Prometheus.")
+    },
+];

@@ -1,0 +1,148 @@
+//! What operators look at: is it alive, is it ready, what is it doing.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use axum::Json;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use engine::Engine;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+use serde_json::json;
+use tracing::Instrument;
+
+use super::Gateway;
+use super::problem::Problem;
+use crate::listen::ConnectionCounts;
+
+/// Counters and their exposition.
+pub struct Metrics {
+    registry: Registry,
+    requests: Family<Labels, Counter>,
+    seconds: Family<Route, Histogram, fn() -> Histogram>,
+    engine: Engine,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Labels {
+    route: String,
+    method: String,
+    status: u16,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Route {
+    route: String,
+}
+
+impl Metrics {
+    pub fn new(engine: Engine, connections: Arc<ConnectionCounts>) -> Self {
+        let mut registry = Registry::with_prefix("tasuki");
+        let requests = Family::<Labels, Counter>::default();
+        // From a tenth of a millisecond, which is one sync, to several seconds.
+        let seconds: Family<Route, Histogram, fn() -> Histogram> =
+            Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.0001, 2.0, 16)));
+        registry.register("http_requests", "Requests by route and status", requests.clone());
+        registry.register("http_request_seconds", "Time to answer, by route", seconds.clone());
+        registry.register_collector(Box::new(Counted { engine: engine.clone(), connections }));
+        Self { registry, requests, seconds, engine }
+    }
+
+    /// Counts, times and traces one request.
+    pub async fn observe(self: Arc<Self>, request: Request, next: Next) -> Response {
+        let route = request
+            .extensions()
+            .get::<MatchedPath>()
+            .map_or_else(|| "unmatched".to_owned(), |path| path.as_str().to_owned());
+        let method = request.method().as_str().to_owned();
+        let parent = request.headers().get("traceparent").and_then(|value| value.to_str().ok());
+        let span = tracing::info_span!(
+            "request",
+            method,
+            route,
+            traceparent = parent.unwrap_or_default(),
+            status = tracing::field::Empty,
+        );
+        let started = self.engine.clock().now();
+        let response = next.run(request).instrument(span.clone()).await;
+        let took = self.engine.clock().now().since(started);
+        let status = response.status().as_u16();
+        span.record("status", status);
+        self.requests.get_or_create(&Labels { route: route.clone(), method, status }).inc();
+        let seconds = took.as_millis() as f64 / 1_000.0;
+        self.seconds.get_or_create(&Route { route }).observe(seconds);
+        response
+    }
+}
+
+impl std::fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+/// Counts that others keep, read when somebody looks.
+#[derive(Debug)]
+struct Counted {
+    engine: Engine,
+    connections: Arc<ConnectionCounts>,
+}
+
+impl Collector for Counted {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
+        let counts = self.engine.counts();
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let counters = [
+            ("commands_committed", "Commands that changed something", read(&counts.committed)),
+            ("commands_rejected", "Commands that were refused", read(&counts.rejected)),
+            ("commands_failed", "Commands that the store failed", read(&counts.failed)),
+            ("commands_retried", "Attempts that met a conflict", read(&counts.retried)),
+            ("deadlines_fired", "Deadlines that passed", read(&counts.escalated)),
+            ("connections_accepted", "Connections", self.connections.accepted_total()),
+            ("connections_shed", "Connections over a limit", self.connections.shed_total()),
+            ("connections_timed_out", "Connections cut off", self.connections.timed_out_total()),
+        ];
+        for (name, help, value) in counters {
+            let counter = ConstCounter::new(value);
+            let metric =
+                encoder.encode_descriptor(name, help, None, counter.metric_type())?;
+            counter.encode(metric)?;
+        }
+        let open = i64::try_from(self.connections.open()).unwrap_or(i64::MAX);
+        let gauge = ConstGauge::new(open);
+        let metric =
+            encoder.encode_descriptor("connections_open", "Open connections", None, gauge.metric_type())?;
+        gauge.encode(metric)
+    }
+}
+
+pub async fn healthz() -> Json<serde_json::Value> {
+    Json(json!({ "status": "alive" }))
+}
+
+/// Ready means: a read of the store succeeds, and nobody asked us to stop.
+pub async fn readyz(State(gateway): State<Gateway>) -> Result<Json<serde_json::Value>, Problem> {
+    if *gateway.stopping.borrow() {
+        return Err(Problem::new("stopping", "the server is stopping"));
+    }
+    let newest = gateway.engine.newest().await?;
+    Ok(Json(json!({ "status": "ready", "newest": newest })))
+}
+
+pub async fn metrics(State(gateway): State<Gateway>) -> Response {
+    let mut text = String::new();
+    if encode(&mut text, &gateway.metrics.registry).is_err() {
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    }
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(header::CONTENT_TYPE, kind)], text).into_response()
+}

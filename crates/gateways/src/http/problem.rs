@@ -1,0 +1,254 @@
+//! Everything that can go wrong, in HTTP's words: problem details (RFC 9457) with a stable code.
+//! This is the one place where errors become statuses; no internal text leaves the server.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use engine::port::StoreError;
+use engine::submit::SubmitError;
+use protocol::json::JsonError;
+use protocol::rejection::{Conflict, Rejection};
+use protocol::step::Refused;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::body::BodyError;
+
+/// A refused or failed request.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    pub status: StatusCode,
+    pub code: &'static str,
+    pub detail: String,
+    pub field: Option<String>,
+    /// Facts for programs, besides the sentence for people.
+    pub facts: Map<String, Value>,
+    pub retry_after_s: Option<u64>,
+}
+
+/// Every code this gateway can answer with, and its status.
+pub const CODES: [(&str, u16); 27] = [
+    ("already_exists", 409),
+    ("body_too_large", 413),
+    ("contended", 503),
+    ("cursor_invalid", 400),
+    ("hash_mismatch", 422),
+    ("idempotency_key_reused", 422),
+    ("identity_mismatch", 403),
+    ("internal", 500),
+    ("json_invalid", 400),
+    ("method_not_allowed", 405),
+    ("missing_artifact", 422),
+    ("not_allowed", 403),
+    ("not_found", 404),
+    ("overloaded", 503),
+    ("ownership_conflict", 409),
+    ("policy_violation", 422),
+    ("rate_limited", 429),
+    ("request_timeout", 408),
+    ("schema_invalid", 422),
+    ("storage_full", 507),
+    ("stopping", 503),
+    ("too_many_streams", 429),
+    ("unauthenticated", 401),
+    ("unknown_agent", 422),
+    ("unknown_outcome", 503),
+    ("unsupported_media_type", 415),
+    ("wrong_state", 409),
+];
+
+#[derive(Serialize)]
+struct Body<'a> {
+    #[serde(rename = "type")]
+    kind: String,
+    title: &'a str,
+    status: u16,
+    code: &'a str,
+    detail: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<&'a str>,
+    #[serde(flatten)]
+    facts: &'a Map<String, Value>,
+}
+
+impl Problem {
+    pub fn new(code: &'static str, detail: impl Into<String>) -> Self {
+        let status = CODES.iter().find(|(known, _)| *known == code).map_or(500, |(_, status)| *status);
+        Self {
+            status: StatusCode::from_u16(status).expect("the table holds real statuses"),
+            code,
+            detail: detail.into(),
+            field: None,
+            facts: Map::new(),
+            retry_after_s: None,
+        }
+    }
+
+    pub fn field(mut self, field: impl Into<String>) -> Self {
+        self.field = Some(field.into());
+        self
+    }
+
+    pub fn not_found(what: &str) -> Self {
+        Self::new("not_found", format!("no such {what}"))
+    }
+
+    pub fn method_not_allowed() -> Self {
+        Self::new("method_not_allowed", "this path does not answer that method")
+    }
+
+    pub fn unauthenticated() -> Self {
+        Self::new("unauthenticated", "expected a valid token in `Authorization: Bearer …`")
+    }
+
+    pub fn schema_invalid(field: &str, expected: &str) -> Self {
+        Self::new("schema_invalid", format!("{field}: expected {expected}")).field(field)
+    }
+
+    fn fact(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.facts.insert(name.to_owned(), value.into());
+        self
+    }
+
+    fn retry_after(mut self, seconds: u64) -> Self {
+        self.retry_after_s = Some(seconds);
+        self
+    }
+
+    pub fn rate_limited(seconds: u64) -> Self {
+        Self::new("rate_limited", "too many requests with this token").retry_after(seconds)
+    }
+
+    /// The gate refused, and the handoff is rejected now.
+    pub fn refused(refused: &Refused) -> Self {
+        let code = CODES.iter().map(|(code, _)| *code).find(|code| *code == refused.code);
+        Self::new(code.unwrap_or("policy_violation"), refused.detail.clone())
+            .fact("handoff_status", "rejected")
+    }
+}
+
+impl From<Rejection> for Problem {
+    fn from(rejection: Rejection) -> Self {
+        let mut problem = Self::new(rejection.code(), rejection.to_string());
+        problem.field = rejection.field().map(str::to_owned);
+        match &rejection {
+            Rejection::OwnershipConflict { task_id, conflict } => {
+                problem = problem.fact("task_id", task_id.as_str());
+                match conflict {
+                    Conflict::Active { handoff } => {
+                        problem.fact("active_handoff_id", handoff.to_string())
+                    }
+                    Conflict::Cycle { chain, .. }
+                    | Conflict::NotPrevious { chain, .. }
+                    | Conflict::NotOwner { chain, .. }
+                    | Conflict::TooManyHops { chain } => {
+                        let owners: Vec<_> = chain.iter().map(|owner| owner.as_str()).collect();
+                        problem.fact("handoff_chain", owners)
+                    }
+                }
+            }
+            Rejection::WrongState { state, .. } => problem.fact("handoff_status", state.as_str()),
+            Rejection::SchemaInvalid { .. }
+            | Rejection::PolicyViolation { .. }
+            | Rejection::NotAllowed { .. }
+            | Rejection::NotFound { .. }
+            | Rejection::UnknownAgent { .. }
+            | Rejection::AlreadyExists { .. } => problem,
+        }
+    }
+}
+
+impl From<SubmitError> for Problem {
+    fn from(error: SubmitError) -> Self {
+        match error {
+            SubmitError::Rejected(rejection) => rejection.into(),
+            SubmitError::KeyReused => Self::new(
+                "idempotency_key_reused",
+                "this `Idempotency-Key` was used for another request; use a new one",
+            )
+            .field("Idempotency-Key"),
+            SubmitError::Contended => {
+                Self::new("contended", "too much happens to this at once; try again").retry_after(1)
+            }
+            SubmitError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        tracing::error!(%error, "the store failed a request");
+        match error {
+            StoreError::Full => {
+                Self::new("storage_full", "the disk is full; nothing was changed")
+            }
+            StoreError::Overloaded => {
+                Self::new("overloaded", "too many commands are waiting; nothing was changed")
+                    .retry_after(1)
+            }
+            StoreError::Closed => Self::new("stopping", "the server is stopping").retry_after(1),
+            StoreError::Unknown => Self::new(
+                "unknown_outcome",
+                "it is not known whether this took effect; repeat it with the same `Idempotency-Key`",
+            )
+            .retry_after(1),
+            StoreError::Corrupt(_) | StoreError::Broken(_) => {
+                Self::new("internal", "the server failed; its log says why")
+            }
+        }
+    }
+}
+
+impl From<JsonError> for Problem {
+    fn from(error: JsonError) -> Self {
+        let field = if error.path.is_empty() { "body" } else { &error.path };
+        Self::new("json_invalid", error.to_string()).field(field)
+    }
+}
+
+impl From<BodyError> for Problem {
+    fn from(error: BodyError) -> Self {
+        match error {
+            BodyError::TooLarge { bytes_max } => {
+                Self::new("body_too_large", format!("body: expected at most {bytes_max} bytes"))
+                    .field("body")
+            }
+            BodyError::TooSlow { .. } => {
+                Self::new("request_timeout", "the body took too long to arrive").field("body")
+            }
+            BodyError::Broken(_) => {
+                Self::new("json_invalid", "the body ended before it was complete").field("body")
+            }
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let body = Body {
+            kind: format!("urn:tasuki:problem:{}", self.code),
+            title: self.status.canonical_reason().unwrap_or("Error"),
+            status: self.status.as_u16(),
+            code: self.code,
+            detail: &self.detail,
+            field: self.field.as_deref(),
+            facts: &self.facts,
+        };
+        let mut response = (self.status, Json(body)).into_response();
+        let headers = response.headers_mut();
+        let kind = HeaderValue::from_static("application/problem+json");
+        headers.insert(header::CONTENT_TYPE, kind);
+        add_headers(headers, &self);
+        response
+    }
+}
+
+/// The headers a problem brings along, whatever shape its body has.
+pub fn add_headers(headers: &mut axum::http::HeaderMap, problem: &Problem) {
+    if let Some(seconds) = problem.retry_after_s {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if problem.status == StatusCode::UNAUTHORIZED {
+        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+}

@@ -1,0 +1,219 @@
+//! What is shown. Separate types from the rules' own, so that those can change without changing
+//! what programs rely on.
+
+use engine::port::Sequenced;
+use engine::query::Item;
+use engine::submit::Done;
+use protocol::caller::{Caller, Role};
+use protocol::handoff::state::{Handoff, Note};
+use protocol::handoff::{Status, derive};
+use protocol::step::State;
+use protocol::token::{BearerKind, Token};
+use protocol::{agent, canonical};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+/// A handoff.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct HandoffView {
+    pub handoff_id: String,
+    pub status: Status,
+    pub task_id: Option<String>,
+    pub from_agent: String,
+    pub to_agent: Option<String>,
+    pub thread_id: String,
+    pub title: Option<String>,
+    pub reason: String,
+    /// The task goes back to its previous owner.
+    #[serde(rename = "return")]
+    pub is_return: bool,
+    /// The owners of the task as this handoff leaves them, oldest first.
+    pub handoff_chain: Vec<String>,
+    pub package_hash: Option<String>,
+    pub initiated_at: String,
+    pub resolved_at: Option<String>,
+    pub changed_at: String,
+    /// When the current stage is overdue.
+    pub due_at: Option<String>,
+    /// Rejections, escalations and the closure, oldest first.
+    pub resolution_notes: Vec<Value>,
+    /// How many entries the ledger has about it.
+    pub position: u64,
+}
+
+/// A handoff with what it carries.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct HandoffDetail {
+    #[serde(flatten)]
+    pub handoff: HandoffView,
+    /// The sealed package, or the offer as saved so far for a draft. `null` once erased.
+    pub package: Option<Value>,
+}
+
+/// The answer to an action.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ActionDone {
+    pub handoff_id: String,
+    pub status: Status,
+    /// The number of the handoff's last ledger entry after the action.
+    pub position: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub verification_passed: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub verification_failed: Vec<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct AgentView {
+    pub agent: String,
+    pub kind: agent::Kind,
+    pub profile: agent::Profile,
+    pub changed_at: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct TokenView {
+    pub token_id: String,
+    pub agent: String,
+    pub bearer: BearerKind,
+    pub roles: Vec<Role>,
+    pub issued_at: String,
+    pub expires_at: Option<String>,
+    pub revoked_at: Option<String>,
+}
+
+/// A new token. The secret is shown here and never again.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct TokenIssued {
+    pub token_id: String,
+    pub token: String,
+}
+
+/// A page of a list. `next_cursor` is there when there is more.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ListPage<T> {
+    pub items: Vec<T>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// An entry of the ledger.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct EntryView {
+    pub seq: u64,
+    pub stream: String,
+    pub position: u64,
+    pub event: String,
+    pub version: u32,
+    pub actor: String,
+    pub at: String,
+    /// `null` once erased.
+    pub data: Option<Value>,
+    pub hash: String,
+}
+
+/// A draft concerns its sender; coordinators see everything.
+pub fn may_see(caller: &Caller, state: &State) -> bool {
+    match state {
+        State::Handoff(handoff) => match handoff.as_ref() {
+            Handoff::Draft(draft) | Handoff::Discarded { draft, .. } => {
+                caller.agent() == Some(&draft.from) || caller.is_coordinator()
+            }
+            Handoff::Made(_) => true,
+        },
+        State::Agent(_) | State::Token(_) => true,
+    }
+}
+
+pub fn handoff(item: &Item) -> Option<HandoffView> {
+    let State::Handoff(state) = item.state.as_ref() else { return None };
+    let (reason, is_return, chain, hash) = match state.as_ref() {
+        Handoff::Made(made) => (
+            made.terms.reason.clone(),
+            made.terms.is_return,
+            derive::owners(made),
+            Some(made.terms.package_hash.clone()),
+        ),
+        Handoff::Draft(_) | Handoff::Discarded { .. } => (String::new(), false, Vec::new(), None),
+    };
+    Some(HandoffView {
+        handoff_id: state.id().to_string(),
+        status: state.status(),
+        task_id: state.task_id().map(ToString::to_string),
+        from_agent: state.from().to_string(),
+        to_agent: state.to().map(ToString::to_string),
+        thread_id: state.thread_id().to_string(),
+        title: state.title().map(str::to_owned),
+        reason,
+        is_return,
+        handoff_chain: chain.iter().map(ToString::to_string).collect(),
+        package_hash: hash,
+        initiated_at: state.initiated_at().to_string(),
+        resolved_at: state.resolved_at().map(|at| at.to_string()),
+        changed_at: item.changed_at.to_string(),
+        due_at: derive::deadlines(state).first().map(|deadline| deadline.due.to_string()),
+        resolution_notes: state.notes().iter().map(note).collect(),
+        position: item.position,
+    })
+}
+
+fn note(note: &Note) -> Value {
+    let mut value = serde_json::to_value(note).expect("a note is plain data");
+    // The seed's escalation record has no parties; the handoff itself says who they are.
+    if let Some(inner) = value.as_object_mut().and_then(|outer| outer.values_mut().next())
+        && let Some(fields) = inner.as_object_mut()
+    {
+        fields.remove("parties");
+    }
+    value
+}
+
+pub fn action_done(id: &str, done: &Done) -> ActionDone {
+    ActionDone {
+        handoff_id: id.to_owned(),
+        status: done.outcome.status.expect("an action on a handoff leaves it with a status"),
+        position: done.position,
+        verification_passed: done.outcome.passed.clone(),
+        verification_failed: done.outcome.failed.clone(),
+    }
+}
+
+pub fn agent(item: &Item) -> Option<AgentView> {
+    let State::Agent(agent) = item.state.as_ref() else { return None };
+    Some(AgentView {
+        agent: agent.id.to_string(),
+        kind: agent.kind,
+        profile: agent.profile.clone(),
+        changed_at: item.changed_at.to_string(),
+    })
+}
+
+pub fn token(item: &Item) -> Option<TokenView> {
+    let State::Token(token) = item.state.as_ref() else { return None };
+    let Token { id, grant, issued_at, revoked_at, .. } = token;
+    Some(TokenView {
+        token_id: id.to_string(),
+        agent: grant.bearer.to_string(),
+        bearer: grant.bearer_kind,
+        roles: grant.roles.iter().copied().collect(),
+        issued_at: issued_at.to_string(),
+        expires_at: grant.expires_at.map(|at| at.to_string()),
+        revoked_at: revoked_at.map(|at| at.to_string()),
+    })
+}
+
+pub fn entry(sequenced: &Sequenced) -> EntryView {
+    let entry = &sequenced.entry;
+    EntryView {
+        seq: sequenced.seq,
+        stream: entry.stream.subject.to_string(),
+        position: entry.position,
+        event: entry.name.clone(),
+        version: entry.version,
+        actor: entry.actor.clone(),
+        at: entry.at.to_string(),
+        data: entry.body.text().and_then(|text| serde_json::from_str(text).ok()),
+        hash: canonical::hex(&entry.hash),
+    }
+}

@@ -1,0 +1,114 @@
+//! How long a connection may take to send the head of a request.
+//!
+//! hyper has one timeout for both the silence between two requests and the time a head takes once
+//! it has begun. We want the first long, so that callers can keep their connections, and the
+//! second short. hyper asks its timer for a new sleep whenever it starts to wait for a head, so a
+//! timer that knows whether bytes have arrived can tell the two apart. It must not know about
+//! sockets or handlers.
+//!
+//! The waits of a connection run on the runtime's timer and not on the `Clock` port: they measure
+//! the network, and no outcome of a handoff depends on them.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use hyper::rt::{Sleep, Timer};
+use hyper_util::rt::TokioTimer;
+
+/// What the parts of one connection tell each other. They run in one task, so the flags need no
+/// order between them.
+#[derive(Debug, Default)]
+pub(super) struct Activity {
+    heard: AtomicBool,
+    served: AtomicBool,
+    body_announced: AtomicBool,
+}
+
+impl Activity {
+    /// Bytes arrived.
+    pub(super) fn hear(&self) {
+        self.heard.store(true, Ordering::Relaxed);
+    }
+
+    /// A whole head arrived, and perhaps announced a body.
+    pub(super) fn begin_request(&self, body_announced: bool) {
+        // A head that was read together with the one before it makes no sound of its own.
+        self.hear();
+        self.served.store(true, Ordering::Relaxed);
+        self.body_announced.store(body_announced, Ordering::Relaxed);
+    }
+
+    /// Whether the latest request came with a body, which may still be on its way.
+    pub(super) fn body_announced(&self) -> bool {
+        self.body_announced.load(Ordering::Relaxed)
+    }
+
+    /// Whether this is a kept connection on which nothing has been said since the last answer.
+    pub(super) fn is_resting(&self) -> bool {
+        self.served.load(Ordering::Relaxed) && !self.heard.load(Ordering::Relaxed)
+    }
+
+    fn rest(&self) {
+        self.heard.store(false, Ordering::Relaxed);
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct HeadTimer {
+    pub(super) activity: Arc<Activity>,
+    pub(super) head_read_max: Duration,
+    pub(super) keep_alive_max: Duration,
+}
+
+impl Timer for HeadTimer {
+    fn sleep(&self, duration: Duration) -> Pin<Box<dyn Sleep>> {
+        self.sleep_until(self.now() + duration)
+    }
+
+    /// hyper computes `deadline` from the head timeout. It holds for the first head of a
+    /// connection, silence included; later heads may be waited for longer.
+    ///
+    /// The next head may already have begun, in the bytes hyper read together with the last
+    /// request. We do not see that and allow it the long wait, which its sender could have had
+    /// by staying silent.
+    fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn Sleep>> {
+        if !self.activity.served.load(Ordering::Relaxed) {
+            return TokioTimer::new().sleep_until(deadline);
+        }
+        self.activity.rest();
+        Box::pin(HeadSleep {
+            activity: Arc::clone(&self.activity),
+            head_read_max: self.head_read_max,
+            waits_for_first_byte: true,
+            sleep: TokioTimer::new().sleep(self.keep_alive_max),
+        })
+    }
+
+    fn now(&self) -> Instant {
+        TokioTimer::new().now()
+    }
+}
+
+struct HeadSleep {
+    activity: Arc<Activity>,
+    head_read_max: Duration,
+    waits_for_first_byte: bool,
+    sleep: Pin<Box<dyn Sleep>>,
+}
+
+impl Sleep for HeadSleep {}
+
+impl Future for HeadSleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if self.waits_for_first_byte && !self.activity.is_resting() {
+            self.waits_for_first_byte = false;
+            self.sleep = TokioTimer::new().sleep(self.head_read_max);
+        }
+        self.sleep.as_mut().poll(context)
+    }
+}

@@ -1,0 +1,196 @@
+//! Every cell: each action in each state by each caller. A cell is the state that follows, or the
+//! code of the refusal; `nothing` is a deadline that no longer concerns anybody.
+//!
+//! `none` is a handoff that does not exist; `discarded` is a draft that was closed, which reads as
+//! closed from outside.
+
+use super::script::World;
+
+pub const STATES: [&str; 10] = [
+    "none",
+    "draft",
+    "proposed",
+    "validating",
+    "accepted",
+    "rejected",
+    "activated",
+    "completed",
+    "closed",
+    "discarded",
+];
+
+pub const ACTIONS: [&str; 8] =
+    ["draft", "initiate", "accept", "reject", "activate", "complete", "close", "elapse"];
+
+pub const CALLERS: [&str; 7] =
+    ["sender", "target", "coordinator", "operator", "stranger", "customer", "system"];
+
+/// A world in which `h1` is in the state.
+pub fn world_in(state: &str) -> World {
+    let mut world = World::new();
+    let lines: &[&str] = match state {
+        "none" => &[],
+        "draft" => &["sender draft h1"],
+        "proposed" | "validating" => &["sender draft h1", "sender initiate h1 saved"],
+        "accepted" => &["sender initiate h1", "target accept h1"],
+        "rejected" => &["sender initiate h1", "target reject h1"],
+        "activated" => &["sender initiate h1", "target accept h1", "target activate h1"],
+        "completed" => {
+            &["sender initiate h1", "target accept h1", "target activate h1", "target complete h1"]
+        }
+        "closed" => &["sender initiate h1", "target reject h1", "sender close h1"],
+        "discarded" => &["sender draft h1", "coordinator close h1"],
+        other => panic!("no such state: {other}"),
+    };
+    for line in lines {
+        world.play(line);
+    }
+    if state == "validating" {
+        world.start_validation("h1");
+    }
+    world
+}
+
+/// What one caller gets for one action in one state.
+pub fn cell(state: &str, action: &str, caller: &str) -> String {
+    let mut world = world_in(state);
+    let request = match (action, state) {
+        ("initiate", "draft") => "saved",
+        ("elapse", _) => {
+            world.play("wait 24h");
+            ""
+        }
+        (_, _) => "",
+    };
+    let shown = world.play(&format!("{caller} {action} h1 {request}"));
+    if shown.ends_with("(nothing recorded)") {
+        return "nothing".to_owned();
+    }
+    if shown.ends_with("(escalated)") {
+        return "escalated".to_owned();
+    }
+    shown
+}
+
+#[test]
+fn every_cell() {
+    let mut table = String::new();
+    for action in ACTIONS {
+        table.push_str(&row(action, &CALLERS.map(str::to_owned)));
+        for state in STATES {
+            table.push_str(&row(state, &CALLERS.map(|caller| cell(state, action, caller))));
+        }
+        table.push('\n');
+    }
+    let wrong: Vec<String> = table
+        .lines()
+        .zip(CELLS.trim_start().lines())
+        .filter(|(actual, expected)| !actual.split_whitespace().eq(expected.split_whitespace()))
+        .map(|(actual, expected)| format!("{actual}\n{expected} (expected)"))
+        .collect();
+    assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
+    assert_eq!(table.lines().count(), CELLS.trim_start().lines().count(), "\n{table}");
+}
+
+fn row(head: &str, cells: &[String]) -> String {
+    let cells: String = cells.iter().map(|cell| format!(" {cell:<11}")).collect();
+    format!("{head:<12}{cells}").trim_end().to_owned() + "\n"
+}
+
+const CELLS: &str = r#"
+draft        sender      target      coordinator operator    stranger    customer    system
+none         draft       draft       draft       not_allowed draft       not_allowed not_allowed
+draft        draft       not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+proposed     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+validating   wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+accepted     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+rejected     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+activated    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+completed    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+closed       wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+discarded    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+
+initiate     sender      target      coordinator operator    stranger    customer    system
+none         proposed    ownership_conflict proposed    not_allowed proposed    not_allowed not_allowed
+draft        proposed    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+proposed     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+validating   wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+accepted     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+rejected     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+activated    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+completed    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+closed       wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+discarded    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+
+accept       sender      target      coordinator operator    stranger    customer    system
+none         not_found   not_found   not_found   not_found   not_found   not_found   not_found
+draft        not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+proposed     not_allowed accepted    not_allowed not_allowed not_allowed not_allowed not_allowed
+validating   not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+accepted     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+activated    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+
+reject       sender      target      coordinator operator    stranger    customer    system
+none         not_found   not_found   not_found   not_found   not_found   not_found   not_found
+draft        not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+proposed     not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed
+validating   not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed
+accepted     not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed
+rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+activated    not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed
+completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+
+activate     sender      target      coordinator operator    stranger    customer    system
+none         not_found   not_found   not_found   not_found   not_found   not_found   not_found
+draft        not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+proposed     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+validating   not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+accepted     not_allowed activated   not_allowed not_allowed not_allowed not_allowed not_allowed
+rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+activated    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+
+complete     sender      target      coordinator operator    stranger    customer    system
+none         not_found   not_found   not_found   not_found   not_found   not_found   not_found
+draft        not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+proposed     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+validating   not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+accepted     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+activated    not_allowed completed   not_allowed not_allowed not_allowed not_allowed not_allowed
+completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+
+close        sender      target      coordinator operator    stranger    customer    system
+none         not_found   not_found   not_found   not_found   not_found   not_found   not_found
+draft        wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed
+proposed     wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed
+validating   wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed
+accepted     wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed
+rejected     closed      closed      closed      closed      not_allowed not_allowed not_allowed
+activated    wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed
+completed    closed      closed      closed      closed      not_allowed not_allowed not_allowed
+closed       wrong_state wrong_state wrong_state wrong_state not_allowed not_allowed not_allowed
+discarded    wrong_state wrong_state wrong_state wrong_state not_allowed not_allowed not_allowed
+
+elapse       sender      target      coordinator operator    stranger    customer    system
+none         not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_found
+draft        not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+proposed     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
+validating   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
+accepted     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
+rejected     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+activated    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
+completed    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+closed       not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+discarded    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+"#;
