@@ -91,3 +91,8 @@ impl Event {
         }
     }
 }
+
+#[cfg(test)]
+mod golden_tests;
+#[cfg(test)]
+mod property_tests;

@@ -6,10 +6,12 @@
 //! 1. [`ids`], [`time`], [`caller`]: the words everything else is written in.
 //! 2. [`step`]: one command against one aggregate, and the [`step::Change`] that follows.
 //! 3. [`handoff`]: a task moves to a new owner. [`agent`] and [`token`]: who takes part.
-//! 4. [`ledger`], [`merkle`], [`checkpoint`]: how the record is chained, summed up and signed.
+//! 4. [`ledger`], [`merkle`], [`checkpoint`]: how the record is chained, summed up and signed;
+//!    [`audit`]: how it is checked.
 //! 5. [`json`], [`canonical`]: JSON from outside, and JSON to be hashed.
 
 pub mod agent;
+pub mod audit;
 pub mod caller;
 pub mod canonical;
 pub mod checkpoint;

@@ -1,1 +1,7 @@
-fn main(){}
+//! The `tasuki` executable.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    tasuki::cli::run()
+}

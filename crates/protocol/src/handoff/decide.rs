@@ -7,7 +7,7 @@ mod close;
 mod complete;
 mod draft;
 mod elapse;
-mod initiate;
+pub(crate) mod initiate;
 mod reject;
 
 use super::command::Command;

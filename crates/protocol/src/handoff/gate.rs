@@ -78,6 +78,6 @@ fn check_hash(terms: &Terms, stored: Option<&str>) -> Check {
             RejectReason::HashMismatch,
             format!("the package hashes to {actual}, and {} was proposed", terms.package_hash),
         )),
-        None => Err((RejectReason::HashMismatch, "there is no package to hash".to_owned())),
+        None => Err((RejectReason::HashMismatch, "there is no package with a true seal".to_owned())),
     }
 }

@@ -389,10 +389,13 @@ impl Package {
     }
 }
 
-/// The hash of a stored package, computed from what is there and not from what it says.
+/// The hash of a stored package, computed from what is there and not from what it says. One whose
+/// own seal says otherwise was changed after it was sealed, and has none.
 pub fn hash_of_stored(text: &str) -> Option<Hash> {
-    let mut value = serde_json::from_str(text).ok()?;
-    Some(hash_without_seal(&mut value))
+    let mut value: Value = serde_json::from_str(text).ok()?;
+    let seal = value.pointer("/verification/package_hash").cloned();
+    let hash = hash_without_seal(&mut value);
+    (seal? == canonical::hex(&hash)).then_some(hash)
 }
 
 fn hash_without_seal(package: &mut Value) -> Hash {

@@ -29,7 +29,7 @@ pub fn decide(
     if let Some(handoff) = state {
         check_may_edit(handoff, context, "initiate")?;
     }
-    let saved = saved_offer(state, context)?;
+    let saved = if offer.is_none() { saved_offer(state, context)? } else { None };
     let offer = offer.or(saved.as_ref()).ok_or(Rejection::NotFound { what: "handoff" })?;
     let essentials = offer.complete(context.now)?;
     let target_kind = check_target(&essentials.to, context)?;
@@ -113,7 +113,10 @@ fn check_chain(
     }
     let target = essentials.to.clone();
     if offer.is_return {
-        let previous = chain.len().checked_sub(2).map(|index| &chain[index]);
+        // A coordinator need not be an owner; it returns the task for the last one.
+        let place = chain.iter().position(|owner| owner == sender);
+        let last = chain.len().saturating_sub(1);
+        let previous = place.unwrap_or(last).checked_sub(1).map(|index| &chain[index]);
         if previous != Some(&target) {
             return conflict(Conflict::NotPrevious { target, chain });
         }

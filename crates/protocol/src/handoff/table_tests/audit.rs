@@ -1,1 +1,126 @@
-//! x
+//! The lines of the audit log, byte for byte: all seven kinds, every field in its order.
+
+use super::script::{World, handoff_id};
+use crate::handoff::audit_line::lines;
+
+/// Plays a script and compares the lines that follow from its events.
+fn check_lines(script: &str, expected: &str) {
+    let mut world = World::new();
+    for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        world.play(line);
+    }
+    let mut actual = String::new();
+    for (name, event, actor, at) in &world.events {
+        for line in lines(handoff_id(name), event, actor, *at) {
+            actual.push_str(&serde_json::to_string(&line).expect("a line is JSON"));
+            actual.push('\n');
+        }
+    }
+    let expected: Vec<_> = expected.trim().lines().map(str::trim).collect();
+    assert_eq!(actual.lines().collect::<Vec<_>>(), expected, "\n{actual}");
+}
+
+#[test]
+fn from_draft_to_closed() {
+    check_lines(
+        r#"
+        sender draft h1
+        sender draft h1
+        sender initiate h1 saved
+        wait 1s
+        target accept h1 notes=gladly
+        wait 1s
+        target activate h1
+        wait 500ms
+        target complete h1 completion_notes=done
+        wait 500ms
+        sender close h1 closure_notes=thanks
+        "#,
+        r#"
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"draft","to_status":"proposed","actor":"agent:sender","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_created","handoff_id":"01938c2e-0000-7000-8000-000000000001","task_id":"t1","from":"sender","to":"target","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"proposed","to_status":"validating","actor":"agent:target","timestamp":"2026-02-21T14:00:01Z"}
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"validating","to_status":"accepted","actor":"agent:target","timestamp":"2026-02-21T14:00:01Z"}
+        {"event":"handoff_verification","handoff_id":"01938c2e-0000-7000-8000-000000000001","passed":["schema","policy","chain","package_hash"],"failed":[],"timestamp":"2026-02-21T14:00:01Z"}
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"accepted","to_status":"activated","actor":"agent:target","timestamp":"2026-02-21T14:00:02Z"}
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"activated","to_status":"completed","actor":"agent:target","timestamp":"2026-02-21T14:00:02.5Z"}
+        {"event":"handoff_completed","handoff_id":"01938c2e-0000-7000-8000-000000000001","actor":"agent:target","completion_notes":"done","timestamp":"2026-02-21T14:00:02.5Z"}
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"completed","to_status":"closed","actor":"agent:sender","timestamp":"2026-02-21T14:00:03Z"}
+        {"event":"handoff_closed","handoff_id":"01938c2e-0000-7000-8000-000000000001","actor":"agent:sender","closure_notes":"thanks","timestamp":"2026-02-21T14:00:03Z"}
+        "#,
+    );
+}
+
+#[test]
+fn rejected_by_the_target_and_reopened() {
+    check_lines(
+        r#"
+        sender initiate h1
+        target reject h1 reason=missing_artifact detail=where? suggested_fix=attach
+        sender close h1
+        sender initiate h2
+        target accept h2
+        target activate h2
+        target reject h2 reason=capacity_unavailable detail=full
+        "#,
+        r#"
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"draft","to_status":"proposed","actor":"agent:sender","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_created","handoff_id":"01938c2e-0000-7000-8000-000000000001","task_id":"t1","from":"sender","to":"target","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"proposed","to_status":"rejected","actor":"agent:target","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_verification","handoff_id":"01938c2e-0000-7000-8000-000000000001","passed":[],"failed":["missing_artifact"],"timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_rejected","handoff_id":"01938c2e-0000-7000-8000-000000000001","reason":"missing_artifact","detail":"where?","actor":"agent:target","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"rejected","to_status":"closed","actor":"agent:sender","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_closed","handoff_id":"01938c2e-0000-7000-8000-000000000001","actor":"agent:sender","closure_notes":null,"timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000002","from_status":"draft","to_status":"proposed","actor":"agent:sender","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_created","handoff_id":"01938c2e-0000-7000-8000-000000000002","task_id":"t1","from":"sender","to":"target","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000002","from_status":"proposed","to_status":"validating","actor":"agent:target","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000002","from_status":"validating","to_status":"accepted","actor":"agent:target","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_verification","handoff_id":"01938c2e-0000-7000-8000-000000000002","passed":["schema","policy","chain","package_hash"],"failed":[],"timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000002","from_status":"accepted","to_status":"activated","actor":"agent:target","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000002","from_status":"activated","to_status":"rejected","actor":"agent:target","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_verification","handoff_id":"01938c2e-0000-7000-8000-000000000002","passed":[],"failed":["capacity_unavailable"],"timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_rejected","handoff_id":"01938c2e-0000-7000-8000-000000000002","reason":"capacity_unavailable","detail":"full","actor":"agent:target","timestamp":"2026-02-21T14:00:00Z"}
+        "#,
+    );
+}
+
+#[test]
+fn refused_by_the_gate() {
+    check_lines(
+        r#"
+        sender initiate h1 policy.requires_human_approval=true
+        target accept h1
+        "#,
+        r#"
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"draft","to_status":"proposed","actor":"agent:sender","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_created","handoff_id":"01938c2e-0000-7000-8000-000000000001","task_id":"t1","from":"sender","to":"target","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"proposed","to_status":"validating","actor":"agent:target","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"validating","to_status":"rejected","actor":"agent:target","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_verification","handoff_id":"01938c2e-0000-7000-8000-000000000001","passed":["schema","chain","package_hash"],"failed":["policy"],"timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_rejected","handoff_id":"01938c2e-0000-7000-8000-000000000001","reason":"policy_violation","detail":"policy: the policy requires a human, and the target is none","actor":"agent:target","timestamp":"2026-02-21T14:00:00Z"}
+        "#,
+    );
+}
+
+#[test]
+fn overdue_and_forced() {
+    check_lines(
+        r#"
+        sender initiate h1
+        wait 6m
+        system elapse h1
+        operator close h1 closure_notes=stuck
+        sender draft h2
+        coordinator close h2
+        "#,
+        r#"
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"draft","to_status":"proposed","actor":"agent:sender","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_created","handoff_id":"01938c2e-0000-7000-8000-000000000001","task_id":"t1","from":"sender","to":"target","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_escalation","handoff_id":"01938c2e-0000-7000-8000-000000000001","trigger":"timeout","escalated_to":"coordinator","stage":"proposed→validating","sla_configured":"5m","timestamp":"2026-02-21T14:06:00Z"}
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"proposed","to_status":"closed","actor":"operator:operator","timestamp":"2026-02-21T14:06:00Z"}
+        {"event":"handoff_closed","handoff_id":"01938c2e-0000-7000-8000-000000000001","actor":"operator:operator","closure_notes":"stuck","timestamp":"2026-02-21T14:06:00Z"}
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000002","from_status":"draft","to_status":"closed","actor":"agent:coordinator","timestamp":"2026-02-21T14:06:00Z"}
+        {"event":"handoff_closed","handoff_id":"01938c2e-0000-7000-8000-000000000002","actor":"agent:coordinator","closure_notes":null,"timestamp":"2026-02-21T14:06:00Z"}
+        "#,
+    );
+}

@@ -84,12 +84,12 @@ fn every_cell() {
     }
     let wrong: Vec<String> = table
         .lines()
-        .zip(CELLS.trim_start().lines())
+        .zip(CELLS.trim().lines())
         .filter(|(actual, expected)| !actual.split_whitespace().eq(expected.split_whitespace()))
         .map(|(actual, expected)| format!("{actual}\n{expected} (expected)"))
         .collect();
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
-    assert_eq!(table.lines().count(), CELLS.trim_start().lines().count(), "\n{table}");
+    assert_eq!(table.trim().lines().count(), CELLS.trim().lines().count(), "\n{table}");
 }
 
 fn row(head: &str, cells: &[String]) -> String {

@@ -1,1 +1,184 @@
-//! x
+//! `docs/transitions.md`: the machine describes itself. The page is made by running every action in
+//! every state by every caller, and by asking the states what they hold and arm; a test compares it
+//! with the committed one. `UPDATE_DOCS=1 cargo test -p protocol` writes it anew.
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::cells::{ACTIONS, CALLERS, STATES, cell, world_in};
+use super::script::{World, handoff_id, start};
+use crate::handoff::audit_line::lines;
+use crate::handoff::derive;
+use crate::handoff::state::Handoff;
+
+#[test]
+fn the_page_is_what_the_machine_does() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/transitions.md");
+    let page = page();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, &page).unwrap();
+    }
+    let committed = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        committed == page,
+        "docs/transitions.md differs from the code; UPDATE_DOCS=1 cargo test -p protocol page"
+    );
+}
+
+fn page() -> String {
+    [INTRODUCTION, &moves(), &refusals(), &events(), &derived()].join("\n")
+}
+
+const INTRODUCTION: &str = "\
+# Transitions of a handoff
+
+Made by running the machine; a test keeps it true. `UPDATE_DOCS=1 cargo test -p protocol page` writes it anew.
+
+`none` is a handoff that does not exist yet. A draft that was closed is `closed`, too, and is shown as `discarded`
+here. `elapse` is the server's own action when a deadline passes. An operator may do what a coordinator may, except
+what only an agent can.
+
+## What follows, and who may
+
+The state that follows each action, and by whom. An empty cell: nobody may.
+";
+
+/// State by action: the results, each with the callers that get it.
+fn moves() -> String {
+    let mut table = header("state", &ACTIONS);
+    for state in STATES {
+        let cells = ACTIONS.map(|action| {
+            let mut results: Vec<(String, Vec<&str>)> = Vec::new();
+            for caller in CALLERS {
+                let result = cell(state, action, caller);
+                if !is_move(&result) {
+                    continue;
+                }
+                match results.iter_mut().find(|(known, _)| *known == result) {
+                    Some((_, callers)) => callers.push(caller),
+                    None => results.push((result, vec![caller])),
+                }
+            }
+            let shown = |(result, callers): &(String, Vec<&str>)| {
+                format!("**{result}** ({})", callers.join(", "))
+            };
+            results.iter().map(shown).collect::<Vec<_>>().join("; ")
+        });
+        table.push_str(&line(&format!("`{state}`"), &cells));
+    }
+    table
+}
+
+/// A refusal is a code; everything else is a state or what a deadline did.
+fn is_move(result: &str) -> bool {
+    STATES.contains(&result) || result == "escalated"
+}
+
+/// State by action: the codes that whoever may not gets.
+fn refusals() -> String {
+    let mut page = "## Refusals\n\nThe codes of everyone else. `nothing` is no refusal: a deadline \
+                    that the handoff has outrun is\nignored.\n\n"
+        .to_owned();
+    page.push_str(&header("state", &ACTIONS));
+    for state in STATES {
+        let cells = ACTIONS.map(|action| {
+            let mut codes: Vec<String> = Vec::new();
+            for caller in CALLERS {
+                let result = cell(state, action, caller);
+                if !is_move(&result) && !codes.contains(&result) {
+                    codes.push(result);
+                }
+            }
+            codes.sort();
+            codes.join(", ")
+        });
+        page.push_str(&line(&format!("`{state}`"), &cells));
+    }
+    page
+}
+
+/// For each action that moves: its events, and the lines they write.
+fn events() -> String {
+    let mut page = "## Events and audit lines\n\nWhat each action records, and the lines of \
+                    `handoffs.jsonl` that follow from it.\n\n"
+        .to_owned();
+    page.push_str(&header("action", &["from", "events", "audit lines"]));
+    for action in ACTIONS {
+        for state in STATES {
+            let caller = CALLERS.into_iter().find(|caller| is_move(&cell(state, action, caller)));
+            let Some(caller) = caller else { continue };
+            let mut world = world_in(state);
+            let n_before = world.events.len();
+            let request = if (action, state) == ("initiate", "draft") { "saved" } else { "" };
+            if action == "elapse" {
+                world.play("wait 24h");
+            }
+            world.play(&format!("{caller} {action} h1 {request}"));
+            let (events, lines) = recorded_since(&world, n_before);
+            let cells = [format!("`{state}`"), events.join(", "), lines.join(", ")];
+            page.push_str(&line(&format!("`{action}`"), &cells));
+        }
+    }
+    let mut world = World::new();
+    world.play("sender initiate h1 policy.requires_human_approval=true");
+    let n_before = world.events.len();
+    world.play("target accept h1");
+    let (events, lines) = recorded_since(&world, n_before);
+    let cells = ["`proposed`, gate refuses".to_owned(), events.join(", "), lines.join(", ")];
+    page.push_str(&line("`accept`", &cells));
+    page
+}
+
+fn recorded_since(world: &World, n_before: usize) -> (Vec<String>, Vec<String>) {
+    let mut names = Vec::new();
+    let mut written = Vec::new();
+    for (name, event, actor, at) in &world.events[n_before..] {
+        names.push(format!("`{}`", event.name()));
+        for line in lines(handoff_id(name), event, actor, *at) {
+            let line = serde_json::to_value(&line).expect("a line is JSON");
+            written.push(format!("`{}`", line["event"].as_str().expect("a line has a name")));
+        }
+    }
+    (names, written)
+}
+
+/// What a state holds and arms.
+fn derived() -> String {
+    let mut page = "## What a state holds and arms\n\nThe hold is on `task/<task_id>`; while it is \
+                    occupied, no other handoff of the task can be proposed. Its\nvalue, the owners \
+                    of the task, stays when it is free.\n\n"
+        .to_owned();
+    page.push_str(&header("state", &["task", "owners of the task", "armed", "limit"]));
+    for state in STATES.into_iter().filter(|state| *state != "none") {
+        let world = world_in(state);
+        let handoff = &world.handoffs["h1"];
+        let (task, owners) = match (derive::hold(handoff), handoff) {
+            (Some(hold), Handoff::Made(made)) => {
+                let owners: Vec<_> = derive::owners(made).iter().map(ToString::to_string).collect();
+                (if hold.occupied { "held" } else { "free" }, owners.join(" → "))
+            }
+            (_, _) => ("not concerned", String::new()),
+        };
+        let armed = derive::deadlines(handoff);
+        let names: Vec<_> = armed.iter().map(|deadline| format!("`{}`", deadline.name)).collect();
+        let limits: Vec<_> =
+            armed.iter().map(|deadline| deadline.due.since(start()).to_string()).collect();
+        let mut limit = limits.join(", ");
+        if state == "activated" {
+            limit.push_str(", or the handoff's own deadline");
+        }
+        page.push_str(&line(&format!("`{state}`"), &[task.to_owned(), owners, names.join(", "), limit]));
+    }
+    page
+}
+
+fn header(first: &str, columns: &[&str]) -> String {
+    let columns: Vec<_> = columns.iter().map(|column| (*column).to_owned()).collect();
+    let rule = format!("|---|{}\n", "---|".repeat(columns.len()));
+    line(first, &columns) + &rule
+}
+
+fn line(first: &str, cells: &[String]) -> String {
+    let cells: String = cells.iter().map(|cell| format!(" {cell} |")).collect();
+    format!("| {first} |{}\n", cells.replace("  |", " |"))
+}

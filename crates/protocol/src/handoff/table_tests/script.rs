@@ -17,7 +17,7 @@ use crate::handoff::command::{Command, Reject, SlaStage};
 use crate::handoff::decide::Context;
 use crate::handoff::event::{Event, Parties, ValidationStarted};
 use crate::handoff::state::{Handoff, Note};
-use crate::handoff::{Status, derive, evolve};
+use crate::handoff::{Package, Status, derive, evolve};
 use crate::ids::{AgentId, HandoffId, TeamspaceId};
 use crate::ledger::{Stream, Subject};
 use crate::rejection::Rejection;
@@ -113,14 +113,23 @@ impl World {
                 let key = (name.to_owned(), self.handoffs[name].document_hash().to_owned());
                 let text = self.documents.get_mut(&key).expect("there is a document to change");
                 let mut value = serde_json::from_str(text).expect("documents are JSON");
-                self::apply(&mut value, changes, self.now);
+                apply(&mut value, changes, self.now);
                 *text = value.to_string();
+                String::new()
+            }
+            ["reseal", name] => {
+                let text = self.document(name);
+                let package: Package = serde_json::from_str(&text).expect("a package");
+                let hash = self.handoffs[name].document_hash().to_owned();
+                self.documents.insert((name.to_owned(), hash), package.seal().0);
                 String::new()
             }
             ["forge", name, ref changes @ ..] => {
                 let mut value = serde_json::to_value(&self.handoffs[name]).expect("plain data");
-                self::apply(&mut value["Made"]["terms"], changes, self.now);
+                apply(&mut value["Made"]["terms"], changes, self.now);
                 let forged = serde_json::from_value(value).expect("still a handoff");
+                let hold = derive::hold(&forged).expect("it was proposed");
+                self.holds.get_mut(&hold.key).expect("it is held").value = Some(hold.value);
                 self.handoffs.insert(name.to_owned(), forged);
                 String::new()
             }
@@ -229,7 +238,7 @@ impl World {
             "reject" => json!({ "reason": "other", "detail": "not mine to do" }),
             _ => json!({}),
         };
-        self::apply(&mut value, request, self.now);
+        apply(&mut value, request, self.now);
         let offered = || serde_json::from_value(value.clone()).expect("an offer");
         let text = |field: &str| value[field].as_str().map(str::to_owned);
         match action {

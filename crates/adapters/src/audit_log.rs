@@ -1,0 +1,149 @@
+//! The audit log for people and scripts: a follower of the ledger that appends to
+//! `teamspaces/<teamspace>/handoffs/handoffs.jsonl`.
+//!
+//! [`lines`] says what is written, [`files`] how it survives a crash, [`position`] how it is
+//! remembered. The log has no hashes: it is checked by deriving it again.
+
+pub mod files;
+pub mod lines;
+pub mod position;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use engine::Engine;
+use engine::feed::{Followed, Follower};
+use engine::port::StoreError;
+use protocol::codec::Unreadable;
+use protocol::time::Span;
+use tokio::sync::watch;
+
+use files::Files;
+
+/// One write. More than this waits for the next one.
+const BATCH_BYTES_MAX: usize = 1024 * 1024;
+
+/// Between two writes while the log keeps up: each costs two syncs, which the database needs more.
+/// When it is behind there is no pause.
+const PAUSE: Span = Span::from_millis(100);
+
+/// After a failure; doubled with each one that follows.
+const RETRY_AFTER_MIN: Span = Span::from_millis(1_000);
+
+/// A full disk may be full for days: look again once a minute, and say so.
+const RETRY_AFTER_MAX: Span = Span::from_millis(60_000);
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("entry {seq}: {error}")]
+    Unreadable { seq: u64, error: Unreadable },
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Follows the ledger until it is told to stop, and then to its end. A failure is logged and tried
+/// again from what was recorded last; nothing is skipped.
+pub async fn run(engine: Engine, folder: PathBuf, mut stop: watch::Receiver<bool>) {
+    let mut retry_after = RETRY_AFTER_MIN;
+    loop {
+        let is_last_try = *stop.borrow();
+        match follow(&engine, &folder, &mut stop, &mut retry_after).await {
+            Ok(()) => return,
+            Err(error) if is_last_try => {
+                tracing::error!(%error, "the audit log is behind; the next start goes on with it");
+                return;
+            }
+            Err(error) => tracing::error!(%error, "the audit log could not be written"),
+        }
+        tokio::select! {
+            () = engine.clock().sleep(retry_after) => {}
+            () = until_stopped(&mut stop) => {}
+        }
+        let doubled = Span::from_millis(retry_after.as_millis() * 2);
+        retry_after = doubled.min(RETRY_AFTER_MAX);
+    }
+}
+
+async fn follow(
+    engine: &Engine,
+    folder: &Path,
+    stop: &mut watch::Receiver<bool>,
+    retry_after: &mut Span,
+) -> Result<(), Error> {
+    let folder = folder.to_owned();
+    let mut files = blocking(move || Ok(Files::open(&folder)?)).await?;
+    let mut follower = engine.follow(files.cursor());
+    loop {
+        let first = tokio::select! {
+            page = follower.next() => page?,
+            () = until_stopped(stop) => break,
+        };
+        let batch = fill(&mut follower, first).await?;
+        let is_full = n_bytes(&batch) >= BATCH_BYTES_MAX;
+        files = append(files, batch).await?;
+        *retry_after = RETRY_AFTER_MIN;
+        if !is_full {
+            tokio::select! {
+                () = engine.clock().sleep(PAUSE) => {}
+                () = until_stopped(stop) => {}
+            }
+        }
+    }
+    loop {
+        let first = follower.available().await?;
+        let batch = fill(&mut follower, first).await?;
+        if batch.is_empty() {
+            break;
+        }
+        files = append(files, batch).await?;
+    }
+    blocking(move || Ok(files.record()?)).await
+}
+
+/// Takes what is there, up to one batch.
+async fn fill(
+    follower: &mut Follower,
+    mut batch: Vec<Arc<Followed>>,
+) -> Result<Vec<Arc<Followed>>, StoreError> {
+    while !batch.is_empty() && n_bytes(&batch) < BATCH_BYTES_MAX {
+        let page = follower.available().await?;
+        if page.is_empty() {
+            break;
+        }
+        batch.extend(page);
+    }
+    Ok(batch)
+}
+
+/// Lines are about as long as the bodies they come from.
+fn n_bytes(batch: &[Arc<Followed>]) -> usize {
+    let line = |followed: &Arc<Followed>| {
+        followed.sequenced.entry.body.text().map_or(0, str::len).max(200)
+    };
+    batch.iter().map(line).sum()
+}
+
+async fn append(mut files: Files, batch: Vec<Arc<Followed>>) -> Result<Files, Error> {
+    blocking(move || {
+        files.append(batch.iter().map(|followed| &followed.sequenced))?;
+        Ok(files)
+    })
+    .await
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => Err(io::Error::other(error).into()),
+    }
+}
+
+async fn until_stopped(stop: &mut watch::Receiver<bool>) {
+    // A sender that is gone cannot ask for more work either.
+    let _ = stop.wait_for(|stop| *stop).await;
+}

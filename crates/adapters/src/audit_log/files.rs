@@ -1,0 +1,423 @@
+//! The files of the audit log: one `handoffs.jsonl` for each teamspace with its position beside it,
+//! and one position for all of them.
+//!
+//! The order of a write: the lines, a sync, the file's position, and now and then the position of
+//! all. Whatever a crash leaves after a recorded length is cut off on the next start and written
+//! again from the ledger, so no line is lost and none is doubled.
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use engine::port::Sequenced;
+use protocol::ids::TeamspaceId;
+
+use super::position::{Position, PositionFile};
+use super::{Error, lines};
+use crate::durable;
+
+pub const TEAMSPACES_FOLDER: &str = "teamspaces";
+const HANDOFFS_FOLDER: &str = "handoffs";
+const LINES_FILE: &str = "handoffs.jsonl";
+const POSITION_FILE: &str = "handoffs.jsonl.position";
+const COMMON_POSITION_FILE: &str = ".position";
+
+/// The common position spares the next start from reading what is in the files already, and costs
+/// a sync; so many entries are read in no time.
+const COMMON_EVERY_ENTRIES: u64 = 10_000;
+
+/// The file of one teamspace.
+pub fn lines_path(folder: &Path, teamspace: &TeamspaceId) -> PathBuf {
+    handoffs_folder(folder, teamspace).join(LINES_FILE)
+}
+
+/// What was recorded about the file of one teamspace.
+pub fn read_position(folder: &Path, teamspace: &TeamspaceId) -> io::Result<Option<Position>> {
+    let path = handoffs_folder(folder, teamspace).join(POSITION_FILE);
+    Ok(PositionFile::open(&path)?.position())
+}
+
+/// What was recorded about all files: their number, and the entry up to which they are complete.
+pub fn read_common_position(folder: &Path) -> io::Result<Option<Position>> {
+    Ok(PositionFile::open(&folder.join(TEAMSPACES_FOLDER).join(COMMON_POSITION_FILE))?.position())
+}
+
+/// The teamspaces that have a folder.
+pub fn teamspaces(folder: &Path) -> io::Result<Vec<TeamspaceId>> {
+    let listed = match fs::read_dir(folder.join(TEAMSPACES_FOLDER)) {
+        Ok(listed) => listed,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut found = Vec::new();
+    for entry in listed {
+        // What is not named like a teamspace is not ours.
+        let name = entry?.file_name();
+        if let Some(teamspace) = name.to_str().and_then(|name| name.parse().ok()) {
+            found.push(teamspace);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+#[derive(Debug)]
+pub struct Files {
+    folder: PathBuf,
+    common: PositionFile,
+    files: BTreeMap<TeamspaceId, LinesFile>,
+    /// Where to follow the ledger from, and how far it was followed.
+    cursor: u64,
+}
+
+#[derive(Debug)]
+struct LinesFile {
+    path: PathBuf,
+    position_file: PositionFile,
+    position: Position,
+}
+
+impl Files {
+    /// Opens what is there, and cuts every file to its recorded length.
+    pub fn open(folder: &Path) -> io::Result<Self> {
+        let teamspaces_folder = folder.join(TEAMSPACES_FOLDER);
+        durable::create_folder(&teamspaces_folder)?;
+        let common = PositionFile::open(&teamspaces_folder.join(COMMON_POSITION_FILE))?;
+        let mut files = BTreeMap::new();
+        let mut is_complete = true;
+        for teamspace in teamspaces(folder)? {
+            if !lines_path(folder, &teamspace).exists()
+                && read_position(folder, &teamspace)?.is_none()
+            {
+                continue;
+            }
+            let (file, found) = LinesFile::open(folder, &teamspace)?;
+            is_complete &= found == Found::Whole;
+            files.insert(teamspace, file);
+        }
+        let Position { length: n_files, sequence } = common.position().unwrap_or_default();
+        // A folder may have been removed; then its file is derived from the beginning again, and
+        // the others know by themselves what they have already.
+        is_complete &= files.len() as u64 >= n_files;
+        let cursor = if is_complete { sequence } else { 0 };
+        let mut files = Self { folder: folder.to_owned(), common, files, cursor };
+        if !is_complete {
+            // Before anything is written: else a crash in the middle of the derivation would leave
+            // a file that looks complete.
+            files.record()?;
+        }
+        Ok(files)
+    }
+
+    pub fn cursor(&self) -> u64 {
+        self.cursor
+    }
+
+    /// Writes the lines of the entries that follow the cursor, and moves it.
+    pub fn append<'e>(
+        &mut self,
+        entries: impl IntoIterator<Item = &'e Sequenced>,
+    ) -> Result<(), Error> {
+        let mut parts: BTreeMap<TeamspaceId, Part> = BTreeMap::new();
+        let mut cursor = self.cursor;
+        let n_files = self.files.len();
+        for Sequenced { seq, entry } in entries {
+            cursor = *seq;
+            let text = lines::of(entry).map_err(|error| Error::Unreadable { seq: *seq, error })?;
+            let teamspace = &entry.stream.teamspace;
+            if text.is_empty() || *seq <= self.file(teamspace)?.position.sequence {
+                continue;
+            }
+            let part = parts.entry(teamspace.clone()).or_default();
+            part.text.push_str(&text);
+            part.sequence = *seq;
+        }
+        for (teamspace, part) in &parts {
+            self.file(teamspace)?.append(part)?;
+        }
+        self.cursor = cursor;
+        let recorded = self.common.position().map_or(0, |position| position.sequence);
+        if self.files.len() != n_files || cursor.abs_diff(recorded) >= COMMON_EVERY_ENTRIES {
+            self.record()?;
+        }
+        Ok(())
+    }
+
+    /// Records the cursor, if it moved.
+    pub fn record(&mut self) -> io::Result<()> {
+        let position = Position { length: self.files.len() as u64, sequence: self.cursor };
+        if self.common.position() == Some(position) {
+            return Ok(());
+        }
+        self.common.record(position)
+    }
+
+    fn file(&mut self, teamspace: &TeamspaceId) -> io::Result<&mut LinesFile> {
+        if !self.files.contains_key(teamspace) {
+            let (file, _) = LinesFile::open(&self.folder, teamspace)?;
+            self.files.insert(teamspace.clone(), file);
+        }
+        Ok(self.files.get_mut(teamspace).expect("it was there or put there"))
+    }
+}
+
+/// The lines for one file.
+#[derive(Debug, Default)]
+struct Part {
+    text: String,
+    sequence: u64,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Found {
+    Whole,
+    /// It has to be written from the beginning of the ledger.
+    Empty,
+}
+
+impl LinesFile {
+    fn open(folder: &Path, teamspace: &TeamspaceId) -> io::Result<(Self, Found)> {
+        let handoffs = handoffs_folder(folder, teamspace);
+        durable::create_folder(handoffs.parent().expect("it has the name of the teamspace"))?;
+        durable::create_folder(&handoffs)?;
+        let path = handoffs.join(LINES_FILE);
+        let position_file = PositionFile::open(&handoffs.join(POSITION_FILE))?;
+        let file = durable::create(&path)?;
+        let length = file.metadata()?.len();
+        let (position, found) = match position_file.position() {
+            Some(position) if position.length <= length => (position, Found::Whole),
+            None if length == 0 => (Position::default(), Found::Empty),
+            Some(_) | None => {
+                tracing::warn!(path = %path.display(), "derived from the ledger again");
+                (Position::default(), Found::Empty)
+            }
+        };
+        if position.length < length {
+            file.set_len(position.length)?;
+        }
+        Ok((Self { path, position_file, position }, found))
+    }
+
+    fn append(&mut self, part: &Part) -> io::Result<()> {
+        let file = OpenOptions::new().write(true).open(&self.path)?;
+        if file.metadata()?.len() != self.position.length {
+            // Somebody else wrote to it. The next attempt starts with opening it, and so with
+            // cutting it or deriving it again.
+            let path = self.path.display();
+            return Err(io::Error::other(format!("{path} does not have its recorded length")));
+        }
+        file.write_all_at(part.text.as_bytes(), self.position.length)?;
+        file.sync_data()?;
+        let length = self.position.length + part.text.len() as u64;
+        let position = Position { length, sequence: part.sequence };
+        self.position_file.record(position)?;
+        self.position = position;
+        Ok(())
+    }
+}
+
+fn handoffs_folder(folder: &Path, teamspace: &TeamspaceId) -> PathBuf {
+    folder.join(TEAMSPACES_FOLDER).join(teamspace.as_str()).join(HANDOFFS_FOLDER)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use protocol::ledger::{Body, Entry, GENESIS, Stream, Subject};
+    use protocol::time::Time;
+
+    use super::*;
+
+    /// One thing that can happen between two writes. Crashes leave what was not recorded in any
+    /// form, so they are played by spoiling the files.
+    #[derive(Debug, Clone)]
+    enum Step {
+        Append { n_entries: usize },
+        Reopen,
+        /// The lines of so many entries reached the file, the last of them in part, and the
+        /// position did not.
+        CrashAfterLines { n_entries: usize, n_bytes_torn: usize },
+        /// The lines were written, and the record of it was torn.
+        CrashInRecord { n_entries: usize, torn_at: usize },
+        /// Somebody removed a file, its folder, or the positions.
+        Remove { what: usize },
+        /// Somebody shortened a file.
+        Shorten { n_bytes: u64 },
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => (0..5usize).prop_map(|n_entries| Step::Append { n_entries }),
+            1 => Just(Step::Reopen),
+            2 => (0..5usize, 0..300usize).prop_map(|(n_entries, n_bytes_torn)| {
+                Step::CrashAfterLines { n_entries, n_bytes_torn }
+            }),
+            2 => (0..5usize, 0..600usize).prop_map(|(n_entries, torn_at)| {
+                Step::CrashInRecord { n_entries, torn_at }
+            }),
+            1 => (0..4usize).prop_map(|what| Step::Remove { what }),
+            1 => (1..500u64).prop_map(|n_bytes| Step::Shorten { n_bytes }),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn no_line_is_lost_or_doubled(steps in prop::collection::vec(step(), 1..30)) {
+            let folder = tempfile::tempdir().unwrap();
+            let ledger = ledger(120);
+            let mut files = Files::open(folder.path()).unwrap();
+            for step in &steps {
+                files = play(folder.path(), &ledger, files, step);
+            }
+            let rest: Vec<_> = after(&ledger, files.cursor(), ledger.len());
+            files.append(rest).unwrap();
+            files.record().unwrap();
+            let expected = lines::derive(ledger.iter().map(|one| &one.entry)).unwrap();
+            prop_assert_eq!(expected.len(), 2);
+            for (teamspace, text) in &expected {
+                let found = fs::read_to_string(lines_path(folder.path(), teamspace)).unwrap();
+                prop_assert_eq!(&found, text);
+                let position = read_position(folder.path(), teamspace).unwrap().unwrap();
+                prop_assert_eq!(position.length, text.len() as u64);
+            }
+            let common = read_common_position(folder.path()).unwrap();
+            prop_assert_eq!(common, Some(Position { length: 2, sequence: 120 }));
+        }
+    }
+
+    fn play(folder: &Path, ledger: &[Sequenced], mut files: Files, step: &Step) -> Files {
+        let first: TeamspaceId = "first".parse().unwrap();
+        let lines_file = lines_path(folder, &first);
+        let position_file = handoffs_folder(folder, &first).join(POSITION_FILE);
+        match step {
+            Step::Append { n_entries } => {
+                let cursor = files.cursor();
+                files.append(after(ledger, cursor, *n_entries)).unwrap();
+                return files;
+            }
+            Step::Reopen => files.record().unwrap(),
+            Step::CrashAfterLines { n_entries, n_bytes_torn } => {
+                let entries = after(ledger, files.cursor(), *n_entries);
+                let derived = lines::derive(entries.iter().map(|one| &one.entry)).unwrap();
+                for (teamspace, text) in derived {
+                    let path = lines_path(folder, &teamspace);
+                    let mut bytes = fs::read(&path).unwrap_or_default();
+                    let kept = text.len().saturating_sub(*n_bytes_torn);
+                    bytes.extend(&text.as_bytes()[..kept]);
+                    fs::create_dir_all(path.parent().unwrap()).unwrap();
+                    fs::write(&path, bytes).unwrap();
+                }
+            }
+            Step::CrashInRecord { n_entries, torn_at } => {
+                let before = fs::read(&position_file).unwrap_or_default();
+                let common_file = folder.join(TEAMSPACES_FOLDER).join(COMMON_POSITION_FILE);
+                let common = fs::read(&common_file).unwrap_or_default();
+                let cursor = files.cursor();
+                files.append(after(ledger, cursor, *n_entries)).unwrap();
+                let recorded = fs::read(&position_file).unwrap_or_default();
+                let torn_at = (*torn_at).min(recorded.len());
+                let rest = before.get(torn_at..).unwrap_or_default();
+                if !recorded.is_empty() {
+                    fs::write(&position_file, [&recorded[..torn_at], rest].concat()).unwrap();
+                }
+                // It comes after, so it was not written at all.
+                fs::write(&common_file, common).unwrap();
+            }
+            Step::Remove { what } => {
+                let removed = match what {
+                    0 => fs::remove_file(&lines_file),
+                    1 => fs::remove_file(&position_file),
+                    2 => fs::remove_dir_all(folder.join(TEAMSPACES_FOLDER).join("second")),
+                    _ => fs::remove_file(folder.join(TEAMSPACES_FOLDER).join(COMMON_POSITION_FILE)),
+                };
+                // It may not have been there yet.
+                drop(removed);
+            }
+            Step::Shorten { n_bytes } => {
+                if let Ok(file) = OpenOptions::new().write(true).open(&lines_file) {
+                    let length = file.metadata().unwrap().len();
+                    file.set_len(length.saturating_sub(*n_bytes)).unwrap();
+                }
+            }
+        }
+        drop(files);
+        Files::open(folder).unwrap()
+    }
+
+    fn after(ledger: &[Sequenced], cursor: u64, n_entries: usize) -> Vec<&Sequenced> {
+        ledger.iter().filter(|one| one.seq > cursor).take(n_entries).collect()
+    }
+
+    #[test]
+    fn what_somebody_else_wrote_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = ledger(12);
+        let mut files = Files::open(folder.path()).unwrap();
+        files.append(&ledger[..6]).unwrap();
+        let path = lines_path(folder.path(), &"first".parse().unwrap());
+        let before = fs::read_to_string(&path).unwrap();
+        fs::write(&path, format!("{before}rubbish")).unwrap();
+        assert!(matches!(files.append(&ledger[6..]), Err(Error::Io(_))));
+        let mut files = Files::open(folder.path()).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), before);
+        let rest = after(&ledger, files.cursor(), 12);
+        files.append(rest).unwrap();
+        let expected = lines::derive(ledger.iter().map(|one| &one.entry)).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), expected[&"first".parse().unwrap()]);
+    }
+
+    #[test]
+    fn an_entry_that_cannot_be_read_is_not_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ledger = ledger(6);
+        ledger[4].entry.version = 9;
+        let mut files = Files::open(folder.path()).unwrap();
+        let error = files.append(&ledger).unwrap_err();
+        assert!(matches!(error, Error::Unreadable { seq: 5, .. }), "{error}");
+        assert_eq!(files.cursor(), 0);
+    }
+
+    /// Handoffs of two teamspaces and, between them, what makes no lines.
+    fn ledger(n_entries: u64) -> Vec<Sequenced> {
+        (1..=n_entries).map(|seq| Sequenced { seq, entry: entry(seq) }).collect()
+    }
+
+    fn entry(seq: u64) -> Entry {
+        let (teamspace, subject, name, body) = match seq % 4 {
+            0 => ("first", "agent/barry", "agent.registered", "{}"),
+            1 => (
+                "first",
+                "handoff/01938c2e-0000-7000-8000-000000000001",
+                "handoff.activated",
+                r#"{"parties":{"from":"tim","to":"barry"},"chain":["tim","barry"]}"#,
+            ),
+            2 => (
+                "second",
+                "handoff/01938c2e-0000-7000-8000-000000000002",
+                "handoff.closed",
+                r#"{"from":"tim","from_status":"completed","at":"2026-02-21T14:00:00Z"}"#,
+            ),
+            _ => (
+                "first",
+                "handoff/01938c2e-0000-7000-8000-000000000001",
+                "handoff.completed",
+                r#"{"parties":{"from":"tim","to":"barry"},"completion_notes":"done"}"#,
+            ),
+        };
+        let subject: Subject = subject.parse().unwrap();
+        Entry {
+            stream: Stream { teamspace: teamspace.parse().unwrap(), subject },
+            position: seq,
+            name: name.to_owned(),
+            version: 1,
+            actor: "agent:barry".to_owned(),
+            at: Time::from_millis(1_771_682_400_000 + i64::try_from(seq).unwrap()),
+            body: Body::Kept { salt: [0; 16], text: body.to_owned() },
+            hash: GENESIS,
+        }
+    }
+}

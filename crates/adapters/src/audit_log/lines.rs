@@ -1,0 +1,47 @@
+//! The lines that entries add to `handoffs.jsonl`: a function of the ledger and of nothing else, so
+//! that the file can be derived again and compared byte for byte.
+
+use std::collections::BTreeMap;
+
+use protocol::codec::{self, Unreadable};
+use protocol::handoff::audit_line;
+use protocol::ids::TeamspaceId;
+use protocol::ledger::{Entry, Subject};
+use protocol::step::Event;
+
+/// The lines of one entry, each with its line feed. None for what is not about a handoff, and none
+/// for a body that was erased: a file that had its lines keeps them, a file that is derived anew
+/// does not get them back.
+pub fn of(entry: &Entry) -> Result<String, Unreadable> {
+    let Subject::Handoff(_) = entry.stream.subject else { return Ok(String::new()) };
+    let Some(text) = entry.body.text() else { return Ok(String::new()) };
+    let event = codec::decode(&entry.name, entry.version, text)?;
+    Ok(of_event(entry, &event))
+}
+
+/// The same for an event that was read already.
+pub fn of_event(entry: &Entry, event: &Event) -> String {
+    let mut text = String::new();
+    let (Subject::Handoff(id), Event::Handoff(event)) = (&entry.stream.subject, event) else {
+        return text;
+    };
+    for line in audit_line::lines(*id, event, &entry.actor, entry.at) {
+        text.push_str(&serde_json::to_string(&line).expect("a line is plain data"));
+        text.push('\n');
+    }
+    text
+}
+
+/// Every file as the entries tell it.
+pub fn derive<'e>(
+    entries: impl IntoIterator<Item = &'e Entry>,
+) -> Result<BTreeMap<TeamspaceId, String>, Unreadable> {
+    let mut files: BTreeMap<TeamspaceId, String> = BTreeMap::new();
+    for entry in entries {
+        let text = of(entry)?;
+        if !text.is_empty() {
+            files.entry(entry.stream.teamspace.clone()).or_default().push_str(&text);
+        }
+    }
+    Ok(files)
+}

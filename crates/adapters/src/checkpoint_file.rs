@@ -1,0 +1,195 @@
+//! Checkpoints outside the database: `checkpoint` holds the newest, `checkpoints.log` some of
+//! those before it, so that an edit can be told from the entries around it.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use engine::seal::CheckpointSink;
+
+use crate::durable;
+
+/// The newest note.
+pub const NEWEST_FILE: &str = "checkpoint";
+
+/// Notes one after the other, each followed by an empty line.
+pub const LOG_FILE: &str = "checkpoints.log";
+
+/// A note goes to the log when so many entries were sealed since the last one there, and the first
+/// after a start. It is how closely a rewritten entry can be told: within ten thousand, at 250
+/// bytes of log for each.
+pub const LOG_EVERY_ENTRIES: u64 = 10_000;
+
+#[derive(Debug)]
+pub struct CheckpointFiles {
+    folder: PathBuf,
+    logged_size: Mutex<Option<u64>>,
+}
+
+impl CheckpointFiles {
+    /// Removes what a crash left of a note at the end of the log.
+    pub fn open(folder: &Path) -> io::Result<Self> {
+        let path = folder.join(LOG_FILE);
+        match OpenOptions::new().write(true).open(&path) {
+            Ok(file) => {
+                let bytes = fs::read(&path)?;
+                let sound = sound_length(&bytes);
+                if sound < bytes.len() {
+                    tracing::warn!(bytes = bytes.len() - sound, "cut a torn note off {LOG_FILE}");
+                    file.set_len(sound as u64)?;
+                    file.sync_data()?;
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        Ok(Self { folder: folder.to_owned(), logged_size: Mutex::default() })
+    }
+
+    fn append(&self, note: &str) -> io::Result<()> {
+        let path = self.folder.join(LOG_FILE);
+        drop(durable::create(&path)?);
+        let mut file = OpenOptions::new().append(true).open(&path)?;
+        let length = file.metadata()?.len();
+        let written =
+            file.write_all(format!("{note}\n").as_bytes()).and_then(|()| file.sync_data());
+        if written.is_err() {
+            // The next note must not begin in the middle of this one.
+            file.set_len(length)?;
+        }
+        written
+    }
+}
+
+impl CheckpointSink for CheckpointFiles {
+    fn keep(&self, note: &str) -> io::Result<()> {
+        durable::replace(&self.folder.join(NEWEST_FILE), note.as_bytes(), durable::PUBLIC)?;
+        let size = size_of(note).expect("we signed this note, so it has a size");
+        let mut logged = self.logged_size.lock().expect("nothing panics while holding the size");
+        let is_due =
+            logged.is_none_or(|logged| size >= logged.saturating_add(LOG_EVERY_ENTRIES));
+        if is_due {
+            self.append(note)?;
+            *logged = Some(size);
+        }
+        Ok(())
+    }
+}
+
+/// The log as it was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Log {
+    /// What stands between the empty lines; whether they are notes of ours only their signatures
+    /// tell.
+    pub notes: Vec<String>,
+    /// A crash, or somebody, left half a note at the end.
+    pub is_torn: bool,
+}
+
+/// Splits the text of a log. A note is a body and its signatures with an empty line between them.
+pub fn split_log(text: &str) -> Log {
+    let mut notes = Vec::new();
+    let mut body = String::new();
+    let mut rest = text;
+    while let Some((part, after)) = rest.split_once("\n\n") {
+        rest = after;
+        body.push_str(part);
+        if part.starts_with('\u{2014}') {
+            body.push('\n');
+            notes.push(std::mem::take(&mut body));
+        } else {
+            body.push_str("\n\n");
+        }
+    }
+    Log { notes, is_torn: !body.is_empty() || !rest.is_empty() }
+}
+
+/// The bytes up to the end of the last whole note. What comes before it is left as it is, however
+/// it looks: that was synced, so it was not a crash.
+fn sound_length(bytes: &[u8]) -> usize {
+    let mut end = bytes.len();
+    while let Some(at) = last_empty_line(&bytes[..end]) {
+        if ends_with_note(&bytes[..=at]) {
+            return at + 2;
+        }
+        end = at + 1;
+    }
+    0
+}
+
+fn ends_with_note(bytes: &[u8]) -> bool {
+    let Some(signatures) = last_empty_line(bytes) else { return false };
+    let start = last_empty_line(&bytes[..=signatures]).map_or(0, |at| at + 2);
+    str::from_utf8(&bytes[start..]).is_ok_and(|note| size_of(note).is_some())
+}
+
+fn last_empty_line(bytes: &[u8]) -> Option<usize> {
+    bytes.windows(2).rposition(|pair| pair == b"\n\n")
+}
+
+/// The size that a note states, if it has the three lines of a checkpoint.
+fn size_of(note: &str) -> Option<u64> {
+    let (body, signatures) = note.split_once("\n\n")?;
+    let mut lines = body.split('\n');
+    let (_origin, size, root) = (lines.next()?, lines.next()?, lines.next()?);
+    let is_note = lines.next().is_none() && root.len() == 44 && signatures.ends_with('\n');
+    if is_note { size.parse().ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::checkpoint::{Checkpoint, Signer};
+
+    use super::*;
+
+    #[test]
+    fn the_newest_is_replaced_and_some_are_logged() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = CheckpointFiles::open(folder.path()).unwrap();
+        for size in [1, 2, 9_999, 10_000, 10_001, 20_000, 20_001] {
+            files.keep(&note(size)).unwrap();
+            let newest = fs::read_to_string(folder.path().join(NEWEST_FILE)).unwrap();
+            assert_eq!(newest, note(size));
+        }
+        let again = CheckpointFiles::open(folder.path()).unwrap();
+        again.keep(&note(20_002)).unwrap();
+        let expected = Log { notes: [1, 10_001, 20_001, 20_002].map(note).into(), is_torn: false };
+        assert_eq!(log(folder.path()), expected);
+    }
+
+    #[test]
+    fn half_a_note_is_cut_off_and_nothing_else() {
+        let whole = format!("{}\n{}\n", note(1), note(2));
+        let third = format!("{}\n", note(3));
+        for torn in (1..third.len()).filter(|at| third.is_char_boundary(*at)) {
+            check_cut(&format!("{whole}{}", &third[..torn]), &whole);
+            // A power cut can leave the length without the content.
+            check_cut(&format!("{whole}{}", "\0".repeat(torn)), &whole);
+        }
+        check_cut(&whole, &whole);
+        check_cut("", "");
+        check_cut("\0\0\0", "");
+        let spoiled = whole.replacen("\n1\n", "\n1x\n", 1);
+        check_cut(&spoiled, &spoiled);
+        let invalid = [&b"\xFF\n"[..], whole.as_bytes()].concat();
+        assert_eq!(sound_length(&invalid), invalid.len());
+        check_cut(&format!("rubbish\n\n{whole}rub"), &format!("rubbish\n\n{whole}"));
+    }
+
+    fn check_cut(before: &str, after: &str) {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(LOG_FILE), before).unwrap();
+        CheckpointFiles::open(folder.path()).unwrap();
+        assert_eq!(fs::read_to_string(folder.path().join(LOG_FILE)).unwrap(), after, "{before:?}");
+    }
+
+    fn log(folder: &Path) -> Log {
+        split_log(&fs::read_to_string(folder.join(LOG_FILE)).unwrap())
+    }
+
+    fn note(size: u64) -> String {
+        let signer = Signer::new("tasuki", &[1; 32]).unwrap();
+        signer.sign(&Checkpoint { origin: "tasuki".to_owned(), size, root: [2; 32] })
+    }
+}

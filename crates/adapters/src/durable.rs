@@ -1,0 +1,55 @@
+//! Files and folders that are still there after a power cut. A name is durable only once the
+//! folder that holds it was synced.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Readable by everyone who may enter the folder: checkpoints and public keys are made to be
+/// carried elsewhere.
+pub const PUBLIC: u32 = 0o644;
+
+pub const PRIVATE: u32 = 0o600;
+
+/// Writes a file as a whole: afterwards it is the new one or, after a crash, the old one.
+pub fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let fresh = path.with_added_extension("new");
+    match fs::remove_file(&fresh) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&fresh)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&fresh, path)?;
+    sync_name(path)
+}
+
+/// Makes the file if it is not there. Its content is the caller's to sync.
+pub fn create(path: &Path) -> io::Result<File> {
+    let open = || OpenOptions::new().read(true).write(true).open(path);
+    match open() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        opened => return opened,
+    }
+    let file =
+        OpenOptions::new().read(true).write(true).create_new(true).mode(PRIVATE).open(path)?;
+    sync_name(path)?;
+    Ok(file)
+}
+
+/// Makes the folder if it is not there. Its parent must be.
+pub fn create_folder(path: &Path) -> io::Result<()> {
+    match fs::create_dir(path) {
+        Ok(()) => sync_name(path),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn sync_name(path: &Path) -> io::Result<()> {
+    let folder = path.parent().expect("a file of ours is in a folder of ours");
+    File::open(folder)?.sync_all()
+}

@@ -1,0 +1,336 @@
+//! Golden files: every shape of every event ever written, as it was written. They are decoded and
+//! encoded again to the same text; they are never edited, because some ledger holds them.
+//!
+//! A new event or a new shape of one gets a file by `UPDATE_GOLDEN=1 cargo test -p protocol
+//! golden`, which never touches a file that is there.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{decode, encode};
+use crate::agent::{self, Kind, Profile};
+use crate::caller::Role;
+use crate::handoff::Status;
+use crate::handoff::command::{RejectReason, SlaStage};
+use crate::handoff::event::{
+    Accepted, Activated, Closed, Completed, Drafted, Escalated, Event as HandoffEvent, Parties,
+    Proposed, Rejected, ValidationStarted,
+};
+use crate::handoff::package::{
+    Artifact, ArtifactKind, ArtifactRef, OfferedWorkState, TestStatus, WorkStatus,
+};
+use crate::ids::AgentId;
+use crate::ledger::Erased;
+use crate::step::Event;
+use crate::time::{Span, Time};
+use crate::token::{self, BearerKind, Grant};
+
+/// One list that is both a match and a table: a variant that is not in it does not compile, and one
+/// that is needs a golden file.
+macro_rules! events {
+    ($($event:pat => $name:literal,)*) => {
+        const NAMES: &[&str] = &[$($name),*];
+
+        fn name(event: &Event) -> &'static str {
+            match event {
+                $($event => $name,)*
+            }
+        }
+    };
+}
+
+events! {
+    Event::Handoff(HandoffEvent::Drafted(_)) => "handoff.drafted",
+    Event::Handoff(HandoffEvent::Proposed(_)) => "handoff.proposed",
+    Event::Handoff(HandoffEvent::ValidationStarted(_)) => "handoff.validation_started",
+    Event::Handoff(HandoffEvent::Accepted(_)) => "handoff.accepted",
+    Event::Handoff(HandoffEvent::Rejected(_)) => "handoff.rejected",
+    Event::Handoff(HandoffEvent::Activated(_)) => "handoff.activated",
+    Event::Handoff(HandoffEvent::Completed(_)) => "handoff.completed",
+    Event::Handoff(HandoffEvent::Closed(_)) => "handoff.closed",
+    Event::Handoff(HandoffEvent::Escalated(_)) => "handoff.escalated",
+    Event::Agent(agent::Event::Registered(_)) => "agent.registered",
+    Event::Token(token::Event::Issued(_)) => "token.issued",
+    Event::Token(token::Event::Revoked(_)) => "token.revoked",
+    Event::Erased(_) => "ledger.erased",
+}
+
+/// The content of a file.
+#[derive(Serialize, Deserialize)]
+struct Golden {
+    name: String,
+    version: u32,
+    body: Box<RawValue>,
+}
+
+#[test]
+fn every_shape_ever_written_is_read_and_written_the_same() {
+    let mut n_files = 0;
+    for entry in fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        let golden: Golden = serde_json::from_str(&text).unwrap();
+        let event = decode(&golden.name, golden.version, golden.body.get());
+        let event = event.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        assert_eq!(event.name(), name(&event), "names are for ever");
+        assert_eq!(event.name(), golden.name, "{}", path.display());
+        assert_eq!(file_text(&event), text, "{}", path.display());
+        n_files += 1;
+    }
+    assert!(n_files >= shapes().len());
+}
+
+#[test]
+fn every_event_has_its_golden_files() {
+    for (shape, event) in shapes() {
+        let path = folder().join(format!("{}.v1.{shape}.json", event.name()));
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            // An existing file is history: `create_new` leaves it alone.
+            if let Ok(mut file) = fs::File::create_new(&path) {
+                file.write_all(file_text(&event).as_bytes()).unwrap();
+            }
+        }
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        assert!(text == file_text(&event), "{} is missing or differs", path.display());
+    }
+    let covered: BTreeSet<_> = shapes().iter().map(|(_, event)| name(event)).collect();
+    assert_eq!(covered, NAMES.iter().copied().collect());
+}
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden")
+}
+
+fn file_text(event: &Event) -> String {
+    let recorded = encode(event);
+    let body = RawValue::from_string(recorded.body).expect("a body is JSON");
+    let golden = Golden { name: recorded.name, version: recorded.version, body };
+    serde_json::to_string(&golden).expect("a golden file is JSON") + "\n"
+}
+
+/// `least` has only what is always there, `most` has everything.
+fn shapes() -> Vec<(&'static str, Event)> {
+    let mut shapes: Vec<_> =
+        handoff_shapes().into_iter().map(|(shape, event)| (shape, Event::Handoff(event))).collect();
+    let registered = |profile| {
+        Event::Agent(agent::Event::Registered(agent::Registered { kind: Kind::Worker, profile }))
+    };
+    let issued = |grant| {
+        let secret_hash = "cd".repeat(32);
+        Event::Token(token::Event::Issued(token::Issued { grant, secret_hash }))
+    };
+    shapes.extend([
+        ("least", registered(Profile::default())),
+        (
+            "most",
+            registered(Profile {
+                name: "Barry".to_owned(),
+                description: "Mends builds".to_owned(),
+                capabilities: vec!["rust".to_owned()],
+                languages: vec!["en".to_owned()],
+            }),
+        ),
+        (
+            "least",
+            issued(Grant {
+                bearer: agent("barry"),
+                bearer_kind: BearerKind::Agent,
+                roles: BTreeSet::new(),
+                expires_at: None,
+            }),
+        ),
+        (
+            "most",
+            issued(Grant {
+                bearer: agent("root"),
+                bearer_kind: BearerKind::Operator,
+                roles: Role::ALL.into_iter().collect(),
+                expires_at: Some(time()),
+            }),
+        ),
+        ("least", Event::Token(token::Event::Revoked(token::Revoked {}))),
+        ("least", Event::Erased(Erased { position: 3, reason: "asked by its sender".to_owned() })),
+    ]);
+    shapes
+}
+
+fn handoff_shapes() -> Vec<(&'static str, HandoffEvent)> {
+    let mut shapes = proposal_shapes();
+    shapes.extend(answer_shapes());
+    shapes.extend(ending_shapes());
+    shapes
+}
+
+fn proposal_shapes() -> Vec<(&'static str, HandoffEvent)> {
+    let drafted = Drafted {
+        from: agent("barry"),
+        thread_id: "thread-1".parse().expect("a thread"),
+        offer_hash: "ab".repeat(32),
+        to: None,
+        task_id: None,
+        title: None,
+    };
+    let proposed = Proposed {
+        parties: parties(),
+        task_id: "workq:task-123".parse().expect("a task"),
+        thread_id: "thread-1".parse().expect("a thread"),
+        title: "Mend the build".to_owned(),
+        reason: String::new(),
+        is_return: false,
+        needs_human: false,
+        target_is_human: false,
+        deadline: None,
+        chain: vec![agent("barry")],
+        origin_session: "token:1".to_owned(),
+        package_hash: "ab".repeat(32),
+    };
+    vec![
+        ("least", HandoffEvent::Drafted(drafted.clone())),
+        (
+            "most",
+            HandoffEvent::Drafted(Drafted {
+                to: Some(agent("tim")),
+                task_id: Some("workq:task-123".parse().expect("a task")),
+                title: Some("Mend the build".to_owned()),
+                ..drafted
+            }),
+        ),
+        ("least", HandoffEvent::Proposed(Box::new(proposed.clone()))),
+        (
+            "most",
+            HandoffEvent::Proposed(Box::new(Proposed {
+                reason: "lunch".to_owned(),
+                is_return: true,
+                needs_human: true,
+                target_is_human: true,
+                deadline: Some(time()),
+                chain: vec![agent("tim"), agent("barry")],
+                ..proposed
+            })),
+        ),
+    ]
+}
+
+fn answer_shapes() -> Vec<(&'static str, HandoffEvent)> {
+    let started = |notes: Option<&str>| {
+        let notes = notes.map(str::to_owned);
+        HandoffEvent::ValidationStarted(ValidationStarted { parties: parties(), notes })
+    };
+    let rejected = Rejected {
+        parties: parties(),
+        from_status: Status::Proposed,
+        reason: RejectReason::Other,
+        detail: "not mine".to_owned(),
+        suggested_fix: None,
+        passed: Vec::new(),
+        failed: vec!["other".to_owned()],
+        at: time(),
+    };
+    let passed = vec!["schema".to_owned(), "policy".to_owned()];
+    vec![
+        ("least", started(None)),
+        ("most", started(Some("gladly"))),
+        (
+            "least",
+            HandoffEvent::Accepted(Accepted { parties: parties(), passed: passed.clone() }),
+        ),
+        ("least", HandoffEvent::Rejected(rejected.clone())),
+        (
+            "most",
+            HandoffEvent::Rejected(Rejected {
+                from_status: Status::Validating,
+                reason: RejectReason::HashMismatch,
+                suggested_fix: Some("seal it again".to_owned()),
+                passed,
+                failed: vec!["package_hash".to_owned()],
+                ..rejected
+            }),
+        ),
+    ]
+}
+
+fn ending_shapes() -> Vec<(&'static str, HandoffEvent)> {
+    let activated = |work_state_update| {
+        let chain = vec![agent("barry"), agent("tim")];
+        HandoffEvent::Activated(Activated { parties: parties(), chain, work_state_update })
+    };
+    let completed = |notes: Option<&str>, final_artifacts| {
+        let completion_notes = notes.map(str::to_owned);
+        HandoffEvent::Completed(Completed { parties: parties(), completion_notes, final_artifacts })
+    };
+    let closed = Closed {
+        from: agent("barry"),
+        to: None,
+        from_status: Status::Draft,
+        closure_notes: None,
+        forced: false,
+        at: time(),
+    };
+    let most_closed = Closed {
+        to: Some(agent("tim")),
+        from_status: Status::Activated,
+        closure_notes: Some("stuck".to_owned()),
+        forced: true,
+        ..closed.clone()
+    };
+    let escalated = Escalated::timeout(
+        parties(),
+        SlaStage::Validating,
+        Span::from_minutes(10),
+        Span::from_minutes(11),
+        time(),
+    );
+    vec![
+        ("least", activated(None)),
+        ("most", activated(Some(Box::new(work_state())))),
+        ("least", completed(None, Vec::new())),
+        ("most", completed(Some("done"), vec![artifact()])),
+        ("least", HandoffEvent::Closed(closed)),
+        ("most", HandoffEvent::Closed(most_closed)),
+        ("least", HandoffEvent::Escalated(escalated)),
+    ]
+}
+
+fn agent(name: &str) -> AgentId {
+    name.parse().expect("an agent id")
+}
+
+fn parties() -> Parties {
+    Parties { from: agent("barry"), to: agent("tim") }
+}
+
+fn time() -> Time {
+    "2026-02-21T14:00:00.25Z".parse().expect("a time")
+}
+
+fn work_state() -> OfferedWorkState {
+    OfferedWorkState {
+        status: WorkStatus::InProgress,
+        percent_complete: Some(12.5),
+        completed_steps: vec!["bisected".to_owned()],
+        next_step: Some("pin the crate".to_owned()),
+        branch: Some("main".to_owned()),
+        worktree_path: Some("/work".to_owned()),
+        test_status: Some(TestStatus::Failing),
+    }
+}
+
+fn artifact() -> Artifact {
+    Artifact {
+        artifact_id: "log".to_owned(),
+        reference: ArtifactRef {
+            kind: ArtifactKind::File,
+            path: "/work/log".to_owned(),
+            sha256: Some("ab".repeat(32)),
+            description: Some("the linker's last words".to_owned()),
+            version: Some("1".to_owned()),
+            size_bytes: Some(7),
+            required: Some(true),
+        },
+    }
+}

@@ -1,0 +1,281 @@
+//! Any event comes back as itself, and any text is answered.
+
+use std::collections::BTreeSet;
+
+use proptest::collection::{btree_set, vec};
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::{decode, encode};
+use crate::agent::{self, Kind, Profile};
+use crate::caller::Role;
+use crate::handoff::Status;
+use crate::handoff::command::{RejectReason, SlaStage};
+use crate::handoff::event::{
+    Accepted, Activated, Closed, Completed, Drafted, Escalated, Event as HandoffEvent, Parties,
+    Proposed, Rejected, ValidationStarted,
+};
+use crate::handoff::package::{
+    Artifact, ArtifactKind, ArtifactRef, OfferedWorkState, TestStatus, WorkStatus,
+};
+use crate::ids::{AgentId, TaskId, ThreadId};
+use crate::ledger::Erased;
+use crate::step::Event;
+use crate::time::Time;
+use crate::token::{self, BearerKind, Grant};
+
+const NAMES: [&str; 13] = [
+    "handoff.drafted",
+    "handoff.proposed",
+    "handoff.validation_started",
+    "handoff.accepted",
+    "handoff.rejected",
+    "handoff.activated",
+    "handoff.completed",
+    "handoff.closed",
+    "handoff.escalated",
+    "agent.registered",
+    "token.issued",
+    "token.revoked",
+    "ledger.erased",
+];
+
+proptest! {
+    #[test]
+    fn every_event_comes_back_as_itself(event in events()) {
+        let recorded = encode(&event);
+        let read = decode(&recorded.name, recorded.version, &recorded.body);
+        prop_assert_eq!(read.as_ref(), Ok(&event));
+        prop_assert_eq!(encode(&event), recorded);
+    }
+
+    #[test]
+    fn any_text_is_answered(name in select(NAMES.to_vec()), version in 0u32..3, text in ".{0,80}") {
+        let _ = decode(name, version, &text);
+    }
+
+    #[test]
+    fn any_name_is_answered(name in ".{0,20}", text in ".{0,20}") {
+        prop_assert!(decode(&name, 1, &text).is_err() || NAMES.contains(&name.as_str()));
+    }
+
+    #[test]
+    fn a_damaged_body_is_answered(event in events(), at in any::<usize>(), piece in "[{}\",:0-9a-z]?") {
+        let recorded = encode(&event);
+        let mut damaged: Vec<char> = recorded.body.chars().collect();
+        let at = at % damaged.len();
+        damaged.splice(at..=at, piece.chars());
+        let damaged: String = damaged.into_iter().collect();
+        // Whatever is read must be something that can be written and read again.
+        if let Ok(read) = decode(&recorded.name, recorded.version, &damaged) {
+            let written = encode(&read);
+            prop_assert_eq!(decode(&written.name, written.version, &written.body), Ok(read));
+        }
+    }
+
+    #[test]
+    fn fields_of_a_later_release_are_passed_over(event in events()) {
+        let recorded = encode(&event);
+        let rest = recorded.body.strip_prefix('{').unwrap();
+        let comma = if rest == "}" { "" } else { "," };
+        let later = format!("{{\"added_later\":[1]{comma}{rest}");
+        prop_assert_eq!(decode(&recorded.name, recorded.version, &later), Ok(event));
+    }
+
+    #[test]
+    fn a_version_of_a_later_release_is_refused(event in events(), version in 2u32..) {
+        let recorded = encode(&event);
+        prop_assert!(decode(&recorded.name, version, &recorded.body).is_err());
+    }
+}
+
+fn events() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        6 => openings().prop_map(Event::Handoff),
+        6 => answers().prop_map(Event::Handoff),
+        6 => endings().prop_map(Event::Handoff),
+        1 => registrations(),
+        1 => tokens(),
+        1 => Just(Event::Token(token::Event::Revoked(token::Revoked {}))),
+        1 => (any::<u64>(), text())
+            .prop_map(|(position, reason)| Event::Erased(Erased { position, reason })),
+    ]
+}
+
+fn openings() -> impl Strategy<Value = HandoffEvent> {
+    let drafted =
+        (agent(), thread(), text(), option::of(agent()), option::of(task()), option::of(text()))
+            .prop_map(|(from, thread_id, offer_hash, to, task_id, title)| {
+                HandoffEvent::Drafted(Drafted { from, thread_id, offer_hash, to, task_id, title })
+            });
+    let names = (parties(), task(), thread(), text(), text(), text(), text());
+    let flags = (any::<[bool; 3]>(), option::of(time()), vec(agent(), 0..4));
+    let proposed = (names, flags).prop_map(|(names, (flags, deadline, chain))| {
+        let (parties, task_id, thread_id, title, reason, origin_session, package_hash) = names;
+        let [is_return, needs_human, target_is_human] = flags;
+        HandoffEvent::Proposed(Box::new(Proposed {
+            parties,
+            task_id,
+            thread_id,
+            title,
+            reason,
+            is_return,
+            needs_human,
+            target_is_human,
+            deadline,
+            chain,
+            origin_session,
+            package_hash,
+        }))
+    });
+    prop_oneof![drafted, proposed]
+}
+
+fn answers() -> impl Strategy<Value = HandoffEvent> {
+    let started = (parties(), option::of(text())).prop_map(|(parties, notes)| {
+        HandoffEvent::ValidationStarted(ValidationStarted { parties, notes })
+    });
+    let accepted = (parties(), texts())
+        .prop_map(|(parties, passed)| HandoffEvent::Accepted(Accepted { parties, passed }));
+    let why = (select(Status::ALL.to_vec()), select(RejectReason::ALL.to_vec()), text());
+    let rejected = (parties(), why, option::of(text()), texts(), texts(), time()).prop_map(
+        |(parties, (from_status, reason, detail), suggested_fix, passed, failed, at)| {
+            HandoffEvent::Rejected(Rejected {
+                parties,
+                from_status,
+                reason,
+                detail,
+                suggested_fix,
+                passed,
+                failed,
+                at,
+            })
+        },
+    );
+    prop_oneof![started, accepted, rejected]
+}
+
+fn endings() -> impl Strategy<Value = HandoffEvent> {
+    let activated = (parties(), vec(agent(), 0..4), option::of(work_state())).prop_map(
+        |(parties, chain, update)| {
+            let work_state_update = update.map(Box::new);
+            HandoffEvent::Activated(Activated { parties, chain, work_state_update })
+        },
+    );
+    let completed = (parties(), option::of(text()), vec(artifact(), 0..3)).prop_map(
+        |(parties, completion_notes, final_artifacts)| {
+            HandoffEvent::Completed(Completed { parties, completion_notes, final_artifacts })
+        },
+    );
+    let status = select(Status::ALL.to_vec());
+    let closed =
+        (agent(), option::of(agent()), status, option::of(text()), any::<bool>(), time()).prop_map(
+            |(from, to, from_status, closure_notes, forced, at)| {
+                HandoffEvent::Closed(Closed { from, to, from_status, closure_notes, forced, at })
+            },
+        );
+    let stage = select(SlaStage::ALL.to_vec());
+    let escalated = (parties(), stage, text(), text(), text(), text(), time()).prop_map(
+        |(parties, stage, trigger, sla_configured, sla_elapsed, escalated_to, escalated_at)| {
+            HandoffEvent::Escalated(Escalated {
+                parties,
+                trigger,
+                stage,
+                sla_configured,
+                sla_elapsed,
+                escalated_to,
+                escalated_at,
+            })
+        },
+    );
+    prop_oneof![activated, completed, closed, escalated]
+}
+
+fn registrations() -> impl Strategy<Value = Event> {
+    let kind = select(vec![Kind::Worker, Kind::System, Kind::Human, Kind::Queue]);
+    (kind, text(), text(), texts(), texts()).prop_map(
+        |(kind, name, description, capabilities, languages)| {
+            let profile = Profile { name, description, capabilities, languages };
+            Event::Agent(agent::Event::Registered(agent::Registered { kind, profile }))
+        },
+    )
+}
+
+fn tokens() -> impl Strategy<Value = Event> {
+    let kind = select(vec![BearerKind::Agent, BearerKind::Operator, BearerKind::Customer]);
+    let roles = btree_set(select(Role::ALL.to_vec()), 0..5);
+    (agent(), kind, roles, option::of(time()), text()).prop_map(
+        |(bearer, bearer_kind, roles, expires_at, secret_hash)| {
+            let roles: BTreeSet<Role> = roles;
+            let grant = Grant { bearer, bearer_kind, roles, expires_at };
+            Event::Token(token::Event::Issued(token::Issued { grant, secret_hash }))
+        },
+    )
+}
+
+fn work_state() -> impl Strategy<Value = OfferedWorkState> {
+    let status = select(vec![
+        WorkStatus::NotStarted,
+        WorkStatus::InProgress,
+        WorkStatus::Blocked,
+        WorkStatus::Review,
+    ]);
+    let tests = select(vec![TestStatus::Passing, TestStatus::Failing, TestStatus::Untested]);
+    let words = (texts(), option::of(text()), option::of(text()), option::of(text()));
+    (status, option::of(0.0..=100.0), words, option::of(tests)).prop_map(
+        |(status, percent_complete, words, test_status)| {
+            let (completed_steps, next_step, branch, worktree_path) = words;
+            OfferedWorkState {
+                status,
+                percent_complete,
+                completed_steps,
+                next_step,
+                branch,
+                worktree_path,
+                test_status,
+            }
+        },
+    )
+}
+
+fn artifact() -> impl Strategy<Value = Artifact> {
+    let kind = select(vec![ArtifactKind::File, ArtifactKind::Branch, ArtifactKind::WorkqItem]);
+    let words = (text(), text(), option::of(text()), option::of(text()), option::of(text()));
+    (kind, words, option::of(any::<u64>()), option::of(any::<bool>())).prop_map(
+        |(kind, words, size_bytes, required)| {
+            let (artifact_id, path, sha256, description, version) = words;
+            let reference =
+                ArtifactRef { kind, path, sha256, description, version, size_bytes, required };
+            Artifact { artifact_id, reference }
+        },
+    )
+}
+
+fn parties() -> impl Strategy<Value = Parties> {
+    (agent(), agent()).prop_map(|(from, to)| Parties { from, to })
+}
+
+fn agent() -> impl Strategy<Value = AgentId> {
+    "[a-z0-9][a-z0-9._-]{0,63}".prop_map(|name| name.parse().expect("an agent id"))
+}
+
+fn task() -> impl Strategy<Value = TaskId> {
+    "[!-~é日]{1,40}".prop_map(|name| name.parse().expect("a task id"))
+}
+
+fn thread() -> impl Strategy<Value = ThreadId> {
+    "[!-~é日]{1,40}".prop_map(|name| name.parse().expect("a thread id"))
+}
+
+fn time() -> impl Strategy<Value = Time> {
+    (0..=253_402_300_799_999i64).prop_map(Time::from_millis)
+}
+
+fn text() -> impl Strategy<Value = String> {
+    ".{0,30}"
+}
+
+fn texts() -> impl Strategy<Value = Vec<String>> {
+    vec(text(), 0..3)
+}

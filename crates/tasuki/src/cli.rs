@@ -1,0 +1,270 @@
+//! The command line: what people type, and what they read back.
+
+mod agent;
+//mod audit_commands;
+//mod bench_command;
+pub mod demo;
+mod doctor;
+mod handoff;
+mod story;
+mod token;
+mod watch;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use store::sqlite::OpenError;
+
+use crate::client::{Client, Identity, Refused, Unreachable};
+use crate::config::{Config, FILE_NAME, LogFormat};
+use crate::node::{Node, control_socket};
+use crate::serve::Demo;
+use crate::{exit_code, output, serve, telemetry};
+
+/// The handoff server for AI agents and people.
+#[derive(Debug, Parser)]
+#[command(name = "tasuki", version, max_term_width = 100, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed or a check found something, 2 usage, \
+                          3 refused by the server, 4 unreachable, 5 data folder in use";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the server.
+    Serve(ServeArgs),
+    /// Make, list and revoke credentials.
+    Token(token::TokenArgs),
+    /// Look at and add to the directory of agents.
+    Agent(agent::AgentArgs),
+    /// Hand work over: every action, lists, stories and a live view.
+    Handoff(handoff::HandoffArgs),
+    /// Verify, export and look at the ledger, offline.
+    //Audit(audit_commands::AuditArgs),
+    /// Check a data folder and its server.
+    Doctor(doctor::DoctorArgs),
+    /// Measure this machine: bare SQLite, the engine, the server.
+    //Bench(bench_command::BenchArgs),
+    /// Print a completion script for a shell.
+    Completions { shell: clap_complete::Shell },
+}
+
+#[derive(Debug, Args)]
+struct ServeArgs {
+    /// The data folder [env: TASUKI_DATA] [default: ./tasuki-data]
+    #[arg(long)]
+    data: Option<PathBuf>,
+    /// Where to listen [env: TASUKI_LISTEN] [default: 127.0.0.1:7420]
+    #[arg(long, value_name = "HOST:PORT")]
+    listen: Option<String>,
+    /// A configuration file [default: ./tasuki.toml if it exists]
+    #[arg(long, env = "TASUKI_CONFIG")]
+    config: Option<PathBuf>,
+    /// Serve HTTPS with this certificate chain (PEM)
+    #[arg(long, requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// ... and this private key (PEM)
+    #[arg(long, requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// error, warn, info, debug or trace
+    #[arg(long)]
+    log_level: Option<String>,
+    #[arg(long, value_enum)]
+    log_format: Option<LogFormat>,
+    /// On the first start, add two agents and a handoff to look at
+    #[arg(long)]
+    demo: bool,
+}
+
+/// How to reach a server, shared by all commands that talk to one.
+#[derive(Debug, Args)]
+struct Reach {
+    /// The data folder of the server, or of none [default: ./tasuki-data]
+    #[arg(long, env = "TASUKI_DATA", global = true)]
+    data: Option<PathBuf>,
+    /// Talk to this server instead, such as https://tasuki.example:7420
+    #[arg(long, env = "TASUKI_SERVER", global = true, value_name = "URL")]
+    server: Option<String>,
+    /// Trust this certificate for https (PEM)
+    #[arg(long, env = "TASUKI_CA_CERT", global = true)]
+    ca_cert: Option<PathBuf>,
+    /// Who you are
+    #[arg(long, env = "TASUKI_TOKEN", global = true, hide_env_values = true)]
+    token: Option<String>,
+    /// With access to the data folder: act as this agent, without a token
+    #[arg(long = "as", env = "TASUKI_AS", global = true, value_name = "AGENT")]
+    act_as: Option<String>,
+    /// With access to the data folder: act in this teamspace [default: default]
+    #[arg(long, env = "TASUKI_TEAMSPACE", global = true)]
+    teamspace: Option<String>,
+    /// Print JSON instead of text
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+/// Runs the command line of this process.
+pub fn run() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            output::remark(&format!("error: cannot start: {error}"));
+            return ExitCode::from(exit_code::FAILED);
+        }
+    };
+    let result = runtime.block_on(dispatch(cli.command));
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            output::remark(&format!("error: {error:#}"));
+            if let Some(hint) = hint(&error) {
+                output::remark(&format!("hint: {hint}"));
+            }
+            ExitCode::from(code_of(&error))
+        }
+    }
+}
+
+async fn dispatch(command: Command) -> Result<u8> {
+    match command {
+        Command::Serve(args) => serve(args).await,
+        Command::Token(args) => token::run(args).await,
+        Command::Agent(args) => agent::run(args).await,
+        Command::Handoff(args) => handoff::run(args).await,
+        //Command::Audit(args) => audit_commands::run(args).await,
+        Command::Doctor(args) => doctor::run(args).await,
+        //Command::Bench(args) => bench_command::run(args).await,
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "tasuki", &mut script);
+            output::line(String::from_utf8_lossy(&script).trim_end());
+            Ok(exit_code::OK)
+        }
+    }
+}
+
+async fn serve(args: ServeArgs) -> Result<u8> {
+    let config = configure(args.config.as_deref())?;
+    let demo = if args.demo { Demo::Yes } else { Demo::No };
+    let config = with_flags(config, args);
+    telemetry::start(&config)?;
+    serve::run(config, demo).await?;
+    Ok(exit_code::OK)
+}
+
+fn configure(file: Option<&std::path::Path>) -> Result<Config> {
+    let default_file = PathBuf::from(FILE_NAME);
+    let file = file.map(PathBuf::from).or_else(|| default_file.exists().then_some(default_file));
+    Config::load(file.as_deref(), std::env::vars())
+}
+
+fn with_flags(mut config: Config, args: ServeArgs) -> Config {
+    config.data = args.data.unwrap_or(config.data);
+    config.listen = args.listen.unwrap_or(config.listen);
+    config.tls.cert = args.tls_cert.unwrap_or(config.tls.cert);
+    config.tls.key = args.tls_key.unwrap_or(config.tls.key);
+    config.log.level = args.log_level.unwrap_or(config.log.level);
+    config.log.format = args.log_format.unwrap_or(config.log.format);
+    config
+}
+
+/// A client, and the node behind it when there is no server to talk to.
+struct Reached {
+    client: Client,
+    node: Option<Node>,
+}
+
+impl Reach {
+    fn data(&self) -> PathBuf {
+        self.data.clone().unwrap_or_else(|| Config::default().data)
+    }
+
+    /// Finds the server. Without one that runs, and without an address, this process becomes it.
+    async fn connect(&self) -> Result<Reached> {
+        let identity = Identity {
+            token: self.token.clone(),
+            act_as: self.act_as.clone(),
+            teamspace: self.teamspace.clone(),
+        };
+        if let Some(url) = &self.server {
+            let client = Client::network(url, self.ca_cert.as_deref())?;
+            return Ok(Reached { client: client.with_identity(identity), node: None });
+        }
+        let socket = control_socket(&self.data());
+        if tokio::net::UnixStream::connect(&socket).await.is_ok() {
+            let client = Client::socket(socket).with_identity(identity);
+            return Ok(Reached { client, node: None });
+        }
+        let config = Config { data: self.data(), ..configure(None)? };
+        let (_keep_running, stopping) = tokio::sync::watch::channel(false);
+        let node = Node::start(&config, stopping)?;
+        let client = Client::in_process(node.router.clone()).with_identity(identity);
+        Ok(Reached { client, node: Some(node) })
+    }
+}
+
+impl Reached {
+    /// Lets a node of our own write down the rest before the process ends.
+    async fn finish(self) {
+        if let Some(node) = self.node {
+            node.stop().await;
+        }
+    }
+}
+
+fn code_of(error: &anyhow::Error) -> u8 {
+    if error.downcast_ref::<Refused>().is_some() {
+        exit_code::REFUSED
+    } else if error.downcast_ref::<Unreachable>().is_some() {
+        exit_code::UNREACHABLE
+    } else if matches!(error.downcast_ref::<OpenError>(), Some(OpenError::InUse(_))) {
+        exit_code::IN_USE
+    } else {
+        exit_code::FAILED
+    }
+}
+
+fn hint(error: &anyhow::Error) -> Option<&'static str> {
+    if let Some(refused) = error.downcast_ref::<Refused>() {
+        return match refused.code.as_str() {
+            "unauthenticated" => Some("set TASUKI_TOKEN, or use --as AGENT on the server's machine"),
+            "not_found" => Some("`tasuki handoff list` shows what there is"),
+            "wrong_state" => Some("`tasuki handoff show ID` tells what happened to it"),
+            "unknown_agent" => Some("`tasuki token create --agent NAME` adds an agent"),
+            "ownership_conflict" => Some("`tasuki handoff list --task TASK` shows who has it"),
+            _ => None,
+        };
+    }
+    if error.downcast_ref::<Unreachable>().is_some() {
+        return Some("is the server running? `tasuki serve` starts one");
+    }
+    match error.downcast_ref::<OpenError>() {
+        Some(OpenError::InUse(_)) => Some("another server has this folder; stop it, or use --data"),
+        Some(OpenError::Newer { .. }) => Some("update tasuki, or restore a backup"),
+        Some(OpenError::Io { .. } | OpenError::Sqlite { .. }) | None => None,
+    }
+}
+
+/// What a person types as an optional field becomes one of the JSON, or none.
+fn put(fields: &mut serde_json::Map<String, serde_json::Value>, name: &str, value: Option<String>) {
+    if let Some(value) = value {
+        fields.insert(name.to_owned(), value.into());
+    }
+}
+
+/// JSON from a file, or from standard input for `-`.
+fn read_json(path: &std::path::Path) -> Result<serde_json::Value> {
+    let text: OsString = path.into();
+    let content = if text == "-" {
+        std::io::read_to_string(std::io::stdin()).context("cannot read standard input")?
+    } else {
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?
+    };
+    serde_json::from_str(&content).with_context(|| format!("{}: expected JSON", path.display()))
+}

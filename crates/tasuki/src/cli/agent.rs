@@ -1,0 +1,95 @@
+//! `tasuki agent`: the directory.
+
+use anyhow::Result;
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::{Map, Value, json};
+
+use super::{Reach, put};
+use crate::client::Call;
+use crate::{exit_code, output};
+
+#[derive(Debug, Args)]
+pub struct AgentArgs {
+    #[command(flatten)]
+    reach: Reach,
+    #[command(subcommand)]
+    command: AgentCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum AgentCommand {
+    /// Add an agent, or change what it shows
+    Register {
+        id: String,
+        #[arg(long, value_enum, default_value = "worker")]
+        kind: Kind,
+        /// The name people see
+        #[arg(long)]
+        name: Option<String>,
+        #[arg(long)]
+        description: Option<String>,
+        /// What it can do; may be repeated
+        #[arg(long = "capability", value_name = "TEXT")]
+        capabilities: Vec<String>,
+        /// A language it speaks; may be repeated
+        #[arg(long = "language", value_name = "CODE")]
+        languages: Vec<String>,
+    },
+    /// List the directory
+    List,
+    /// Show one agent
+    Show { id: String },
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Kind {
+    Worker,
+    System,
+    Human,
+    Queue,
+}
+
+pub async fn run(args: AgentArgs) -> Result<u8> {
+    let reached = args.reach.connect().await?;
+    let client = &reached.client;
+    let answer = match args.command {
+        AgentCommand::Register { id, kind, name, description, capabilities, languages } => {
+            let mut profile = Map::new();
+            put(&mut profile, "name", name);
+            put(&mut profile, "description", description);
+            profile.insert("capabilities".to_owned(), json!(capabilities));
+            profile.insert("languages".to_owned(), json!(languages));
+            let kind = format!("{kind:?}").to_lowercase();
+            let body = json!({ "kind": kind, "profile": profile });
+            client.call(Call::put(format!("/v1/agents/{id}"), body)).await?.success()?
+        }
+        AgentCommand::List => client.call(Call::get("/v1/agents?limit=200")).await?.success()?,
+        AgentCommand::Show { id } => {
+            client.call(Call::get(format!("/v1/agents/{id}"))).await?.success()?
+        }
+    };
+    if args.reach.json {
+        output::json(&answer);
+    } else {
+        output::line(&table(&answer));
+    }
+    reached.finish().await;
+    Ok(exit_code::OK)
+}
+
+fn table(answer: &Value) -> String {
+    let one = std::slice::from_ref(answer);
+    let agents = answer["items"].as_array().map_or(one, Vec::as_slice);
+    let rows = agents.iter().map(|agent| {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let capabilities = agent["profile"]["capabilities"].as_array().into_iter().flatten();
+        let capabilities: Vec<_> = capabilities.filter_map(Value::as_str).collect();
+        vec![
+            text(&agent["agent"]),
+            text(&agent["kind"]),
+            text(&agent["profile"]["name"]),
+            capabilities.join(", "),
+        ]
+    });
+    output::table(&["agent", "kind", "name", "capabilities"], rows.collect())
+}

@@ -1,0 +1,127 @@
+//! `tasuki doctor`: is this data folder sound, and does its server answer? Looks, changes nothing.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+use store::sqlite::ReadOnly;
+
+use super::Reach;
+use crate::client::{Call, Client};
+use crate::node::control_socket;
+use crate::{exit_code, output};
+
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    #[command(flatten)]
+    reach: Reach,
+}
+
+#[derive(Debug, Serialize)]
+struct Finding {
+    check: &'static str,
+    verdict: Verdict,
+    detail: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Verdict {
+    Good,
+    Note,
+    Bad,
+}
+
+pub async fn run(args: DoctorArgs) -> Result<u8> {
+    let data = args.reach.data();
+    let findings =
+        vec![folder(&data), key(&data), database(&data), sealed(&data), server(&data).await];
+    if args.reach.json {
+        output::json(&findings);
+    } else {
+        let rows = findings.iter().map(|finding| {
+            let verdict = match finding.verdict {
+                Verdict::Good => "good",
+                Verdict::Note => "note",
+                Verdict::Bad => "BAD",
+            };
+            vec![finding.check.to_owned(), verdict.to_owned(), finding.detail.clone()]
+        });
+        output::line(&output::table(&["check", "verdict", "detail"], rows.collect()));
+    }
+    let is_bad = findings.iter().any(|finding| finding.verdict == Verdict::Bad);
+    Ok(if is_bad { exit_code::FAILED } else { exit_code::OK })
+}
+
+fn folder(data: &Path) -> Finding {
+    let check = "data folder";
+    match std::fs::metadata(data) {
+        Err(error) => bad(check, format!("{}: {error}", data.display())),
+        Ok(metadata) if metadata.permissions().mode() & 0o077 != 0 => {
+            note(check, format!("{} can be read by others; chmod 700 it", data.display()))
+        }
+        Ok(_) => good(check, data.display().to_string()),
+    }
+}
+
+fn key(data: &Path) -> Finding {
+    let check = "signing key";
+    match std::fs::metadata(data.join("ledger.key")) {
+        Err(_) => bad(check, "there is none; the first start makes it".to_owned()),
+        Ok(metadata) if metadata.permissions().mode() & 0o077 != 0 => {
+            bad(check, "it can be read by others; chmod 600 it".to_owned())
+        }
+        Ok(_) => good(check, "only its owner can read it".to_owned()),
+    }
+}
+
+fn database(data: &Path) -> Finding {
+    let check = "database";
+    match ReadOnly::open(data).map(|store| (store.damage(), store.newest())) {
+        Err(error) => bad(check, format!("{error}")),
+        Ok((Err(error), _) | (_, Err(error))) => bad(check, error.to_string()),
+        Ok((Ok(Some(damage)), _)) => bad(check, damage),
+        Ok((Ok(None), Ok(newest))) => good(check, format!("sound, {newest} entries")),
+    }
+}
+
+fn sealed(data: &Path) -> Finding {
+    let check = "checkpoint";
+    let Ok(store) = ReadOnly::open(data) else {
+        return bad(check, "no database to compare with".to_owned());
+    };
+    match (store.sealed(), store.newest()) {
+        (Ok(Some(sealed)), Ok(newest)) if sealed.size > newest => bad(
+            check,
+            format!("{} entries were sealed, and only {newest} are there", sealed.size),
+        ),
+        (Ok(Some(sealed)), Ok(newest)) => {
+            good(check, format!("{} of {newest} entries are sealed", sealed.size))
+        }
+        (Ok(None), Ok(_)) => note(check, "nothing is sealed yet".to_owned()),
+        (Err(error), _) | (_, Err(error)) => bad(check, error.to_string()),
+    }
+}
+
+async fn server(data: &Path) -> Finding {
+    let check = "server";
+    match Client::socket(control_socket(data)).call(Call::get("/readyz")).await {
+        Ok(answer) if answer.status == 200 => good(check, "running and ready".to_owned()),
+        Ok(answer) => bad(check, format!("running, but not ready (status {})", answer.status)),
+        Err(_) => note(check, "not running".to_owned()),
+    }
+}
+
+fn good(check: &'static str, detail: String) -> Finding {
+    Finding { check, verdict: Verdict::Good, detail }
+}
+
+fn note(check: &'static str, detail: String) -> Finding {
+    Finding { check, verdict: Verdict::Note, detail }
+}
+
+fn bad(check: &'static str, detail: String) -> Finding {
+    Finding { check, verdict: Verdict::Bad, detail }
+}

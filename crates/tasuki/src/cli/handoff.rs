@@ -1,0 +1,269 @@
+//! `tasuki handoff`: every action, lists, and the story of one handoff.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use protocol::handoff::{RejectReason, Status};
+use protocol::time::Time;
+use serde_json::{Map, Value, json};
+
+use super::{Reach, put, read_json, story, token, watch};
+use crate::client::{Call, Client};
+use crate::{exit_code, output};
+
+#[derive(Debug, Args)]
+pub struct HandoffArgs {
+    #[command(flatten)]
+    reach: Reach,
+    #[command(subcommand)]
+    command: HandoffCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum HandoffCommand {
+    /// Save a draft; with an id, replace it
+    Draft {
+        id: Option<String>,
+        #[command(flatten)]
+        offer: OfferArgs,
+    },
+    /// Propose a task to another agent; with an id, propose that draft
+    Initiate {
+        id: Option<String>,
+        #[command(flatten)]
+        offer: OfferArgs,
+    },
+    /// Agree to take the task; the gate verifies its package
+    Accept {
+        id: String,
+        #[arg(long)]
+        notes: Option<String>,
+    },
+    /// Decline, with a reason and a detail; from `activated` this re-opens the task
+    Reject {
+        id: String,
+        #[arg(long)]
+        reason: RejectReason,
+        #[arg(long)]
+        detail: String,
+        #[arg(long)]
+        suggested_fix: Option<String>,
+    },
+    /// Start the work: from now on the task is yours
+    Activate { id: String },
+    /// Report the work as done
+    Complete {
+        id: String,
+        #[arg(long)]
+        notes: Option<String>,
+    },
+    /// Make the record final; a coordinator may force it
+    Close {
+        id: String,
+        #[arg(long)]
+        notes: Option<String>,
+    },
+    /// List handoffs, newest first
+    List(ListArgs),
+    /// Tell the story of one handoff
+    Show { id: String },
+    /// Follow what happens, live
+    Watch(watch::WatchArgs),
+}
+
+/// What is offered: as a file, as flags, or as a file with flags on top.
+#[derive(Debug, Args)]
+struct OfferArgs {
+    /// A JSON file with the offer; `-` reads standard input
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The agent that shall own the task
+    #[arg(long)]
+    to: Option<String>,
+    /// The task's id
+    #[arg(long)]
+    task: Option<String>,
+    #[arg(long)]
+    title: Option<String>,
+    #[arg(long)]
+    objective: Option<String>,
+    /// When it is done; may be repeated
+    #[arg(long = "criterion", value_name = "TEXT")]
+    criteria: Vec<String>,
+    /// What the next owner must know
+    #[arg(long)]
+    summary: Option<String>,
+    /// What to do first
+    #[arg(long)]
+    next_step: Option<String>,
+    /// When the work must be done, such as 2026-12-24T18:00:00Z
+    #[arg(long)]
+    deadline: Option<Time>,
+    /// Why the task changes hands
+    #[arg(long)]
+    reason: Option<String>,
+    /// Hand the task back to its previous owner
+    #[arg(long = "return")]
+    is_return: bool,
+}
+
+#[derive(Debug, Args)]
+struct ListArgs {
+    #[arg(long)]
+    task: Option<String>,
+    #[arg(long)]
+    from: Option<String>,
+    #[arg(long)]
+    to: Option<String>,
+    #[arg(long)]
+    status: Option<Status>,
+    /// How many, up to 200
+    #[arg(long, default_value_t = 50)]
+    limit: usize,
+    /// Go on where an earlier list ended
+    #[arg(long)]
+    cursor: Option<String>,
+}
+
+pub async fn run(args: HandoffArgs) -> Result<u8> {
+    let reached = args.reach.connect().await?;
+    let client = &reached.client;
+    let json = args.reach.json;
+    match args.command {
+        HandoffCommand::List(list) => print_list(client, &list, json).await?,
+        HandoffCommand::Show { id } => story::print(client, &id, json).await?,
+        HandoffCommand::Watch(args) => watch::run(client, &args, json).await?,
+        action => act(client, action, json).await?,
+    }
+    reached.finish().await;
+    Ok(exit_code::OK)
+}
+
+async fn act(client: &Client, action: HandoffCommand, json: bool) -> Result<()> {
+    let call = match action {
+        HandoffCommand::Draft { id: None, offer } => {
+            Call::post("/v1/handoffs/drafts", offer.body()?)
+        }
+        HandoffCommand::Draft { id: Some(id), offer } => {
+            Call::put(format!("/v1/handoffs/{id}/draft"), offer.body()?)
+        }
+        HandoffCommand::Initiate { id: None, offer } => Call::post("/v1/handoffs", offer.body()?),
+        HandoffCommand::Initiate { id: Some(id), offer } => {
+            Call::post(format!("/v1/handoffs/{id}/initiate"), offer.body()?)
+        }
+        HandoffCommand::Accept { id, notes } => on(&id, "accept", [("notes", notes)]),
+        HandoffCommand::Reject { id, reason, detail, suggested_fix } => {
+            let reason = Some(reason.to_string());
+            let fields =
+                [("reason", reason), ("detail", Some(detail)), ("suggested_fix", suggested_fix)];
+            on(&id, "reject", fields)
+        }
+        HandoffCommand::Activate { id } => on(&id, "activate", []),
+        HandoffCommand::Complete { id, notes } => on(&id, "complete", [("completion_notes", notes)]),
+        HandoffCommand::Close { id, notes } => on(&id, "close", [("closure_notes", notes)]),
+        HandoffCommand::List(_) | HandoffCommand::Show { .. } | HandoffCommand::Watch(_) => {
+            unreachable!("reading is not an action")
+        }
+    };
+    let answer = client.call(call).await?.success()?;
+    if json {
+        output::json(&answer);
+        return Ok(());
+    }
+    let text = |name: &str| answer[name].as_str().unwrap_or_default();
+    output::line(text("handoff_id"));
+    output::remark(&format!("is now {}", text("status")));
+    Ok(())
+}
+
+fn on<const N: usize>(id: &str, action: &str, given: [(&str, Option<String>); N]) -> Call {
+    let mut fields = Map::new();
+    for (name, value) in given {
+        put(&mut fields, name, value);
+    }
+    Call::post(format!("/v1/handoffs/{id}/{action}"), Value::Object(fields))
+}
+
+impl OfferArgs {
+    fn body(self) -> Result<Value> {
+        let mut body = match &self.file {
+            Some(path) => read_json(path)?,
+            None => json!({}),
+        };
+        let set = |body: &mut Value, outer: &str, inner: &str, value: Option<String>| {
+            if let Some(value) = value {
+                body[outer][inner] = value.into();
+            }
+        };
+        set(&mut body, "task", "task_id", self.task);
+        set(&mut body, "task", "title", self.title);
+        set(&mut body, "task", "objective", self.objective);
+        set(&mut body, "context", "summary", self.summary);
+        set(&mut body, "work_state", "next_step", self.next_step);
+        if !self.criteria.is_empty() {
+            body["task"]["success_criteria"] = json!(self.criteria);
+        }
+        let outer = [
+            ("to_agent", self.to),
+            ("deadline", self.deadline.map(|deadline| deadline.to_string())),
+            ("reason", self.reason),
+        ];
+        for (name, value) in outer {
+            if let Some(value) = value {
+                body[name] = value.into();
+            }
+        }
+        if self.is_return {
+            body["return"] = true.into();
+        }
+        Ok(body)
+    }
+}
+
+async fn print_list(client: &Client, list: &ListArgs, json: bool) -> Result<()> {
+    let mut path = format!("/v1/handoffs?limit={}", list.limit);
+    let filters = [
+        ("task_id", list.task.as_deref()),
+        ("from_agent", list.from.as_deref()),
+        ("to_agent", list.to.as_deref()),
+        ("status", list.status.map(Status::as_str)),
+        ("cursor", list.cursor.as_deref()),
+    ];
+    for (name, value) in filters {
+        if let Some(value) = value {
+            path.push_str(&format!("&{name}={}", watch::percent_encode(value)));
+        }
+    }
+    let answer = client.call(Call::get(path)).await?.success()?;
+    if json {
+        output::json(&answer);
+        return Ok(());
+    }
+    let now = token::now();
+    let rows = answer["items"].as_array().into_iter().flatten().map(|handoff| {
+        let text = |name: &str| handoff[name].as_str().unwrap_or("–").to_owned();
+        let when = |name: &str| {
+            handoff[name]
+                .as_str()
+                .and_then(|at| at.parse::<Time>().ok())
+                .map_or("–".to_owned(), |at| output::relative(at, now))
+        };
+        let parties = format!("{} → {}", text("from_agent"), text("to_agent"));
+        vec![
+            text("handoff_id"),
+            text("status"),
+            parties,
+            text("task_id"),
+            text("title"),
+            when("changed_at"),
+            when("due_at"),
+        ]
+    });
+    let header = ["id", "status", "from → to", "task", "title", "changed", "due"];
+    output::line(&output::table(&header, rows.collect()));
+    if let Some(cursor) = answer["next_cursor"].as_str() {
+        output::remark(&format!("more with --cursor {cursor}"));
+    }
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! `tasuki handoff show`: what happened, in sentences.
+
+use anyhow::Result;
+use protocol::time::Time;
+use serde_json::Value;
+
+use super::token::now;
+use crate::client::{Call, Client};
+use crate::output::{self, clean};
+
+pub async fn print(client: &Client, id: &str, json: bool) -> Result<()> {
+    let handoff = client.call(Call::get(format!("/v1/handoffs/{id}"))).await?.success()?;
+    let mut entries = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let path = format!("/v1/handoffs/{id}/history?limit=200{cursor}");
+        let page = client.call(Call::get(path)).await?.success()?;
+        entries.extend(page["items"].as_array().into_iter().flatten().cloned());
+        match page["next_cursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    entries.reverse();
+    if json {
+        output::json(&serde_json::json!({ "handoff": handoff, "history": entries }));
+        return Ok(());
+    }
+    output::line(&tell(&handoff, &entries, now()));
+    Ok(())
+}
+
+/// The whole story as text.
+pub fn tell(handoff: &Value, entries: &[Value], now: Time) -> String {
+    let text = |name: &str| clean(handoff[name].as_str().unwrap_or("–"));
+    let mut lines = vec![
+        format!("{}  [{}]", text("title"), text("status")),
+        format!("  task    {}", text("task_id")),
+        format!("  from    {} to {}", text("from_agent"), text("to_agent")),
+        format!("  id      {}", text("handoff_id")),
+    ];
+    let chain = handoff["handoff_chain"].as_array().into_iter().flatten();
+    let chain: Vec<_> = chain.filter_map(Value::as_str).collect();
+    if !chain.is_empty() {
+        lines.push(format!("  owners  {}", chain.join(" → ")));
+    }
+    if let Some(due) = handoff["due_at"].as_str().and_then(|at| at.parse().ok()) {
+        lines.push(format!("  due     {}", output::relative(due, now)));
+    }
+    lines.extend(package(&handoff["package"]));
+    lines.push(String::new());
+    for entry in entries {
+        let at = entry["at"].as_str().and_then(|at| at.parse::<Time>().ok());
+        let when = at.map_or_else(|| "–".to_owned(), |at| output::relative(at, now));
+        lines.push(format!("  {when:>10}  {}", sentence(entry)));
+    }
+    lines.join("\n")
+}
+
+fn package(package: &Value) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut add = |name: &str, value: &Value| {
+        if let Some(text) = value.as_str() {
+            lines.push(format!("  {name:<7} {}", clean(text)));
+        }
+    };
+    add("summary", &package["context"]["summary"]);
+    add("next", &package["work_state"]["next_step"]);
+    for criterion in package["task"]["success_criteria"].as_array().into_iter().flatten() {
+        add("done if", criterion);
+    }
+    lines
+}
+
+fn sentence(entry: &Value) -> String {
+    let actor = clean(entry["actor"].as_str().unwrap_or_default());
+    let actor = actor.strip_prefix("agent:").unwrap_or(&actor);
+    let data = &entry["data"];
+    let text = |name: &str| clean(data[name].as_str().unwrap_or_default());
+    let quoted = |name: &str| match data[name].as_str() {
+        Some(text) if !text.is_empty() => format!(": “{}”", clean(text)),
+        Some(_) | None => String::new(),
+    };
+    let list = |name: &str| {
+        let items = data[name].as_array().into_iter().flatten();
+        items.filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+    };
+    match entry["event"].as_str().unwrap_or_default() {
+        "handoff.drafted" => format!("{actor} saved a draft"),
+        "handoff.proposed" => {
+            let target = clean(data["parties"]["to"].as_str().unwrap_or_default());
+            let back = if data["return"].as_bool() == Some(true) { "back " } else { "" };
+            format!("{actor} proposed to hand it {back}to {target}{}", quoted("reason"))
+        }
+        "handoff.validation_started" => {
+            format!("{actor} agreed, and the gate began to check{}", quoted("notes"))
+        }
+        "handoff.accepted" => format!("accepted: {} hold", list("passed")),
+        "handoff.rejected" => {
+            let fix = match data["suggested_fix"].as_str() {
+                Some(fix) => format!("; suggests: “{}”", clean(fix)),
+                None => String::new(),
+            };
+            let reopened = if text("from_status") == "activated" { ", which re-opens the task" } else { "" };
+            format!("{actor} rejected it ({}){reopened}{}{fix}", text("reason"), quoted("detail"))
+        }
+        "handoff.activated" => format!("{actor} started the work and owns the task"),
+        "handoff.completed" => format!("{actor} completed it{}", quoted("completion_notes")),
+        "handoff.closed" => {
+            let forced = data["forced"].as_bool() == Some(true);
+            let how = if forced { "forced it closed" } else { "closed it" };
+            format!("{actor} {how}{}", quoted("closure_notes"))
+        }
+        "handoff.escalated" => format!(
+            "overdue: {} took longer than {} and went to the {}",
+            text("stage"),
+            text("sla_configured"),
+            text("escalated_to"),
+        ),
+        "ledger.erased" => {
+            format!("{actor} erased entry {}{}", data["position"], quoted("reason"))
+        }
+        other => format!("{actor}: {}", clean(other)),
+    }
+}

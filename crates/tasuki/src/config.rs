@@ -1,0 +1,288 @@
+//! What can be set, and from where: flags over environment over `tasuki.toml` over defaults. A key
+//! that is not known is an error, wherever it stands. `config.default.toml` documents every one.
+
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use gateways::http::RequestLimits;
+use gateways::listen::ConnectionLimits;
+use gateways::rate::RateLimit;
+use protocol::json::Bounds;
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+/// The file that is read when it lies in the current folder.
+pub const FILE_NAME: &str = "tasuki.toml";
+
+const ENVIRONMENT_PREFIX: &str = "TASUKI_";
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    pub data: PathBuf,
+    pub listen: String,
+    pub trusted_proxies: Vec<String>,
+    pub tls: Tls,
+    pub log: Log,
+    pub telemetry: Telemetry,
+    pub limits: Limits,
+}
+
+/// Both or neither; empty means plain HTTP.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tls {
+    pub cert: PathBuf,
+    pub key: PathBuf,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Log {
+    pub level: String,
+    pub format: LogFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+/// Empty means that no traces leave the process.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Telemetry {
+    pub otlp_endpoint: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    pub body_bytes: usize,
+    pub body_read_ms: u64,
+    pub json_depth: usize,
+    pub json_string_bytes: usize,
+    pub json_array_items: usize,
+    pub json_object_keys: usize,
+    pub requests_per_second: u32,
+    pub requests_burst: u32,
+    pub streams: usize,
+    pub streams_per_token: usize,
+    pub connections: usize,
+    pub connections_per_address: usize,
+    pub header_read_ms: u64,
+    pub keep_alive_ms: u64,
+    pub request_ms: u64,
+    pub drain_ms: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let connections = ConnectionLimits::default();
+        Self {
+            data: PathBuf::from("./tasuki-data"),
+            listen: "127.0.0.1:7420".to_owned(),
+            trusted_proxies: Vec::new(),
+            tls: Tls::default(),
+            log: Log { level: "info".to_owned(), format: LogFormat::Text },
+            telemetry: Telemetry::default(),
+            limits: Limits {
+                body_bytes: 1024 * 1024,
+                body_read_ms: connections.body_read_ms_max,
+                json_depth: 32,
+                json_string_bytes: 256 * 1024,
+                json_array_items: 1_000,
+                json_object_keys: 256,
+                requests_per_second: 50_000,
+                requests_burst: 100_000,
+                streams: 10_000,
+                streams_per_token: 2_000,
+                connections: connections.connections_max,
+                connections_per_address: connections.connections_per_address_max,
+                header_read_ms: connections.header_read_ms_max,
+                keep_alive_ms: connections.keep_alive_ms_max,
+                request_ms: connections.request_ms_max,
+                drain_ms: connections.drain_ms_max,
+            },
+        }
+    }
+}
+
+impl Config {
+    /// Defaults, then the file, then the environment. Flags are put on top by the command line.
+    pub fn load(
+        file: Option<&Path>,
+        environment: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Self> {
+        let mut table = Table::try_from(Config::default()).context("the defaults are a table")?;
+        if let Some(path) = file {
+            let text = std::fs::read_to_string(path)
+                .with_context(|| format!("cannot read {}", path.display()))?;
+            let given: Table =
+                text.parse().with_context(|| format!("cannot read {}", path.display()))?;
+            overlay(&mut table, given, "")
+                .with_context(|| format!("cannot use {}", path.display()))?;
+        }
+        overlay_environment(&mut table, environment)?;
+        let config: Self = Value::Table(table).try_into().context("cannot use the settings")?;
+        config.check()
+    }
+
+    fn check(self) -> Result<Self> {
+        let has = |path: &Path| !path.as_os_str().is_empty();
+        if has(&self.tls.cert) != has(&self.tls.key) {
+            bail!("tls: expected both `cert` and `key`, or neither");
+        }
+        if self.limits.requests_per_second == 0 || self.limits.requests_burst == 0 {
+            bail!("limits.requests_per_second and requests_burst: expected more than 0");
+        }
+        Ok(self)
+    }
+
+    pub fn request_limits(&self) -> RequestLimits {
+        let limits = &self.limits;
+        let at_least_one = |number: u32| NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN);
+        RequestLimits {
+            body_bytes_max: limits.body_bytes,
+            body_read_ms_max: limits.body_read_ms,
+            json: Bounds {
+                depth_max: limits.json_depth,
+                string_bytes_max: limits.json_string_bytes,
+                array_items_max: limits.json_array_items,
+                object_keys_max: limits.json_object_keys,
+            },
+            rate: RateLimit {
+                per_minute: at_least_one(limits.requests_per_second.saturating_mul(60)),
+                burst: at_least_one(limits.requests_burst),
+            },
+            streams_max: limits.streams,
+            streams_per_token_max: limits.streams_per_token,
+        }
+    }
+
+    pub fn connection_limits(&self) -> ConnectionLimits {
+        let limits = &self.limits;
+        ConnectionLimits {
+            header_read_ms_max: limits.header_read_ms,
+            body_read_ms_max: limits.body_read_ms,
+            request_ms_max: limits.request_ms,
+            keep_alive_ms_max: limits.keep_alive_ms,
+            connections_max: limits.connections,
+            connections_per_address_max: limits.connections_per_address,
+            drain_ms_max: limits.drain_ms,
+            ..ConnectionLimits::default()
+        }
+    }
+}
+
+fn overlay(base: &mut Table, given: Table, path: &str) -> Result<()> {
+    for (key, value) in given {
+        let name = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+        match (base.get_mut(&key), value) {
+            (Some(Value::Table(base)), Value::Table(given)) => overlay(base, given, &name)?,
+            (Some(slot), value) if slot.type_str() == value.type_str() => *slot = value,
+            (Some(slot), _) => bail!("{name}: expected a {}", slot.type_str()),
+            (None, _) => bail!("{name}: no such setting"),
+        }
+    }
+    Ok(())
+}
+
+/// `TASUKI_LIMITS_STREAMS` sets `limits.streams`. Variables of the command line that are no
+/// settings, such as the token, are left to it.
+fn overlay_environment(
+    table: &mut Table,
+    environment: impl IntoIterator<Item = (String, String)>,
+) -> Result<()> {
+    const OTHERS: [&str; 6] = ["CONFIG", "SERVER", "TOKEN", "AS", "TEAMSPACE", "CA_CERT"];
+    for (variable, text) in environment {
+        let Some(name) = variable.strip_prefix(ENVIRONMENT_PREFIX) else { continue };
+        let is_testing = ["TEST", "SEED", "CANARY", "RECORD", "FAIL"]
+            .iter()
+            .any(|word| name == *word || name.starts_with(&format!("{word}_")));
+        if OTHERS.contains(&name) || is_testing {
+            continue;
+        }
+        let slot = find(table, name)
+            .with_context(|| format!("{variable}: no such setting (see config.default.toml)"))?;
+        *slot = match slot {
+            Value::String(_) => Value::String(text),
+            Value::Integer(_) => Value::Integer(
+                text.parse().with_context(|| format!("{variable}: expected a whole number"))?,
+            ),
+            Value::Array(_) => {
+                let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+                Value::Array(items.map(|item| Value::String(item.to_owned())).collect())
+            }
+            Value::Table(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) => {
+                bail!("{variable}: no such setting")
+            }
+        };
+    }
+    Ok(())
+}
+
+fn find<'a>(table: &'a mut Table, name: &str) -> Option<&'a mut Value> {
+    for (key, value) in table.iter_mut() {
+        let upper = key.to_uppercase();
+        if upper == name {
+            return Some(value);
+        }
+        if let Value::Table(inner) = value
+            && let Some(rest) = name.strip_prefix(&upper).and_then(|rest| rest.strip_prefix('_'))
+        {
+            return find(inner, rest);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn the_documented_file_is_the_default() {
+        let text = include_str!("../../../config.default.toml");
+        let documented: Config = text.parse::<Table>().unwrap().try_into().unwrap();
+        assert_eq!(documented, Config::default());
+    }
+
+    #[test]
+    fn environment_beats_file_beats_defaults() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("tasuki.toml");
+        std::fs::write(&file, "listen = '0.0.0.0:1'\n[limits]\nstreams = 5\n").unwrap();
+        let given = environment(&[("TASUKI_LIMITS_STREAMS", "7"), ("HOME", "/root")]);
+        let config = Config::load(Some(&file), given).unwrap();
+        assert_eq!((config.listen.as_str(), config.limits.streams), ("0.0.0.0:1", 7));
+    }
+
+    #[test]
+    fn unknown_and_mistyped_settings_are_errors_that_name_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("tasuki.toml");
+        let cases = [
+            ("lisen = 'x'", "lisen: no such setting"),
+            ("[limits]\nstream = 1", "limits.stream: no such setting"),
+            ("[limits]\nstreams = 'many'", "limits.streams: expected a integer"),
+            ("[tls]\ncert = 'a.pem'", "expected both `cert` and `key`"),
+        ];
+        for (text, expected) in cases {
+            std::fs::write(&file, text).unwrap();
+            let error = Config::load(Some(&file), []).unwrap_err();
+            assert!(format!("{error:#}").contains(expected), "{text}: {error:#}");
+        }
+        for (name, value) in [("TASUKI_LISTN", "x"), ("TASUKI_LIMITS_STREAMS", "x")] {
+            let error = Config::load(None, environment(&[(name, value)])).unwrap_err();
+            assert!(format!("{error:#}").contains(name), "{error:#}");
+        }
+    }
+}

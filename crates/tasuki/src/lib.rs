@@ -1,0 +1,15 @@
+//! The executable's own parts: configuration, wiring and the command line. No rule about handoffs
+//! is made here, and no SQL or wire format is known.
+//!
+//! [`config`] says what can be set; [`node`] puts a server together; [`cli`] is what people type;
+//! [`client`] is how it reaches a server; [`audit`] checks a ledger offline.
+
+//pub mod audit;
+pub mod cli;
+pub mod client;
+pub mod config;
+pub mod exit_code;
+pub mod node;
+pub mod output;
+pub mod serve;
+pub mod telemetry;

@@ -1,0 +1,98 @@
+//! Puts a server together: store, engine, loops, followers and gateway. The same parts serve a
+//! network, a single command without a server, and tests.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use adapters::checkpoint_file::CheckpointFiles;
+use adapters::{audit_log, ledger_key};
+use anyhow::{Context, Result};
+use axum::Router;
+use engine::clock::SystemClock;
+use engine::ids::{Ids, RandomIds};
+use engine::{Engine, Loops};
+use gateways::http::Gateway;
+use gateways::listen::ConnectionCounts;
+use gateways::proxy::TrustedProxies;
+use store::Sqlite;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::config::Config;
+
+/// The socket through which the command line reaches a running server.
+pub const CONTROL_SOCKET: &str = "control.sock";
+
+/// A server without its network.
+#[derive(Debug)]
+pub struct Node {
+    pub engine: Engine,
+    pub router: Router,
+    pub connections: Arc<ConnectionCounts>,
+    loops: Loops,
+    follower: JoinHandle<()>,
+    stop_follower: watch::Sender<bool>,
+}
+
+impl Node {
+    /// Opens the data folder, made if need be, and starts everything that runs beside requests.
+    /// `stopping` turns true when streams shall end.
+    pub fn start(config: &Config, stopping: watch::Receiver<bool>) -> Result<Self> {
+        make_folder(&config.data)?;
+        let store = Sqlite::open_with(&config.data, durability())?;
+        let ids = Arc::new(RandomIds);
+        let signer = ledger_key::open(&config.data, || ids.bytes())?;
+        let checkpoints = CheckpointFiles::open(&config.data)?;
+        let engine = Engine::new(Arc::new(store), Arc::new(SystemClock), ids);
+        let loops = engine.start(signer, Arc::new(checkpoints));
+        let (stop_follower, stopped) = watch::channel(false);
+        let follower = tokio::spawn(audit_log::run(engine.clone(), config.data.clone(), stopped));
+        let connections = Arc::new(ConnectionCounts::default());
+        let proxies = TrustedProxies::parse(&config.trusted_proxies)
+            .context("cannot use trusted_proxies")?;
+        let gateway = Gateway::new(
+            engine.clone(),
+            config.request_limits(),
+            proxies,
+            Arc::clone(&connections),
+            stopping,
+        );
+        let router = gateway.router();
+        Ok(Self { engine, router, connections, loops, follower, stop_follower })
+    }
+
+    /// Writes what is still to be written: the last checkpoint, the last lines of the audit log.
+    pub async fn stop(self) {
+        self.loops.stop().await;
+        self.stop_follower.send_replace(true);
+        if let Err(error) = self.follower.await {
+            tracing::error!(%error, "the audit log did not end cleanly");
+        }
+    }
+}
+
+pub fn control_socket(data: &Path) -> PathBuf {
+    data.join(CONTROL_SOCKET)
+}
+
+fn make_folder(data: &Path) -> Result<()> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(data)
+        .with_context(|| format!("cannot make the data folder {}", data.display()))
+}
+
+/// Builds for tests can be told to lie about durability, so that the tests can show that they
+/// would notice. Release builds cannot.
+fn durability() -> store::sqlite::Durability {
+    let is_canary = cfg!(debug_assertions)
+        && std::env::var_os("TASUKI_CANARY").is_some_and(|canary| canary == "no_sync");
+    if is_canary {
+        store::sqlite::Durability::ProcessCrashOnly
+    } else {
+        store::sqlite::Durability::Full
+    }
+}

@@ -1,0 +1,97 @@
+//! The only place that writes to the terminal. Data goes to stdout, everything else to stderr, and
+//! text that agents wrote is shown, never obeyed.
+
+use std::io::{IsTerminal, Write};
+
+use comfy_table::{ContentArrangement, Table, presets};
+use protocol::time::{Span, Time};
+
+/// Lines of data. A reader that went away is no error.
+pub fn line(text: &str) {
+    let mut stdout = std::io::stdout().lock();
+    // A closed pipe means that whoever reads has seen enough.
+    let _ = writeln!(stdout, "{text}");
+}
+
+/// Remarks for people.
+pub fn remark(text: &str) {
+    let mut stderr = std::io::stderr().lock();
+    let _ = writeln!(stderr, "{text}");
+}
+
+pub fn json(value: &impl serde::Serialize) {
+    line(&serde_json::to_string(value).expect("answers are plain data"));
+}
+
+pub fn is_for_people() -> bool {
+    std::io::stderr().is_terminal()
+}
+
+/// A table without borders, as wide as the terminal.
+pub fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(header.iter().map(|name| name.to_uppercase()));
+    for row in rows {
+        table.add_row(row.iter().map(|cell| clean(cell)));
+    }
+    table.trim_fmt()
+}
+
+/// Text from others, with what could move a cursor or hide words made visible.
+pub fn clean(text: &str) -> String {
+    text.chars()
+        .map(|character| match character {
+            '\n' => ' ',
+            '\t' => ' ',
+            character if protocol::json::is_forbidden(character) => '\u{fffd}',
+            character if character.is_control() => '\u{fffd}',
+            character => character,
+        })
+        .collect()
+}
+
+/// `3 min ago`, `in 2 h`: what people want to know of a time.
+pub fn relative(time: Time, now: Time) -> String {
+    let (span, is_past) =
+        if time <= now { (now.since(time), true) } else { (time.since(now), false) };
+    let text = rough(span);
+    match (text.as_str(), is_past) {
+        ("now", _) => text,
+        (_, true) => format!("{text} ago"),
+        (_, false) => format!("in {text}"),
+    }
+}
+
+fn rough(span: Span) -> String {
+    let seconds = span.as_millis() / 1_000;
+    match seconds {
+        0 => "now".to_owned(),
+        1..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min", seconds / 60),
+        3_600..172_800 => format!("{} h", seconds / 3_600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_as_people_tell_them() {
+        let now = Time::from_millis(1_000_000_000);
+        let ago = |millis: i64| relative(Time::from_millis(1_000_000_000 - millis), now);
+        assert_eq!(ago(0), "now");
+        assert_eq!(ago(5_000), "5 s ago");
+        assert_eq!(ago(180_000), "3 min ago");
+        assert_eq!(ago(7_200_000), "2 h ago");
+        assert_eq!(ago(-7_200_000), "in 2 h");
+    }
+
+    #[test]
+    fn hostile_text_cannot_reach_the_terminal() {
+        assert_eq!(clean("a\u{1b}[2Jb\nc\u{202e}d"), "a\u{fffd}[2Jb c\u{fffd}d");
+    }
+}

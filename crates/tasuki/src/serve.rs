@@ -1,0 +1,130 @@
+//! `tasuki serve`: a node with its network, from start to a clean stop.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use gateways::listen::{self, Endpoint};
+use gateways::tls::{self, TlsFiles};
+use serde_json::json;
+use tokio::net::{TcpListener, UnixListener};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::client::{Call, Client};
+use crate::config::Config;
+use crate::node::{Node, control_socket};
+use crate::output;
+
+/// Whether to fill a new ledger with something to look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Demo {
+    Yes,
+    No,
+}
+
+/// Runs until SIGTERM or SIGINT.
+pub async fn run(config: Config, demo: Demo) -> Result<()> {
+    raise_open_files();
+    let (stop, stopped) = watch::channel(false);
+    let listener = TcpListener::bind(&config.listen)
+        .await
+        .with_context(|| format!("cannot listen on {}", config.listen))?;
+    let address = listener.local_addr().context("cannot tell the address")?;
+    let is_https = !config.tls.cert.as_os_str().is_empty();
+    let endpoint = if is_https {
+        let files = TlsFiles {
+            certificate_chain: config.tls.cert.clone(),
+            private_key: config.tls.key.clone(),
+        };
+        Endpoint::Tls(listener, tls::server_config(&files)?)
+    } else {
+        Endpoint::Tcp(listener)
+    };
+    let is_first_start = !config.data.join(store::sqlite::FILE_NAME).exists();
+    let node = Node::start(&config, stopped.clone())?;
+    let control = bind_control_socket(&config.data)?;
+    let limits = config.connection_limits();
+    let serving = [endpoint, Endpoint::Unix(control)].map(|endpoint| {
+        let counts = node.connections.clone();
+        tokio::spawn(listen::serve(endpoint, node.router.clone(), limits, counts, stopped.clone()))
+    });
+    let url = format!("{}://{address}", if is_https { "https" } else { "http" });
+    greet(&config, &url, &node, is_first_start, demo).await?;
+    wait_for_signal().await?;
+    tracing::info!("stopping");
+    stop.send_replace(true);
+    for served in serving {
+        served.await.context("a listener failed")?;
+    }
+    node.stop().await;
+    // Gone already if somebody tidied up; the next start replaces it anyway.
+    let _ = std::fs::remove_file(control_socket(&config.data));
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// What to do next. On the first start that includes a token, shown this once.
+async fn greet(
+    config: &Config,
+    url: &str,
+    node: &Node,
+    is_first_start: bool,
+    demo: Demo,
+) -> Result<()> {
+    tracing::info!(url, data = %config.data.display(), "ready");
+    let client = Client::in_process(node.router.clone());
+    if is_first_start {
+        let body = json!({ "agent": "root", "kind": "operator" });
+        let issued = client.call(Call::post("/v1/tokens", body)).await?.success()?;
+        let token = issued["token"].as_str().unwrap_or_default();
+        output::remark(&format!(
+            "\nTasuki is ready at {url}\n\n  \
+             operator token (shown once)   {token}\n  \
+             API reference                 {url}/docs\n  \
+             a token for an agent          tasuki token create --data {data} --agent NAME\n",
+            data = config.data.display(),
+        ));
+        if demo == Demo::Yes {
+            crate::cli::demo::fill(&client, url).await?;
+        }
+    } else {
+        output::remark(&format!("Tasuki is ready at {url} (reference: {url}/docs)"));
+    }
+    Ok(())
+}
+
+/// Each connection is an open file, and the usual limit of 1,024 is less than we promise to hold.
+fn raise_open_files() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::warn!(%error, "the limit on open files stays as it is");
+    }
+}
+
+/// The folder's lock is ours by now, so a socket that is still there is left over from a crash.
+fn bind_control_socket(data: &Path) -> Result<UnixListener> {
+    let path = control_socket(data);
+    match std::fs::remove_file(&path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error).context("cannot remove the old control socket"),
+    }
+    let listener = UnixListener::bind(&path)
+        .with_context(|| format!("cannot make the control socket {}", path.display()))?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))
+        .context("cannot protect the control socket")?;
+    Ok(listener)
+}
+
+async fn wait_for_signal() -> Result<()> {
+    let mut terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,20 @@
+//! Logs on stderr, as text for people or JSON for programs.
+
+use anyhow::{Context, Result};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt;
+use tracing_subscriber::prelude::*;
+
+use crate::config::{Config, LogFormat};
+
+/// Starts logging for the whole process.
+pub fn start(config: &Config) -> Result<()> {
+    let filter = EnvFilter::try_new(&config.log.level)
+        .with_context(|| format!("log.level: `{}` is no level or filter", config.log.level))?;
+    let to_stderr = fmt::layer().with_writer(std::io::stderr);
+    let format = match config.log.format {
+        LogFormat::Text => to_stderr.with_target(false).boxed(),
+        LogFormat::Json => to_stderr.json().flatten_event(true).boxed(),
+    };
+    tracing_subscriber::registry().with(filter).with(format).try_init().context("cannot log twice")
+}
