@@ -16,6 +16,7 @@ mod reference;
 mod tokens;
 mod view;
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
@@ -54,12 +55,21 @@ pub struct RequestLimits {
     pub streams_per_token_max: usize,
 }
 
+/// Failed logins from one address: a misconfigured client gets through its retries, and a flood of
+/// guesses is answered with `rate_limited` before any lookup.
+const FAILED_LOGINS: RateLimit = RateLimit {
+    per_minute: NonZeroU32::new(600).expect("600 is not 0"),
+    burst: NonZeroU32::new(2_000).expect("2,000 is not 0"),
+};
+
 /// Everything the handlers share.
 #[derive(Clone)]
 pub struct Gateway {
     engine: Engine,
     limits: Arc<RequestLimits>,
     rate: Arc<RateLimiter>,
+    /// Failed logins, by address: guessing is hopeless, but it must not be cheap to try.
+    failures: Arc<RateLimiter>,
     proxies: Arc<TrustedProxies>,
     metrics: Arc<Metrics>,
     streams: Arc<OpenStreams>,
@@ -90,6 +100,7 @@ impl Gateway {
         Self {
             metrics: Arc::new(Metrics::new(engine.clone(), connections)),
             rate: Arc::new(RateLimiter::new(limits.rate)),
+            failures: Arc::new(RateLimiter::new(FAILED_LOGINS)),
             engine,
             limits: Arc::new(limits),
             proxies: Arc::new(proxies),

@@ -4,6 +4,7 @@
 //!
 //! `synchronous=FULL`: a commit that was answered survives a power cut. Group commit pays for it.
 
+mod audit_rows;
 mod checkpointer;
 mod migrate;
 mod reader;
@@ -26,6 +27,9 @@ use protocol::step::HoldState;
 use protocol::time::Time;
 use rusqlite::{Connection, OpenFlags};
 
+pub use audit_rows::{
+    Columns, DocumentRow, HandoffColumns, LedgerRow, SnapshotPlace, SnapshotRow,
+};
 pub use reader::ReadOnly;
 use reader::Readers;
 use writer::Writer;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use axum::extract::FromRequestParts;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use axum::http::request::Parts;
 use engine::access::SESSION_BYTES_MAX;
 use protocol::caller::{Caller, Principal};
@@ -46,24 +46,36 @@ impl FromRequestParts<Gateway> for Asker {
 }
 
 pub async fn authenticate(gateway: &Gateway, parts: &Parts) -> Result<Asker, Problem> {
-    let is_local = parts.extensions.get::<Peer>().is_some_and(|peer| peer.is_local());
-    let mut asker = match bearer_secret(&parts.headers)? {
-        Some(secret) => from_token(gateway, secret).await?,
-        None if is_local => from_control_socket(gateway, &parts.headers).await?,
-        None => return Err(Problem::unauthenticated()),
+    let peer = parts.extensions.get::<Peer>().copied();
+    let is_local = peer.is_some_and(Peer::is_local);
+    let now_ms = u64::try_from(gateway.engine.clock().now().as_millis()).unwrap_or(0);
+    let address = gateway.proxies.client_address(peer.and_then(Peer::address), &parts.headers);
+    gateway.failures.peek(&address, now_ms).map_err(|retry| Problem::rate_limited(retry.seconds))?;
+    let identified = match bearer_secret(&parts.headers) {
+        Ok(Some(secret)) => from_token(gateway, secret).await,
+        Ok(None) if is_local => from_control_socket(gateway, &parts.headers).await,
+        Ok(None) => Err(Problem::unauthenticated()),
+        Err(problem) => Err(problem),
     };
+    let mut asker = identified.inspect_err(|problem| {
+        if problem.status == StatusCode::UNAUTHORIZED {
+            // Counted now, answered with `rate_limited` next time.
+            let _ = gateway.failures.check(&address, now_ms);
+        }
+    })?;
     if let Some(session) = text_header(&parts.headers, SESSION_HEADER)? {
         if session.is_empty() || session.len() > SESSION_BYTES_MAX {
             return Err(Problem::schema_invalid(SESSION_HEADER, "1 to 200 bytes of text"));
         }
         asker.caller.session = session.to_owned();
     }
-    let now_ms = u64::try_from(gateway.engine.clock().now().as_millis()).unwrap_or(0);
-    let key = match &asker.credential {
-        Credential::Token { id, .. } => id.as_str(),
-        Credential::Local => return Ok(asker),
-    };
-    gateway.rate.check(key, now_ms).map_err(|retry| Problem::rate_limited(retry.seconds))?;
+    match &asker.credential {
+        Credential::Token { id, .. } => gateway
+            .rate
+            .check(id.as_str(), now_ms)
+            .map_err(|retry| Problem::rate_limited(retry.seconds))?,
+        Credential::Local => {}
+    }
     Ok(asker)
 }
 

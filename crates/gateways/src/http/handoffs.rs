@@ -295,7 +295,7 @@ pub async fn show(
 ) -> Result<Json<HandoffDetail>, Problem> {
     let asker = asker.member()?;
     let item = visible(&gateway, &asker, id).await?;
-    let protocol::step::State::Handoff(state) = item.state.as_ref() else {
+    let step::State::Handoff(state) = item.state.as_ref() else {
         return Err(Problem::not_found("handoff"));
     };
     let text = gateway.engine.document(&item.stream, state.document_hash()).await?;

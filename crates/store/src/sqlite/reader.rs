@@ -11,6 +11,7 @@ use protocol::time::Time;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+use super::audit_rows::{self, DocumentRow, LedgerRow, SnapshotPlace, SnapshotRow};
 use super::{OpenError, broken, open_for_reading, rows};
 
 /// One per core of a small machine: reads are short and come from the page cache.
@@ -102,6 +103,14 @@ impl ReadOnly {
         Ok(Self { connection })
     }
 
+    /// From here on every read sees the database as it is now, whatever a server does to it. It
+    /// also keeps the server from starting its log anew, so it should not be held for long.
+    pub fn pin(&self) -> Result<(), StoreError> {
+        self.connection.execute_batch("BEGIN").map_err(broken)?;
+        // A transaction begins with its first read.
+        self.newest().map(|_| ())
+    }
+
     pub fn entries(&self, after: u64, limit: usize) -> Result<Vec<Sequenced>, StoreError> {
         rows::entries(&self.connection, after, limit).map_err(broken)
     }
@@ -126,6 +135,25 @@ impl ReadOnly {
         limit: usize,
     ) -> Result<Vec<(u64, String, Option<String>)>, StoreError> {
         rows::documents(&self.connection, after, limit).map_err(broken)
+    }
+
+    /// Entries as they lie in the file, from a number on, at most `limit`; empty only at the end.
+    pub fn ledger_rows(&self, from: i64, limit: usize) -> Result<Vec<LedgerRow>, StoreError> {
+        audit_rows::ledger_rows(&self.connection, from, limit).map_err(broken)
+    }
+
+    /// Documents as they lie in the file, from the number of an entry on, at most `limit`.
+    pub fn document_rows(&self, from: i64, limit: usize) -> Result<Vec<DocumentRow>, StoreError> {
+        audit_rows::document_rows(&self.connection, from, limit).map_err(broken)
+    }
+
+    /// Where the snapshots are, by the last entry that each knows.
+    pub fn snapshot_places(&self) -> Result<Vec<SnapshotPlace>, StoreError> {
+        audit_rows::snapshot_places(&self.connection).map_err(broken)
+    }
+
+    pub fn snapshot_row(&self, place: SnapshotPlace) -> Result<Option<SnapshotRow>, StoreError> {
+        audit_rows::snapshot_row(&self.connection, place).map_err(broken)
     }
 
     /// SQLite's own check of its file: `None` when it is sound.

@@ -12,7 +12,7 @@ use protocol::time::Time;
 use rusqlite::types::{Type, Value};
 use rusqlite::{Connection, OptionalExtension, Result, Row, params, params_from_iter};
 
-const ENTRY_COLUMNS: &str = "seq, teamspace, subject, position, name, version, actor, at, salt, \
+pub const ENTRY_COLUMNS: &str = "seq, teamspace, subject, position, name, version, actor, at, salt, \
                              body, commitment, hash, prev_seq";
 
 pub fn newest(connection: &Connection) -> Result<u64> {
@@ -228,7 +228,7 @@ fn listed(row: &Row<'_>) -> Result<Listed> {
     })
 }
 
-fn sequenced(row: &Row<'_>) -> Result<Sequenced> {
+pub fn sequenced(row: &Row<'_>) -> Result<Sequenced> {
     let salt: Option<[u8; 16]> = row.get(8)?;
     let text: Option<String> = row.get(9)?;
     let commitment: Option<Hash> = row.get(10)?;
@@ -253,7 +253,7 @@ fn sequenced(row: &Row<'_>) -> Result<Sequenced> {
     })
 }
 
-fn stream(row: &Row<'_>, column: usize) -> Result<Stream> {
+pub fn stream(row: &Row<'_>, column: usize) -> Result<Stream> {
     let teamspace: String = row.get(column)?;
     let subject: String = row.get(column + 1)?;
     let unreadable = |column, error: Box<dyn std::error::Error + Send + Sync>| {
@@ -265,10 +265,10 @@ fn stream(row: &Row<'_>, column: usize) -> Result<Stream> {
     })
 }
 
-fn time(row: &Row<'_>, column: usize) -> Result<Time> {
+pub fn time(row: &Row<'_>, column: usize) -> Result<Time> {
     row.get(column).map(Time::from_millis)
 }
 
-fn count(limit: usize) -> i64 {
+pub fn count(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }

@@ -1,0 +1,198 @@
+//! What an audit reads. Unlike the other queries these do not trust the rows: one that makes no
+//! sense is an answer about that row, and the rows around it are still read.
+
+use protocol::canonical::Hash;
+use protocol::ledger::{Entry, Stream};
+use protocol::time::Time;
+use rusqlite::{Connection, OptionalExtension, Result, Row, params};
+
+use super::rows;
+
+/// One row of the ledger, as far as it can be read.
+#[derive(Debug)]
+pub struct LedgerRow {
+    pub seq: i64,
+    /// The row of the entry before it in its stream.
+    pub prev_seq: i64,
+    /// Or what is wrong with it.
+    pub entry: std::result::Result<Entry, String>,
+}
+
+#[derive(Debug)]
+pub struct DocumentRow {
+    /// The entry that names it.
+    pub seq: i64,
+    pub hash: String,
+    /// `None` once erased.
+    pub text: Option<String>,
+}
+
+/// Where to find a snapshot. Sorts by the last entry that it knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SnapshotPlace {
+    pub last_seq: i64,
+    table: Table,
+    row: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Table {
+    Handoffs,
+    Streams,
+}
+
+#[derive(Debug)]
+pub struct SnapshotRow {
+    pub stream: Stream,
+    pub position: u64,
+    pub head: Hash,
+    pub at: Time,
+    pub state_text: String,
+    pub columns: Columns,
+}
+
+/// What stands beside the state so that it can be found; all of it follows from the state.
+#[derive(Debug)]
+pub enum Columns {
+    Handoff(HandoffColumns),
+    Stream { kind: String, secret_hash: Option<String> },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HandoffColumns {
+    pub thread_id: String,
+    pub task_id: Option<String>,
+    pub from_agent: String,
+    pub to_agent: Option<String>,
+    pub title: Option<String>,
+    pub status: String,
+    pub initiated_at: i64,
+    pub resolved_at: Option<i64>,
+    /// The hash of the document that it points at.
+    pub document_hash: Option<String>,
+}
+
+/// Rows from a number on, at most `limit`. A page that ends early because the file is damaged says
+/// so when it is asked for again from there.
+pub fn ledger_rows(connection: &Connection, from: i64, limit: usize) -> Result<Vec<LedgerRow>> {
+    let columns = rows::ENTRY_COLUMNS;
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT {columns} FROM entries WHERE seq >= ?1 ORDER BY seq LIMIT ?2"
+    ))?;
+    let mut found = statement.query(params![from, rows::count(limit)])?;
+    let mut page = Vec::new();
+    loop {
+        let row = match found.next() {
+            Ok(Some(row)) => row,
+            Ok(None) => return Ok(page),
+            Err(error) if page.is_empty() => return Err(error),
+            Err(_) => return Ok(page),
+        };
+        page.push(LedgerRow {
+            seq: row.get(0)?,
+            prev_seq: row.get(12)?,
+            entry: entry(row).map_err(|error| error.to_string()),
+        });
+    }
+}
+
+pub fn document_rows(connection: &Connection, from: i64, limit: usize) -> Result<Vec<DocumentRow>> {
+    connection
+        .prepare_cached(
+            "SELECT seq, hash, CAST(text AS BLOB) FROM documents WHERE seq >= ?1 ORDER BY seq
+             LIMIT ?2",
+        )?
+        .query_map(params![from, rows::count(limit)], |row| {
+            let text: Option<Vec<u8>> = row.get(2)?;
+            Ok(DocumentRow {
+                seq: row.get(0)?,
+                hash: lossy(row, 1)?,
+                // What is not UTF-8 is not what was hashed, and the hash will say so.
+                text: text.map(|text| String::from_utf8_lossy(&text).into_owned()),
+            })
+        })?
+        .collect()
+}
+
+/// Every snapshot, by the last entry it knows.
+pub fn snapshot_places(connection: &Connection) -> Result<Vec<SnapshotPlace>> {
+    let mut places = Vec::new();
+    let tables = [
+        (Table::Handoffs, "SELECT last_seq, row FROM handoffs"),
+        (Table::Streams, "SELECT last_seq, row FROM streams"),
+    ];
+    for (table, sql) in tables {
+        let mut statement = connection.prepare(sql)?;
+        let found = statement.query_map([], |row| {
+            Ok(SnapshotPlace { last_seq: row.get(0)?, table, row: row.get(1)? })
+        })?;
+        for place in found {
+            places.push(place?);
+        }
+    }
+    places.sort_unstable();
+    Ok(places)
+}
+
+pub fn snapshot_row(connection: &Connection, place: SnapshotPlace) -> Result<Option<SnapshotRow>> {
+    match place.table {
+        Table::Handoffs => connection
+            .prepare_cached(
+                "SELECT h.teamspace, 'handoff/' || h.id, h.position, h.head, h.at, h.state,
+                        h.thread_id, h.task_id, h.from_agent, h.to_agent, h.title, h.status,
+                        h.initiated_at, h.resolved_at, d.hash
+                 FROM handoffs h LEFT JOIN documents d ON d.seq = h.document_seq
+                 WHERE h.row = ?1",
+            )?
+            .query_row([place.row], |row| {
+                let columns = HandoffColumns {
+                    thread_id: row.get(6)?,
+                    task_id: row.get(7)?,
+                    from_agent: row.get(8)?,
+                    to_agent: row.get(9)?,
+                    title: row.get(10)?,
+                    status: row.get(11)?,
+                    initiated_at: row.get(12)?,
+                    resolved_at: row.get(13)?,
+                    document_hash: row.get(14)?,
+                };
+                snapshot(row, Columns::Handoff(columns))
+            })
+            .optional(),
+        Table::Streams => connection
+            .prepare_cached(
+                "SELECT teamspace, subject, position, head, at, state, kind, secret_hash
+                 FROM streams WHERE row = ?1",
+            )?
+            .query_row([place.row], |row| {
+                snapshot(row, Columns::Stream { kind: row.get(6)?, secret_hash: row.get(7)? })
+            })
+            .optional(),
+    }
+}
+
+fn snapshot(row: &Row<'_>, columns: Columns) -> Result<SnapshotRow> {
+    Ok(SnapshotRow {
+        stream: rows::stream(row, 0)?,
+        position: row.get(2)?,
+        head: row.get(3)?,
+        at: rows::time(row, 4)?,
+        state_text: row.get(5)?,
+        columns,
+    })
+}
+
+fn entry(row: &Row<'_>) -> Result<Entry> {
+    let entry = rows::sequenced(row)?.entry;
+    // A time outside the years we know reads as the nearest one inside, and must not pass for it.
+    let at: i64 = row.get(7)?;
+    if entry.at.as_millis() != at {
+        return Err(rusqlite::Error::IntegralValueOutOfRange(7, at));
+    }
+    Ok(entry)
+}
+
+fn lossy(row: &Row<'_>, column: usize) -> Result<String> {
+    let bytes = row.get_ref(column)?.as_bytes()?;
+    Ok(String::from_utf8_lossy(bytes).into_owned())
+}

@@ -1,0 +1,163 @@
+//! A real server for tests: the built executable in a process of its own, on its own folder and
+//! port, and the few calls that scenarios are written with.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+
+use serde_json::{Value, json};
+use tasuki::client::{Answer, Call, Client, Identity};
+use tempfile::TempDir;
+
+/// A server, stopped when dropped.
+#[derive(Debug)]
+pub struct Server {
+    child: Mutex<Child>,
+    pub url: String,
+    pub data: PathBuf,
+    _folder: Option<TempDir>,
+}
+
+impl Server {
+    /// A server on a new folder.
+    pub fn start() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let data = folder.path().join("data");
+        let mut server = Self::start_on(&data, |_| {});
+        server._folder = Some(folder);
+        server
+    }
+
+    /// A server on a given folder; `change` may add flags or environment.
+    pub fn start_on(data: &Path, change: impl FnOnce(&mut Command)) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tasuki"));
+        command
+            .args(["serve", "--listen", "127.0.0.1:0", "--log-format", "json", "--data"])
+            .arg(data)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        change(&mut command);
+        let mut child = command.spawn().expect("the executable starts");
+        let stderr = child.stderr.take().expect("stderr is piped");
+        let mut lines = BufReader::new(stderr).lines();
+        let mut seen = Vec::new();
+        let url = loop {
+            let line = lines
+                .next()
+                .unwrap_or_else(|| panic!("the server ended before it was ready: {seen:#?}"))
+                .expect("stderr is text");
+            let entry: Value = serde_json::from_str(&line).unwrap_or(Value::Null);
+            if entry["message"] == "ready" {
+                break entry["url"].as_str().expect("ready names the URL").to_owned();
+            }
+            seen.push(line);
+        };
+        // Somebody has to read on, or the server blocks when the pipe is full.
+        std::thread::spawn(move || for _ in lines {});
+        Self { child: Mutex::new(child), url, data: data.to_owned(), _folder: None }
+    }
+
+    /// `host:port`, for raw connections.
+    pub fn address(&self) -> &str {
+        self.url.trim_start_matches("http://")
+    }
+
+    /// A client without a credential.
+    pub fn anonymous(&self) -> Client {
+        Client::network(&self.url, None).expect("the URL is one")
+    }
+
+    pub fn with_token(&self, token: &str) -> Client {
+        let token = Some(token.to_owned());
+        self.anonymous().with_identity(Identity { token, ..Identity::default() })
+    }
+
+    /// A token made the documented way, by the command line, while the server runs.
+    pub fn token(&self, agent: &str, more: &[&str]) -> String {
+        let output = Command::new(env!("CARGO_BIN_EXE_tasuki"))
+            .args(["token", "create", "--agent", agent, "--data"])
+            .arg(&self.data)
+            .args(more)
+            .output()
+            .expect("the executable runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("a token is text").trim().to_owned()
+    }
+
+    /// An agent with a token of its own.
+    pub fn agent(&self, agent: &str) -> Client {
+        self.with_token(&self.token(agent, &[]))
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.lock().expect("nothing panics while holding the child").id()
+    }
+
+    /// SIGKILL, and no farewell.
+    pub fn kill(&self) {
+        let mut child = self.child.lock().expect("nothing panics while holding the child");
+        // It may be dead already, which is what was asked for.
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+
+    /// SIGTERM, and its exit code.
+    pub fn stop(&self) -> Option<i32> {
+        let pid = i32::try_from(self.pid()).expect("pids are small");
+        let pid = rustix::process::Pid::from_raw(pid).expect("a pid is not 0");
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        let mut child = self.child.lock().expect("nothing panics while holding the child");
+        child.wait().expect("the child can be waited for").code()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A complete offer of a task to an agent.
+pub fn offer(task: &str, to: &str) -> Value {
+    json!({
+        "to_agent": to,
+        "task": {
+            "task_id": task,
+            "title": "Mend the retry logic",
+            "objective": "No customer is charged twice",
+            "success_criteria": ["Every retry is idempotent"],
+            "priority": "normal",
+        },
+        "context": { "summary": "Two customers were charged twice." },
+        "work_state": { "status": "in_progress", "next_step": "Read client.rs" },
+    })
+}
+
+/// A call that must succeed; its body.
+pub async fn ok(client: &Client, call: Call) -> Value {
+    let described = format!("{} {}", call.method, call.path);
+    let answer = client.call(call).await.expect("the server answers");
+    assert!(answer.status < 300, "{described}: {} {}", answer.status, answer.body);
+    answer.body
+}
+
+/// A call that must be refused; its answer.
+pub async fn refused(client: &Client, call: Call) -> Answer {
+    let described = format!("{} {}", call.method, call.path);
+    let answer = client.call(call).await.expect("the server answers");
+    assert!(answer.status >= 400, "{described}: {} {}", answer.status, answer.body);
+    answer
+}
+
+/// Proposes a task and returns the handoff's id.
+pub async fn initiate(client: &Client, task: &str, to: &str) -> String {
+    let done = ok(client, Call::post("/v1/handoffs", offer(task, to))).await;
+    done["handoff_id"].as_str().expect("an id").to_owned()
+}
+
+/// One action on a handoff.
+pub async fn act(client: &Client, id: &str, action: &str, body: Value) -> Value {
+    ok(client, Call::post(format!("/v1/handoffs/{id}/{action}"), body)).await
+}
