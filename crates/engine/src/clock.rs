@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Mutex;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use protocol::time::{Span, Time};
 use tokio::sync::watch;
@@ -32,6 +32,21 @@ impl Clock for SystemClock {
     fn sleep(&self, span: Span) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         let millis = u64::try_from(span.as_millis()).unwrap_or(0);
         Box::pin(tokio::time::sleep(Duration::from_millis(millis)))
+    }
+}
+
+/// Measures how long something takes, for metrics only; nothing is decided by it.
+#[derive(Debug, Clone, Copy)]
+pub struct Stopwatch(Instant);
+
+impl Stopwatch {
+    #[expect(clippy::disallowed_methods, reason = "this is the one clock of the server")]
+    pub fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    pub fn seconds(self) -> f64 {
+        self.0.elapsed().as_secs_f64()
     }
 }
 

@@ -88,11 +88,11 @@ impl Feed {
 
     /// The next entries after a cursor; empty when there are none yet.
     async fn after(&self, cursor: u64) -> Result<Vec<Arc<Followed>>, StoreError> {
-        if let Some(page) = self.from_ring(cursor) {
+        if let Some(page) = self.in_ring(cursor) {
             return Ok(page);
         }
         let _turn = self.extending.lock().await;
-        if let Some(page) = self.from_ring(cursor) {
+        if let Some(page) = self.in_ring(cursor) {
             return Ok(page);
         }
         let read = self.store.entries(cursor, PAGE_ENTRIES_MAX).await?;
@@ -101,7 +101,7 @@ impl Feed {
         Ok(page)
     }
 
-    fn from_ring(&self, cursor: u64) -> Option<Vec<Arc<Followed>>> {
+    fn in_ring(&self, cursor: u64) -> Option<Vec<Arc<Followed>>> {
         let ring = self.ring.lock().expect("nothing panics while holding the ring");
         let first = ring.front()?.seq();
         let last = ring.back()?.seq();

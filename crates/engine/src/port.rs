@@ -70,6 +70,8 @@ pub struct Commit {
     pub stream: Stream,
     /// The position of the last entry of the stream that the decision saw; 0 for a new stream.
     pub expected_position: u64,
+    /// Its hash. Two pasts can have the same length; the chain may only continue its own.
+    pub expected_head: Hash,
     pub entries: Vec<Entry>,
     pub state: Arc<State>,
     /// The state as text, made before so that the writer does not have to.

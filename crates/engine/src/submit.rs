@@ -275,6 +275,7 @@ impl Engine {
         let commit = Commit {
             stream: asked.stream.clone(),
             expected_position: latest.position,
+            expected_head: latest.head,
             entries,
             state_text: serde_json::to_string(state.as_ref()).expect("a state is plain data"),
             state,

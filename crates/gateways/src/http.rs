@@ -131,6 +131,7 @@ impl Gateway {
             .route("/v1/handoffs/{handoff}/activate", post(handoffs::activate))
             .route("/v1/handoffs/{handoff}/complete", post(handoffs::complete))
             .route("/v1/handoffs/{handoff}/close", post(handoffs::close))
+            .route("/v1/handoffs/{handoff}/erase", post(handoffs::erase))
             .route("/v1/handoffs/{handoff}/history", get(handoffs::history))
             .route("/v1/acp/handoff", post(acp::handle).fallback(acp::wrong_method))
             .route("/v1/events", get(events::follow))

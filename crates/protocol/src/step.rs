@@ -215,11 +215,7 @@ fn decide(
     let no_such = || Rejection::NotFound { what: stream.subject.kind() };
     match (&stream.subject, state, command) {
         (_, state, Command::Erase { position, reason }) => {
-            state.ok_or_else(no_such)?;
-            if !context.caller.is_operator() {
-                return Err(Rejection::NotAllowed { action: "erase", who: "an operator" });
-            }
-            let erased = Erased { position: *position, reason: reason.clone() };
+            let erased = decide_erase(state.ok_or_else(no_such)?, *position, reason, context)?;
             Ok((vec![Event::Erased(erased)], None))
         }
         (Subject::Handoff(id), None, Command::Handoff(command)) => {
@@ -241,6 +237,35 @@ fn decide(
             Ok((tokens(token::decide(Some(token), command, context.caller, context.now)?), None))
         }
         (Subject::Handoff(_) | Subject::Agent(_) | Subject::Token(_), _, _) => Err(no_such()),
+    }
+}
+
+/// Only what is final can be erased: until then somebody may need it to decide.
+fn decide_erase(
+    state: &State,
+    position: u64,
+    reason: &str,
+    context: Context<'_>,
+) -> Result<Erased, Rejection> {
+    if !context.caller.is_operator() {
+        return Err(Rejection::NotAllowed { action: "erase", who: "an operator" });
+    }
+    if reason.trim().is_empty() {
+        return Err(Rejection::SchemaInvalid {
+            field: "reason".to_owned(),
+            expected: "why the content must go".to_owned(),
+        });
+    }
+    match state {
+        State::Handoff(handoff) if handoff.status() == Status::Closed => {
+            Ok(Erased { position, reason: reason.to_owned() })
+        }
+        State::Handoff(handoff) => Err(Rejection::WrongState {
+            action: "erase content of",
+            state: handoff.status(),
+            needed: "a closed one",
+        }),
+        State::Agent(_) | State::Token(_) => Err(Rejection::NotFound { what: "handoff" }),
     }
 }
 
@@ -271,6 +296,9 @@ pub fn evolve(
 ) -> Result<State, BadHistory> {
     let bad = BadHistory { event: event.name() };
     match (&stream.subject, state, event) {
+        (_, Some(State::Handoff(handoff)), Event::Erased(_)) => {
+            Ok(State::Handoff(Box::new(handoff::evolve::without_texts(*handoff))))
+        }
         (_, Some(state), Event::Erased(_)) => Ok(state),
         (Subject::Handoff(id), state, Event::Handoff(event)) => {
             let before = match state {

@@ -66,6 +66,15 @@ pub struct CloseInput {
     pub closure_notes: Option<String>,
 }
 
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EraseInput {
+    /// The entry whose content goes, by its position in the handoff's history.
+    pub position: u64,
+    /// Why; kept for ever.
+    pub reason: String,
+}
+
 /// What a list may be narrowed to.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -187,6 +196,24 @@ pub async fn close(
     act(&gateway, write, Target::Existing(id), command).await
 }
 
+/// Erases what one entry says. The entry stays in the chain, and so does the record of erasing it.
+pub async fn erase(
+    State(gateway): State<Gateway>,
+    Named(id): Named<HandoffId>,
+    write: Write<EraseInput>,
+) -> Result<Json<HandoffDetail>, Problem> {
+    let (write, EraseInput { position, reason }) = write.split();
+    let asker = write.asker.operator()?;
+    let item = visible(&gateway, &asker, id).await?;
+    if !(1..=item.position).contains(&position) {
+        return Err(Problem::schema_invalid("position", "the position of an entry of this handoff"));
+    }
+    let key = write.key.for_action("erase", Some(&id.to_string()));
+    let command = step::Command::Erase { position, reason };
+    gateway.engine.submit(&asker.caller, item.stream, command, Some(key)).await?;
+    detail(&gateway, &asker, id).await.map(Json)
+}
+
 /// What a command is about.
 #[derive(Debug, Clone, Copy)]
 pub enum Target {
@@ -294,14 +321,18 @@ pub async fn show(
     Named(id): Named<HandoffId>,
 ) -> Result<Json<HandoffDetail>, Problem> {
     let asker = asker.member()?;
-    let item = visible(&gateway, &asker, id).await?;
+    detail(&gateway, &asker, id).await.map(Json)
+}
+
+async fn detail(gateway: &Gateway, asker: &Asker, id: HandoffId) -> Result<HandoffDetail, Problem> {
+    let item = visible(gateway, asker, id).await?;
     let step::State::Handoff(state) = item.state.as_ref() else {
         return Err(Problem::not_found("handoff"));
     };
     let text = gateway.engine.document(&item.stream, state.document_hash()).await?;
     let package: Option<Value> = text.and_then(|text| serde_json::from_str(&text).ok());
     let handoff = view::handoff(&item).ok_or_else(|| Problem::not_found("handoff"))?;
-    Ok(Json(HandoffDetail { handoff, package }))
+    Ok(HandoffDetail { handoff, package })
 }
 
 pub async fn history(

@@ -8,7 +8,8 @@ use super::acp::{AcpRequest, AcpResponse};
 use super::agents::RegisterInput;
 use super::events::FollowInput;
 use super::handoffs::{
-    AcceptInput, ActivateInput, CloseInput, CompleteInput, ListInput, PageInput, RejectInput,
+    AcceptInput, ActivateInput, CloseInput, CompleteInput, EraseInput, ListInput, PageInput,
+    RejectInput,
 };
 use super::tokens::{IssueInput, Nothing};
 use super::view::{
@@ -79,7 +80,7 @@ const fn action(
 }
 
 /// All of them, in the order a reader wants them.
-pub const OPERATIONS: [Operation; 23] = [
+pub const OPERATIONS: [Operation; 24] = [
     Operation {
         query: Some(schema::<ListInput>),
         response: Response::Json(schema::<ListPage<HandoffView>>),
@@ -152,6 +153,16 @@ pub const OPERATIONS: [Operation; 23] = [
         "Sender, target or a coordinator makes the record final.",
         schema::<CloseInput>,
     ),
+    Operation {
+        who: Who::Operator,
+        response: Response::Json(schema::<HandoffDetail>),
+        ..action(
+            "/v1/handoffs/{handoff}/erase",
+            "erase_content",
+            "Erases what one entry of a closed handoff says; the chain stays whole.",
+            schema::<EraseInput>,
+        )
+    },
     Operation {
         query: Some(schema::<PageInput>),
         response: Response::Json(schema::<ListPage<EntryView>>),

@@ -9,6 +9,7 @@ use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use engine::Engine;
+use engine::clock::Stopwatch;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
@@ -29,7 +30,6 @@ pub struct Metrics {
     registry: Registry,
     requests: Family<Labels, Counter>,
     seconds: Family<Route, Histogram, fn() -> Histogram>,
-    engine: Engine,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -53,8 +53,8 @@ impl Metrics {
             Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.0001, 2.0, 16)));
         registry.register("http_requests", "Requests by route and status", requests.clone());
         registry.register("http_request_seconds", "Time to answer, by route", seconds.clone());
-        registry.register_collector(Box::new(Counted { engine: engine.clone(), connections }));
-        Self { registry, requests, seconds, engine }
+        registry.register_collector(Box::new(Counted { engine, connections }));
+        Self { registry, requests, seconds }
     }
 
     /// Counts, times and traces one request.
@@ -72,14 +72,12 @@ impl Metrics {
             traceparent = parent.unwrap_or_default(),
             status = tracing::field::Empty,
         );
-        let started = self.engine.clock().now();
+        let stopwatch = Stopwatch::start();
         let response = next.run(request).instrument(span.clone()).await;
-        let took = self.engine.clock().now().since(started);
         let status = response.status().as_u16();
         span.record("status", status);
         self.requests.get_or_create(&Labels { route: route.clone(), method, status }).inc();
-        let seconds = took.as_millis() as f64 / 1_000.0;
-        self.seconds.get_or_create(&Route { route }).observe(seconds);
+        self.seconds.get_or_create(&Route { route }).observe(stopwatch.seconds());
         response
     }
 }

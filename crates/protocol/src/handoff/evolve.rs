@@ -123,3 +123,36 @@ fn terms(id: HandoffId, proposed: &Proposed, at: Time) -> Terms {
         proposed_at: at,
     }
 }
+
+/// What stands where a text was erased.
+pub const ERASED: &str = "[erased]";
+
+/// The handoff without what people wrote. Once part of a record is erased its snapshot keeps only
+/// what the chain of owners needs: ids, names and times.
+pub fn without_texts(handoff: Handoff) -> Handoff {
+    let erased = || ERASED.to_owned();
+    match handoff {
+        Handoff::Draft(draft) => Handoff::Draft(Draft { title: draft.title.map(|_| erased()), ..draft }),
+        Handoff::Discarded { draft, closed } => Handoff::Discarded {
+            draft: Draft { title: draft.title.map(|_| erased()), ..draft },
+            closed: Closed { closure_notes: closed.closure_notes.map(|_| erased()), ..closed },
+        },
+        Handoff::Made(mut made) => {
+            made.terms.title = erased();
+            made.terms.reason = String::new();
+            for note in &mut made.notes {
+                match note {
+                    Note::Rejection(rejected) => {
+                        rejected.detail = erased();
+                        rejected.suggested_fix = rejected.suggested_fix.take().map(|_| erased());
+                    }
+                    Note::Closure(closed) => {
+                        closed.closure_notes = closed.closure_notes.take().map(|_| erased());
+                    }
+                    Note::Escalation(_) => {}
+                }
+            }
+            Handoff::Made(made)
+        }
+    }
+}

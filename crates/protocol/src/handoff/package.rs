@@ -314,10 +314,8 @@ impl Offer {
         if let Some(title) = self.task.as_ref().and_then(|task| task.title.as_ref()) {
             check_title(title)?;
         }
-        if let Some(percent) = self.work_state.as_ref().and_then(|work| work.percent_complete)
-            && !(0.0..=100.0).contains(&percent)
-        {
-            return Err(invalid("work_state.percent_complete", "a number from 0 to 100"));
+        if let Some(work_state) = &self.work_state {
+            check_work_state("work_state", work_state)?;
         }
         check_artifacts("artifacts", &self.artifacts)
     }
@@ -351,6 +349,16 @@ impl Offer {
             return Err(invalid(field, "a time in the future"));
         }
         Ok(Essentials { to, task_id, title, deadline })
+    }
+}
+
+/// Checks a state of the work as a sender or an owner gave it.
+pub fn check_work_state(field: &str, work_state: &OfferedWorkState) -> Result<(), Rejection> {
+    match work_state.percent_complete {
+        Some(percent) if !(0.0..=100.0).contains(&percent) => {
+            Err(invalid(&format!("{field}.percent_complete"), "a number from 0 to 100"))
+        }
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -10,8 +10,9 @@ use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 
 use super::rows;
 
-/// How many old outcomes one sweep removes at most, so that no commit waits for a big one.
-const SWEEP_ROWS_MAX: u32 = 512;
+/// How many outcomes one sweep looks at: more than come in between two sweeps on average, and few
+/// enough that no commit waits for it.
+const SWEEP_ROWS: usize = 1_024;
 
 /// Writes one commit. `Ok(Err(_))` is a conflict: the caller rolls back to its savepoint.
 pub fn write_commit(
@@ -221,7 +222,7 @@ fn write_handoff(
         return connection
             .prepare_cached(
                 "UPDATE handoffs SET status = ?2, resolved_at = ?3, position = ?4, last_seq = ?5,
-                        head = ?6, at = ?7, state = ?8 WHERE row = ?1",
+                        head = ?6, at = ?7, state = ?8, title = ?9 WHERE row = ?1",
             )?
             .execute(params![
                 known.row,
@@ -232,6 +233,7 @@ fn write_handoff(
                 last.hash,
                 last.at.as_millis(),
                 commit.state_text,
+                handoff.title(),
             ])
             .map(|_| ());
     }
@@ -326,16 +328,35 @@ pub fn write_sealed(connection: &Connection, sealed: &Sealed) -> Result<()> {
         .map(|_| ())
 }
 
-/// Removes some outcomes that no retry will ask for any more. Only a slice is looked at each time:
-/// the keys of one caller lie together and mostly in the order they came.
-pub fn forget_outcomes(connection: &Connection, older_than: Time) -> Result<()> {
-    connection
+/// Where a sweep over the outcomes goes on: the last key it looked at.
+pub type SweptTo = (String, String, String);
+
+/// Looks at the next few outcomes after `from` and removes those that no retry will ask for any
+/// more. Returns where to go on; `None` when the end was reached.
+pub fn forget_outcomes(
+    connection: &Connection,
+    from: Option<&SweptTo>,
+    older_than: Time,
+) -> Result<Option<SweptTo>> {
+    let start = (String::new(), String::new(), String::new());
+    let (teamspace, caller, key) = from.unwrap_or(&start);
+    let rows: Vec<(SweptTo, i64)> = connection
         .prepare_cached(
-            "DELETE FROM outcomes WHERE (teamspace, caller, key) IN
-               (SELECT teamspace, caller, key FROM
-                  (SELECT teamspace, caller, key, at FROM outcomes LIMIT ?2)
-                WHERE at < ?1)",
+            "SELECT teamspace, caller, key, at FROM outcomes
+             WHERE (teamspace, caller, key) > (?1, ?2, ?3)
+             ORDER BY teamspace, caller, key LIMIT ?4",
         )?
-        .execute(params![older_than.as_millis(), SWEEP_ROWS_MAX])
-        .map(|_| ())
+        .query_map(params![teamspace, caller, key, SWEEP_ROWS], |row| {
+            Ok(((row.get(0)?, row.get(1)?, row.get(2)?), row.get(3)?))
+        })?
+        .collect::<Result<_>>()?;
+    let mut remove = connection.prepare_cached(
+        "DELETE FROM outcomes WHERE teamspace = ?1 AND caller = ?2 AND key = ?3",
+    )?;
+    for ((teamspace, caller, key), _) in rows.iter().filter(|(_, at)| *at < older_than.as_millis())
+    {
+        remove.execute(params![teamspace, caller, key])?;
+    }
+    let is_end = rows.len() < SWEEP_ROWS;
+    Ok(if is_end { None } else { rows.into_iter().next_back().map(|(place, _)| place) })
 }

@@ -28,7 +28,7 @@ const LOG_BYTES_MAX: usize = 16 * 1024 * 1024;
 const OUTCOMES_KEPT: Span = Span::from_hours(7 * 24);
 
 /// Old outcomes are looked for once in so many groups, a few at a time.
-const GROUPS_PER_SWEEP: u64 = 256;
+const GROUPS_PER_SWEEP: u64 = 16;
 
 #[derive(Debug)]
 pub struct Writer {
@@ -48,8 +48,15 @@ impl Writer {
         connection.set_prepared_statement_cache_capacity(64);
         let checkpointer = Checkpointer::start(path)?;
         let (queue, jobs) = mpsc::channel(WAITING_COMMITS_MAX);
-        let mut work =
-            Work { connection, checkpointer, next_seq, log_bytes: 0, groups: 0, newest_at: None };
+        let mut work = Work {
+            connection,
+            checkpointer,
+            next_seq,
+            log_bytes: 0,
+            groups: 0,
+            newest_at: None,
+            swept: None,
+        };
         let thread = std::thread::Builder::new()
             .name("store-writer".to_owned())
             .spawn(move || work.run(jobs))
@@ -104,6 +111,7 @@ struct Work {
     log_bytes: usize,
     groups: u64,
     newest_at: Option<Time>,
+    swept: Option<write::SweptTo>,
 }
 
 /// How the commits of a group came out, before it is known whether the group was written.
@@ -200,7 +208,11 @@ impl Work {
             && let Some(now) = self.newest_at
         {
             let oldest = Time::from_millis(now.as_millis() - OUTCOMES_KEPT.as_millis());
-            done = done.and_then(|()| write::forget_outcomes(&self.connection, oldest));
+            done = done.and_then(|()| {
+                let swept = write::forget_outcomes(&self.connection, self.swept.as_ref(), oldest)?;
+                self.swept = swept;
+                Ok(())
+            });
         }
         if let Err(error) = done {
             end_if_unsafe(&error);

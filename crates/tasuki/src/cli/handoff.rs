@@ -64,6 +64,16 @@ enum HandoffCommand {
         #[arg(long)]
         notes: Option<String>,
     },
+    /// Erase what one entry of a closed handoff says; the chain stays whole
+    Erase {
+        id: String,
+        /// The entry's position in the handoff's history
+        #[arg(long)]
+        position: u64,
+        /// Why; kept for ever
+        #[arg(long)]
+        reason: String,
+    },
     /// List handoffs, newest first
     List(ListArgs),
     /// Tell the story of one handoff
@@ -134,7 +144,14 @@ pub async fn run(args: HandoffArgs) -> Result<u8> {
         HandoffCommand::List(list) => print_list(client, &list, json).await?,
         HandoffCommand::Show { id } => story::print(client, &id, json).await?,
         HandoffCommand::Watch(args) => watch::run(client, &args, json).await?,
-        action => act(client, action, json).await?,
+        action @ (HandoffCommand::Draft { .. }
+        | HandoffCommand::Initiate { .. }
+        | HandoffCommand::Accept { .. }
+        | HandoffCommand::Reject { .. }
+        | HandoffCommand::Activate { .. }
+        | HandoffCommand::Complete { .. }
+        | HandoffCommand::Close { .. }
+        | HandoffCommand::Erase { .. }) => act(client, action, json).await?,
     }
     reached.finish().await;
     Ok(exit_code::OK)
@@ -162,6 +179,10 @@ async fn act(client: &Client, action: HandoffCommand, json: bool) -> Result<()> 
         HandoffCommand::Activate { id } => on(&id, "activate", []),
         HandoffCommand::Complete { id, notes } => on(&id, "complete", [("completion_notes", notes)]),
         HandoffCommand::Close { id, notes } => on(&id, "close", [("closure_notes", notes)]),
+        HandoffCommand::Erase { id, position, reason } => {
+            let body = json!({ "position": position, "reason": reason });
+            Call::post(format!("/v1/handoffs/{id}/erase"), body)
+        }
         HandoffCommand::List(_) | HandoffCommand::Show { .. } | HandoffCommand::Watch(_) => {
             unreachable!("reading is not an action")
         }

@@ -3,7 +3,7 @@
 use super::{Context, Decision, as_target, parties};
 use crate::handoff::derive;
 use crate::handoff::event::{Activated, Event};
-use crate::handoff::package::{Offer, OfferedWorkState};
+use crate::handoff::package::{OfferedWorkState, check_work_state};
 use crate::handoff::state::{Handoff, Stage};
 use crate::rejection::Rejection;
 
@@ -28,19 +28,12 @@ pub fn decide(
             });
         }
     }
-    let update = work_state_update.cloned();
-    Offer { work_state: update.clone(), ..Offer::default() }.check().map_err(|error| {
-        match error {
-            Rejection::SchemaInvalid { field, expected } => Rejection::SchemaInvalid {
-                field: field.replacen("work_state", "work_state_update", 1),
-                expected,
-            },
-            other => other,
-        }
-    })?;
+    if let Some(update) = work_state_update {
+        check_work_state("work_state_update", update)?;
+    }
     Ok(Decision::event(Event::Activated(Activated {
         parties: parties(made),
         chain: derive::extended(&made.terms),
-        work_state_update: update.map(Box::new),
+        work_state_update: work_state_update.cloned().map(Box::new),
     })))
 }

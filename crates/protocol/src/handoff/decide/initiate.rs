@@ -8,7 +8,7 @@ use crate::canonical;
 use crate::handoff::derive::decode_chain;
 use crate::handoff::event::{Event, Parties, Proposed};
 use crate::handoff::package::{
-    Essentials, Offer, PACKAGE_VERSION, Package, Policy, Provenance, Verification,
+    Essentials, Offer, PACKAGE_VERSION, Package, Provenance, Verification,
 };
 use crate::handoff::state::Handoff;
 use crate::ids::{AgentId, HandoffId, ThreadId};
@@ -156,7 +156,7 @@ fn assemble(
             message_thread_refs: vec![thread_id.to_string()],
             handoff_chain: chain.to_vec(),
         },
-        policy: offer.policy.clone().unwrap_or_else(Policy::default),
+        policy: offer.policy.clone().unwrap_or_default(),
         verification: Verification {
             schema_version: PACKAGE_VERSION.to_owned(),
             package_hash: String::new(),

@@ -1,0 +1,63 @@
+//! The ledger, checked by somebody who believes nothing: `tasuki audit`. Everything here works
+//! offline, on a data folder or on an export, and only reads.
+//!
+//! [`verify`] recomputes what can be recomputed: [`data`] for a folder, [`import`] for an export.
+//! [`export`] writes a file that can be verified alone, in the lines of [`format`]. [`tail`] shows
+//! the newest entries. The rules of the chain itself are `protocol::audit`.
+
+mod data;
+mod documents;
+mod export;
+pub mod format;
+mod import;
+mod jsonl;
+mod notes;
+mod report;
+mod snapshots;
+mod tail;
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+
+use anyhow::Context;
+
+pub use export::{Exported, export};
+pub use import::verify_export;
+pub use report::{Finding, Report};
+pub use tail::{Tail, human_line, tail};
+
+/// Where the ledger is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// The data folder of a server, which may be running.
+    Data(PathBuf),
+    /// A file that [`export`] wrote.
+    Export(PathBuf),
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The verifier key, from a place that whoever can write the data cannot write. Without it the
+    /// key beside the data is believed.
+    pub key: Option<String>,
+    /// Checkpoints that were kept elsewhere, as whole notes.
+    pub notes: Vec<String>,
+}
+
+/// Called now and then with how much is done, and how much there is.
+pub type Progress<'p> = &'p mut dyn FnMut(u64, u64);
+
+/// Recomputes all of it. `Err` means that it could not be looked at; what is wrong with it is in
+/// the report.
+pub fn verify(source: &Source, options: &Options, progress: Progress<'_>) -> anyhow::Result<Report> {
+    match source {
+        Source::Data(folder) => data::verify(folder, options, progress),
+        Source::Export(path) => {
+            let cannot = || format!("cannot read {}", path.display());
+            let file = File::open(path).with_context(cannot)?;
+            let n_bytes = file.metadata().with_context(cannot)?.len();
+            verify_export(BufReader::new(file), n_bytes, options, progress).with_context(cannot)
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Checkpoints and the key they are checked with. Only what a signature vouches for counts.
+
+use std::io;
+use std::path::Path;
+use std::{fs, str};
+
+use adapters::{checkpoint_file, ledger_key};
+use engine::port::Sealed;
+use protocol::checkpoint::{Checkpoint, Verifier};
+use protocol::merkle::Edge;
+
+use super::Options;
+use super::report::Findings;
+
+/// What lies beside the database. Read before the database: a note is written after the entries it
+/// seals, so these never know more than a database that is read later.
+#[derive(Debug, Default)]
+pub struct Beside {
+    pub key: Option<String>,
+    pub newest: Option<String>,
+    pub log: Option<checkpoint_file::Log>,
+}
+
+impl Beside {
+    pub fn read(folder: &Path) -> io::Result<Self> {
+        let read = |name: &str| match fs::read(folder.join(name)) {
+            Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        };
+        Ok(Self {
+            key: read(ledger_key::PUBLIC_FILE)?,
+            newest: read(checkpoint_file::NEWEST_FILE)?,
+            log: read(checkpoint_file::LOG_FILE)?.map(|text| checkpoint_file::split_log(&text)),
+        })
+    }
+}
+
+/// Opens notes with one key, and collects what they say.
+#[derive(Debug)]
+pub struct Notes {
+    key: Option<Key>,
+    /// Set when a note had to be passed over for want of a key.
+    is_key_missed: bool,
+    pub checkpoints: Vec<Checkpoint>,
+}
+
+#[derive(Debug)]
+struct Key {
+    verifier: Verifier,
+    /// A log is named like its key.
+    origin: String,
+}
+
+impl Notes {
+    /// The key that was given counts more than the one that was found beside the data.
+    pub fn new(options: &Options, found: Option<&str>, findings: &mut Findings) -> Self {
+        let found = found.map(str::trim_end);
+        let given = options.key.as_deref().map(str::trim);
+        if let (Some(given), Some(found)) = (given, found)
+            && given != found
+        {
+            findings.general("the key beside the ledger is not the one that was given");
+        }
+        let key = given.or(found).and_then(|text| match Verifier::new(text) {
+            Ok(verifier) => {
+                let origin = text.split('+').next().unwrap_or_default().to_owned();
+                Some(Key { verifier, origin })
+            }
+            Err(error) => {
+                findings.general(error);
+                None
+            }
+        });
+        let mut notes = Self { key, is_key_missed: false, checkpoints: Vec::new() };
+        for (number, note) in (1..).zip(&options.notes) {
+            notes.add(&format!("given checkpoint {number}"), note, findings);
+        }
+        notes
+    }
+
+    pub fn add_beside(&mut self, beside: &Beside, findings: &mut Findings) {
+        if let Some(newest) = &beside.newest {
+            self.add(checkpoint_file::NEWEST_FILE, newest, findings);
+        }
+        let logged = beside.log.iter().flat_map(|log| &log.notes);
+        for (number, note) in (1..).zip(logged) {
+            let source = format!("{}, note {number}", checkpoint_file::LOG_FILE);
+            self.add(&source, note, findings);
+        }
+    }
+
+    /// The database's own: the note, and the edge from which sealing goes on.
+    pub fn add_sealed(&mut self, sealed: &Sealed, findings: &mut Findings) {
+        let source = "the checkpoint in the database";
+        let Some(checkpoint) = self.add(source, &sealed.note, findings) else { return };
+        let edge = Edge::from_bytes(sealed.size, &sealed.edge);
+        if sealed.size != checkpoint.size || edge.is_none_or(|edge| edge.root() != checkpoint.root)
+        {
+            findings.general(format_args!("{source} does not fit the tree that is kept with it"));
+        }
+    }
+
+    /// A note counts once its signature holds and it is about this log.
+    pub fn add(&mut self, source: &str, note: &str, findings: &mut Findings) -> Option<Checkpoint> {
+        let Some(key) = &self.key else {
+            self.is_key_missed = true;
+            return None;
+        };
+        match key.verifier.open(note) {
+            Ok(checkpoint) if checkpoint.origin == key.origin => {
+                self.checkpoints.push(checkpoint.clone());
+                Some(checkpoint)
+            }
+            Ok(checkpoint) => {
+                let origin = checkpoint.origin;
+                findings.general(format_args!("{source}: it is about another log, {origin}"));
+                None
+            }
+            Err(error) => {
+                findings.general(format_args!("{source}: {error}"));
+                None
+            }
+        }
+    }
+
+    pub fn sizes(&self) -> impl Iterator<Item = u64> {
+        self.checkpoints.iter().map(|checkpoint| checkpoint.size)
+    }
+
+    /// Says what could not be checked at all.
+    pub fn finish(&self, findings: &mut Findings) {
+        if self.is_key_missed {
+            let file = ledger_key::PUBLIC_FILE;
+            findings.general(format_args!("there is no key to check the checkpoints with ({file})"));
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What an audit found, for people and for programs.
+
+use std::fmt;
+
+use protocol::audit::{self, FINDINGS_MAX, Place};
+use serde::Serialize;
+
+/// The verdict on a ledger and on everything that is derived from it.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Report {
+    pub n_entries: u64,
+    /// Entries that a signed checkpoint vouches for.
+    pub n_sealed: u64,
+    pub n_unsealed: u64,
+    /// Bodies that were erased on the record.
+    pub n_erased: u64,
+    /// Notes whose signature holds.
+    pub n_checkpoints: u64,
+    /// Lines of the audit log that were derived again.
+    pub n_lines: u64,
+    /// What is wrong, by entry. The first hundred of them.
+    pub findings: Vec<Finding>,
+    pub n_findings: u64,
+    /// What is worth knowing and is not wrong.
+    pub remarks: Vec<String>,
+}
+
+/// Something that is not as it was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// The number of the entry, or of the first that it may be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry: Option<u64>,
+    /// The last that it may be, when it cannot be told which.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_entry: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub teamspace: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub position: Option<u64>,
+    pub what: String,
+    #[serde(skip)]
+    place: Option<Place>,
+}
+
+/// Findings as they come in.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    kept: Vec<Finding>,
+    n_all: u64,
+}
+
+impl Report {
+    /// Whether the ledger is as it was written.
+    pub fn is_sound(&self) -> bool {
+        self.n_findings == 0
+    }
+}
+
+impl Findings {
+    pub(super) fn about(&mut self, place: Place, what: impl fmt::Display) {
+        self.push(Finding::new(Some(place), what.to_string()));
+    }
+
+    /// For what belongs to no entry.
+    pub(super) fn general(&mut self, what: impl fmt::Display) {
+        self.push(Finding::new(None, what.to_string()));
+    }
+
+    fn push(&mut self, finding: Finding) {
+        self.n_all += 1;
+        if self.kept.len() < FINDINGS_MAX {
+            self.kept.push(finding);
+        }
+    }
+
+    /// Together with those of the auditor, by entry.
+    pub(super) fn into_report(self, audited: audit::Report) -> Report {
+        let of_auditor = audited
+            .findings
+            .into_iter()
+            .map(|finding| Finding::new(Some(finding.place), finding.problem.to_string()));
+        let mut findings: Vec<Finding> = of_auditor.chain(self.kept).collect();
+        findings.sort_by_key(|finding| finding.entry.unwrap_or(u64::MAX));
+        findings.truncate(FINDINGS_MAX);
+        Report {
+            n_entries: audited.n_entries,
+            n_sealed: audited.n_sealed,
+            n_unsealed: audited.n_unsealed,
+            n_erased: audited.n_erased,
+            findings,
+            n_findings: audited.n_findings + self.n_all,
+            ..Report::default()
+        }
+    }
+}
+
+impl Finding {
+    fn new(place: Option<Place>, what: String) -> Self {
+        let (mut entry, mut last_entry, mut named) = (None, None, None);
+        match &place {
+            Some(Place::Entry { seq, stream, position }) => {
+                entry = Some(*seq);
+                named = Some((stream.clone(), *position));
+            }
+            Some(Place::Range { first, last }) => {
+                entry = Some(*first);
+                last_entry = (first != last).then_some(*last);
+            }
+            None => {}
+        }
+        Self {
+            entry,
+            last_entry,
+            teamspace: named.as_ref().map(|(stream, _)| stream.teamspace.to_string()),
+            stream: named.as_ref().map(|(stream, _)| stream.subject.to_string()),
+            position: named.map(|(_, position)| position),
+            what,
+            place,
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Some(place) => write!(f, "{place}: {}", self.what),
+            None => f.write_str(&self.what),
+        }
+    }
+}

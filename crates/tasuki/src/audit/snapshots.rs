@@ -1,0 +1,135 @@
+//! Snapshots: what the server believes about each stream, compared with what its entries say.
+
+use std::collections::VecDeque;
+
+use protocol::audit::{Auditor, End, Place};
+use protocol::handoff::Handoff;
+use protocol::ledger::{Entry, Stream};
+use protocol::step::State;
+use protocol::time::Time;
+use store::sqlite::{Columns, HandoffColumns, ReadOnly, SnapshotPlace, SnapshotRow};
+
+use super::report::Findings;
+
+/// The snapshots that are still to come, by the last entry that each knows.
+#[derive(Debug)]
+pub struct Snapshots<'d> {
+    database: &'d ReadOnly,
+    places: VecDeque<SnapshotPlace>,
+}
+
+impl<'d> Snapshots<'d> {
+    pub fn of(database: &'d ReadOnly) -> anyhow::Result<Self> {
+        Ok(Self { database, places: database.snapshot_places()?.into() })
+    }
+
+    /// After an entry was pushed: compares the snapshot that ends with it, if one does.
+    pub fn check(&mut self, seq: i64, entry: &Entry, auditor: &mut Auditor, findings: &mut Findings) {
+        while let Some(place) = self.places.front().copied()
+            && place.last_seq <= seq
+        {
+            self.places.pop_front();
+            if place.last_seq < seq {
+                self.stray(place, findings);
+                continue;
+            }
+            let number = u64::try_from(seq).unwrap_or_default();
+            let found = match self.database.snapshot_row(place) {
+                Ok(Some(found)) => found,
+                Ok(None) => continue,
+                Err(error) => {
+                    let what = format_args!("the snapshot that ends here cannot be read: {error}");
+                    findings.about(Place::of(number, entry), what);
+                    auditor.settle(&entry.stream);
+                    continue;
+                }
+            };
+            if found.stream != entry.stream {
+                let Stream { teamspace, subject } = &found.stream;
+                let what = format_args!("the snapshot of {subject} in {teamspace} ends here");
+                findings.about(Place::of(number, entry), what);
+                continue;
+            }
+            let Some(end) = auditor.settle(&entry.stream) else { continue };
+            if let Some(what) = difference(&found, &end, entry.at) {
+                findings.about(Place::of(number, entry), what);
+            }
+        }
+    }
+
+    /// After the last entry: no snapshot may be left, and no stream without one.
+    pub fn finish(mut self, auditor: &Auditor, findings: &mut Findings) {
+        while let Some(place) = self.places.pop_front() {
+            self.stray(place, findings);
+        }
+        for (stream, seq) in auditor.unsettled() {
+            let Stream { teamspace, subject } = stream;
+            let what = format_args!("no snapshot of {subject} in {teamspace} ends with its last entry");
+            findings.about(Place::Range { first: seq, last: seq }, what);
+        }
+    }
+
+    fn stray(&self, place: SnapshotPlace, findings: &mut Findings) {
+        let of = match self.database.snapshot_row(place) {
+            Ok(Some(row)) => format!("{} in {}", row.stream.subject, row.stream.teamspace),
+            Ok(None) | Err(_) => "a stream that cannot be read".to_owned(),
+        };
+        let what = format!("the snapshot of {of} ends with this entry, which is not there");
+        match u64::try_from(place.last_seq) {
+            Ok(seq) => findings.about(Place::Range { first: seq, last: seq }, what),
+            Err(_) => findings.general(format_args!("entry {}: {what}", place.last_seq)),
+        }
+    }
+}
+
+fn difference(found: &SnapshotRow, end: &End, at: Time) -> Option<String> {
+    let differs = |what: &str| Some(format!("the snapshot of the stream has {what}"));
+    if found.position != end.position {
+        return differs("another position");
+    }
+    if found.head != end.hash {
+        return differs("another hash");
+    }
+    if found.at != at {
+        return differs("another time");
+    }
+    // A state that has an erased entry behind it cannot be computed, so it cannot be compared.
+    let state = end.state.as_deref()?;
+    let is_same = serde_json::from_str::<State>(&found.state_text).is_ok_and(|found| found == *state);
+    if !is_same {
+        return differs("another state than follows from the entries");
+    }
+    if !is_found_by(state, &found.columns) {
+        return differs("other columns than follow from its state");
+    }
+    None
+}
+
+/// Whether the columns beside a state are those that follow from it.
+fn is_found_by(state: &State, columns: &Columns) -> bool {
+    match (state, columns) {
+        (State::Handoff(handoff), Columns::Handoff(columns)) => *columns == columns_of(handoff),
+        (State::Agent(_), Columns::Stream { kind, secret_hash }) => {
+            kind == "agent" && secret_hash.is_none()
+        }
+        (State::Token(token), Columns::Stream { kind, secret_hash }) => {
+            kind == "token" && secret_hash.as_ref() == Some(&token.secret_hash)
+        }
+        (State::Handoff(_), Columns::Stream { .. })
+        | (State::Agent(_) | State::Token(_), Columns::Handoff(_)) => false,
+    }
+}
+
+fn columns_of(handoff: &Handoff) -> HandoffColumns {
+    HandoffColumns {
+        thread_id: handoff.thread_id().to_string(),
+        task_id: handoff.task_id().map(ToString::to_string),
+        from_agent: handoff.from().to_string(),
+        to_agent: handoff.to().map(ToString::to_string),
+        title: handoff.title().map(str::to_owned),
+        status: handoff.status().to_string(),
+        initiated_at: handoff.initiated_at().as_millis(),
+        resolved_at: handoff.resolved_at().map(Time::as_millis),
+        document_hash: Some(handoff.document_hash().to_owned()),
+    }
+}

@@ -1,0 +1,64 @@
+//! What every store promises, as one suite that each of them passes. A row is a function that gets
+//! an empty store; it knows the port and nothing of what is behind it. What only a file can promise
+//! is in [`sqlite_only`].
+
+mod commits;
+mod fixture;
+mod groups;
+mod lists;
+mod reads;
+mod sqlite_only;
+
+/// Runs each row once for every store.
+macro_rules! exercise {
+    ($($file:ident: $($row:ident)*;)*) => {
+        mod memory {
+            $($(#[tokio::test(flavor = "multi_thread")]
+            async fn $row() {
+                super::$file::$row(super::fixture::Place::memory()).await;
+            })*)*
+        }
+
+        mod sqlite {
+            $($(#[tokio::test(flavor = "multi_thread")]
+            async fn $row() {
+                super::$file::$row(super::fixture::Place::sqlite()).await;
+            })*)*
+        }
+    };
+}
+
+exercise! {
+    commits:
+        a_commit_is_seen_whole
+        a_commit_on_an_old_position_is_refused
+        a_commit_on_another_past_is_refused
+        a_hold_is_compared_before_it_is_written
+        holds_of_one_commit_stand_or_fall_together
+        holds_belong_to_a_teamspace
+        a_used_key_answers_what_was_recorded
+        a_key_belongs_to_a_caller_in_a_teamspace
+        a_used_key_counts_before_a_moved_stream
+        a_refused_commit_uses_no_key
+        an_erased_body_leaves_its_commitment
+        an_erased_proposal_takes_its_document_along
+        a_position_that_is_not_there_cannot_be_erased
+        streams_of_two_teamspaces_may_have_one_name;
+    groups:
+        one_conflict_in_a_group_fails_alone
+        commits_are_decided_in_the_order_of_their_lines
+        a_dropped_receipt_takes_nothing_back
+        sequence_numbers_have_no_gaps_and_readers_never_see_one;
+    reads:
+        an_empty_store_answers_nothing
+        entries_are_read_in_pages
+        places_beyond_the_end_are_answered
+        history_is_read_backwards_in_pages
+        deadlines_are_due_in_their_order
+        a_document_is_found_while_it_is_current
+        a_token_is_found_by_its_secret
+        the_seal_is_replaced;
+    lists:
+        handoffs_are_listed_by_every_filter_and_page
+        agents_and_tokens_are_listed_apart;
+}

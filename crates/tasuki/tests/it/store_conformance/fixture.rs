@@ -1,0 +1,220 @@
+//! Stores to exercise, and commits to exercise them with. The states are plausible and the events
+//! are not: a store must not look into them.
+
+use std::sync::Arc;
+
+use engine::port::{Commit, KeyScope, KeyedOutcome, RecordedOutcome, Sequenced, Store};
+use protocol::agent::{Agent, Kind, Profile};
+use protocol::canonical::Hash;
+use protocol::handoff::state::{Draft, Handoff, Made, Stage, Terms, Waiting};
+use protocol::handoff::{RejectReason, Status};
+use protocol::ids::{HandoffId, TeamspaceId, TokenId};
+use protocol::ledger::{Body, Entry, GENESIS, Stream, Subject};
+use protocol::step::{Deadline, HoldState, HoldWrite, State};
+use protocol::time::{Span, Time};
+use protocol::token::{BearerKind, Grant, Token};
+use store::{Memory, Sqlite};
+use tempfile::TempDir;
+
+use crate::support::{id, start};
+
+/// An empty store, and the folder it may live in.
+pub struct Place {
+    pub store: Arc<dyn Store>,
+    _folder: Option<TempDir>,
+}
+
+impl Place {
+    pub fn memory() -> Self {
+        Self { store: Arc::new(Memory::default()), _folder: None }
+    }
+
+    pub fn sqlite() -> Self {
+        let folder = TempDir::new().expect("a temporary folder");
+        let store = Sqlite::open(folder.path()).expect("a new database");
+        Self { store: Arc::new(store), _folder: Some(folder) }
+    }
+
+    /// All of the ledger.
+    pub async fn ledger(&self) -> Vec<Sequenced> {
+        self.store.entries(0, usize::MAX).await.expect("the ledger can be read")
+    }
+}
+
+pub fn teamspace(name: &str) -> TeamspaceId {
+    name.parse().expect("a teamspace")
+}
+
+pub fn handoff_id(number: u32) -> HandoffId {
+    format!("01938c2e-0000-7000-8000-{number:012}").parse().expect("a UUID")
+}
+
+pub fn later(minutes: i64) -> Time {
+    start().plus(Span::from_minutes(minutes))
+}
+
+/// A stream as its writer knows it.
+#[derive(Debug, Clone)]
+pub struct Track {
+    pub stream: Stream,
+    pub position: u64,
+    pub head: Hash,
+}
+
+impl Track {
+    pub fn new(in_teamspace: &str, subject: Subject) -> Self {
+        let stream = Stream { teamspace: teamspace(in_teamspace), subject };
+        Self { stream, position: 0, head: GENESIS }
+    }
+
+    pub fn handoff(number: u32) -> Self {
+        Self::new("default", Subject::Handoff(handoff_id(number)))
+    }
+
+    /// A commit of `n_entries` that continues the stream; the track moves on to its end.
+    pub fn next(&mut self, state: State, n_entries: usize) -> Commit {
+        let (expected_position, expected_head) = (self.position, self.head);
+        let mut entries = Vec::new();
+        for _ in 0..n_entries {
+            self.position += 1;
+            let entry = Entry {
+                stream: self.stream.clone(),
+                position: self.position,
+                name: "test.happened".to_owned(),
+                version: 1,
+                actor: "agent:barry".to_owned(),
+                at: later(i64::try_from(self.position).expect("a small number")),
+                body: Body::Kept {
+                    salt: [7; 16],
+                    text: format!("{{\"at\":\"{}/{}\"}}", self.stream.subject, self.position),
+                },
+                hash: GENESIS,
+            };
+            let entry = entry.chained(&self.head);
+            self.head = entry.hash;
+            entries.push(entry);
+        }
+        Commit {
+            stream: self.stream.clone(),
+            expected_position,
+            expected_head,
+            entries,
+            state_text: serde_json::to_string(&state).expect("a state is plain data"),
+            state: Arc::new(state),
+            disarm: Vec::new(),
+            arm: Vec::new(),
+            holds: Vec::new(),
+            document: None,
+            erase: None,
+            key: None,
+        }
+    }
+
+    /// The next commit of a stream of handoffs, with one entry.
+    pub fn step(&mut self, status: Status) -> Commit {
+        let Subject::Handoff(id) = self.stream.subject else { panic!("not a handoff") };
+        self.next(handoff(id, "t1", status), 1)
+    }
+}
+
+pub fn handoff(id: HandoffId, task: &str, status: Status) -> State {
+    handoff_between("sender", "target", id, task, status)
+}
+
+pub fn handoff_between(
+    from: &str,
+    to: &str,
+    id: HandoffId,
+    task: &str,
+    status: Status,
+) -> State {
+    let (from, to) = (self::id(from), self::id(to));
+    let thread_id = "thread-1".parse().expect("a thread");
+    let task_id = task.parse().expect("a task");
+    let waiting = Waiting::from(start());
+    let stage = match status {
+        Status::Draft => {
+            return State::Handoff(Box::new(Handoff::Draft(Draft {
+                id,
+                from,
+                thread_id,
+                drafted_at: start(),
+                offer_hash: "offer".to_owned(),
+                to: None,
+                task_id: None,
+                title: None,
+            })));
+        }
+        Status::Proposed => Stage::Proposed(waiting),
+        Status::Validating => Stage::Validating(waiting),
+        Status::Accepted => Stage::Accepted(waiting),
+        Status::Rejected => Stage::Rejected { reason: RejectReason::Other, at: start() },
+        Status::Activated => Stage::Activated(waiting),
+        Status::Completed => Stage::Completed { at: start() },
+        Status::Closed => Stage::Closed { at: start(), forced: false, was_activated: true },
+    };
+    let terms = Terms {
+        id,
+        thread_id,
+        task_id,
+        from: from.clone(),
+        to,
+        title: "Mend the build".to_owned(),
+        reason: String::new(),
+        is_return: false,
+        needs_human: false,
+        target_is_human: false,
+        deadline: None,
+        chain: vec![from],
+        origin_session: "test".to_owned(),
+        package_hash: "package".to_owned(),
+        proposed_at: start(),
+    };
+    State::Handoff(Box::new(Handoff::Made(Made { terms, stage, notes: Vec::new() })))
+}
+
+pub fn agent(name: &str) -> State {
+    State::Agent(Agent { id: id(name), kind: Kind::Worker, profile: Profile::default() })
+}
+
+pub fn token(token_id: TokenId, secret_hash: &str) -> State {
+    let grant = Grant {
+        bearer: id("barry"),
+        bearer_kind: BearerKind::Agent,
+        roles: Default::default(),
+        expires_at: None,
+    };
+    let secret_hash = secret_hash.to_owned();
+    let (issued_at, revoked_at) = (start(), None);
+    State::Token(Token { id: token_id, grant, secret_hash, issued_at, revoked_at })
+}
+
+pub fn free() -> HoldState {
+    HoldState::default()
+}
+
+pub fn held(holder: Option<&str>, value: &str) -> HoldState {
+    HoldState { holder: holder.map(str::to_owned), value: Some(value.to_owned()) }
+}
+
+pub fn hold(key: &str, expected: HoldState, next: HoldState) -> HoldWrite {
+    HoldWrite { key: key.to_owned(), expected, next }
+}
+
+pub fn deadline(name: &str, minutes: i64) -> Deadline {
+    Deadline { name: name.to_owned(), due: later(minutes) }
+}
+
+pub fn scope(in_teamspace: &str, caller: &str, key: &str) -> KeyScope {
+    let (caller, key) = (caller.to_owned(), key.to_owned());
+    KeyScope { teamspace: teamspace(in_teamspace), caller, key }
+}
+
+pub fn recorded(outcome: &str) -> RecordedOutcome {
+    RecordedOutcome { fingerprint: [3; 32], outcome: outcome.to_owned() }
+}
+
+pub fn keyed(key: &str, outcome: &str) -> Option<KeyedOutcome> {
+    let scope = scope("default", "agent:barry", key);
+    Some(KeyedOutcome { scope, recorded: recorded(outcome), at: start() })
+}

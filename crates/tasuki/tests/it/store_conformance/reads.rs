@@ -1,0 +1,166 @@
+//! Reading: pages, places beyond the end, deadlines, documents, tokens, the seal.
+
+use engine::port::{HandoffFilter, List, ListOf, Sealed};
+use protocol::handoff::Status;
+use protocol::ids::TokenId;
+use protocol::ledger::Subject;
+use protocol::step::Document;
+
+use super::fixture::{
+    Place, Track, deadline, free, handoff, handoff_id, later, scope, teamspace, token,
+};
+
+pub async fn an_empty_store_answers_nothing(place: Place) {
+    let store = &place.store;
+    let nobody = Track::handoff(1).stream;
+    assert_eq!(store.newest().await.unwrap(), 0);
+    assert_eq!(store.entries(0, 10).await.unwrap(), []);
+    assert!(store.load(&nobody).await.unwrap().is_none());
+    assert_eq!(store.history(&nobody, u64::MAX, 10).await.unwrap(), []);
+    assert_eq!(store.document(&nobody, "package").await.unwrap(), None);
+    assert_eq!(store.hold(&teamspace("default"), "task/t1").await.unwrap(), free());
+    assert_eq!(store.outcome(&scope("default", "agent:barry", "k")).await.unwrap(), None);
+    assert_eq!(store.token_stream("secret").await.unwrap(), None);
+    assert_eq!(store.due(later(1_000_000), 10).await.unwrap(), []);
+    assert_eq!(store.next_due().await.unwrap(), None);
+    assert_eq!(store.sealed().await.unwrap(), None);
+    for of in [ListOf::Handoffs(HandoffFilter::default()), ListOf::Agents, ListOf::Tokens] {
+        let list = List { teamspace: teamspace("default"), of, before: None, limit: 10 };
+        assert!(store.list(list).await.unwrap().is_empty());
+    }
+}
+
+pub async fn entries_are_read_in_pages(place: Place) {
+    let mut track = Track::handoff(1);
+    let state = handoff(handoff_id(1), "t1", Status::Proposed);
+    place.store.commit(track.next(state, 10)).await.unwrap();
+    let seqs = async |after, limit| -> Vec<u64> {
+        let page = place.store.entries(after, limit).await.unwrap();
+        page.iter().map(|kept| kept.seq).collect()
+    };
+    assert_eq!(seqs(0, 4).await, [1, 2, 3, 4]);
+    assert_eq!(seqs(4, 4).await, [5, 6, 7, 8]);
+    assert_eq!(seqs(8, 4).await, [9, 10]);
+    assert_eq!(seqs(9, 1).await, [10]);
+    assert_eq!(seqs(0, 0).await, []);
+}
+
+pub async fn places_beyond_the_end_are_answered(place: Place) {
+    let store = &place.store;
+    let mut track = Track::handoff(1);
+    store.commit(track.step(Status::Proposed)).await.unwrap();
+    for after in [1, 2, u64::MAX / 2, u64::MAX - 1, u64::MAX] {
+        assert_eq!(store.entries(after, usize::MAX).await.unwrap(), [], "after {after}");
+    }
+    assert_eq!(store.history(&track.stream, u64::MAX, usize::MAX).await.unwrap().len(), 1);
+    for before in [None, Some(u64::MAX), Some(u64::MAX / 2)] {
+        let of = ListOf::Handoffs(HandoffFilter::default());
+        let list = List { teamspace: teamspace("default"), of, before, limit: usize::MAX };
+        assert_eq!(store.list(list).await.unwrap().len(), 1, "before {before:?}");
+    }
+}
+
+pub async fn history_is_read_backwards_in_pages(place: Place) {
+    let store = &place.store;
+    let (mut one, mut two) = (Track::handoff(1), Track::handoff(2));
+    for _ in 0..5 {
+        store.commit(one.next(handoff(handoff_id(1), "t1", Status::Draft), 2)).await.unwrap();
+        store.commit(two.step(Status::Draft)).await.unwrap();
+    }
+    let positions = async |track: &Track, before, limit| -> Vec<u64> {
+        let page = store.history(&track.stream, before, limit).await.unwrap();
+        assert!(page.iter().all(|kept| kept.entry.stream == track.stream));
+        page.iter().map(|kept| kept.entry.position).collect()
+    };
+    assert_eq!(positions(&one, u64::MAX, 4).await, [10, 9, 8, 7]);
+    assert_eq!(positions(&one, 7, 4).await, [6, 5, 4, 3]);
+    assert_eq!(positions(&one, 3, 4).await, [2, 1]);
+    assert_eq!(positions(&one, 1, 4).await, []);
+    assert_eq!(positions(&one, 0, 4).await, []);
+    assert_eq!(positions(&two, 100, 3).await, [5, 4, 3]);
+    let newest = store.history(&one.stream, u64::MAX, 1).await.unwrap();
+    assert_eq!(newest[0].entry.hash, one.head);
+}
+
+pub async fn deadlines_are_due_in_their_order(place: Place) {
+    let store = &place.store;
+    let mut tracks: Vec<Track> = (1..=3).map(Track::handoff).collect();
+    for (track, minutes) in tracks.iter_mut().zip([30, 10, 20]) {
+        let mut commit = track.step(Status::Draft);
+        commit.arm = vec![deadline("first", minutes), deadline("second", minutes + 5)];
+        store.commit(commit).await.unwrap();
+    }
+    let due = async |minutes, limit| -> Vec<(u64, String)> {
+        let due = store.due(later(minutes), limit).await.unwrap();
+        let shown = due.iter().map(|due| {
+            let minutes = due.deadline.due.since(later(0)).as_millis() / 60_000;
+            (u64::try_from(minutes).unwrap(), due.deadline.name.clone())
+        });
+        shown.collect()
+    };
+    assert_eq!(due(9, 10).await, []);
+    assert_eq!(due(10, 10).await, [(10, "first".to_owned())]);
+    let order = [10, 15, 20, 25, 30, 35];
+    assert_eq!(due(100, 10).await.iter().map(|(at, _)| *at).collect::<Vec<_>>(), order);
+    assert_eq!(due(100, 2).await.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [10, 15]);
+    assert_eq!(store.next_due().await.unwrap(), Some(later(10)));
+
+    let mut commit = tracks[1].step(Status::Draft);
+    commit.disarm = vec![deadline("first", 10)];
+    commit.arm = vec![deadline("first", 40)];
+    store.commit(commit).await.unwrap();
+    let order = [15, 20, 25, 30, 35, 40];
+    assert_eq!(due(100, 10).await.iter().map(|(at, _)| *at).collect::<Vec<_>>(), order);
+    let found = store.due(later(15), 10).await.unwrap();
+    assert_eq!(found[0].stream, tracks[1].stream);
+    assert_eq!(store.next_due().await.unwrap(), Some(later(15)));
+}
+
+pub async fn a_document_is_found_while_it_is_current(place: Place) {
+    let store = &place.store;
+    let (mut one, mut two) = (Track::handoff(1), Track::handoff(2));
+    let document = |hash: &str, text: &str| {
+        Some(Document { hash: hash.to_owned(), text: text.to_owned() })
+    };
+    let find = async |track: &Track, hash: &str| store.document(&track.stream, hash).await.unwrap();
+    let mut draft = one.step(Status::Draft);
+    draft.document = document("a", "first");
+    store.commit(draft).await.unwrap();
+    assert_eq!(find(&one, "a").await.as_deref(), Some("first"));
+    assert_eq!(find(&one, "b").await, None);
+    assert_eq!(find(&two, "a").await, None);
+
+    let mut propose = one.step(Status::Proposed);
+    propose.document = document("b", "second");
+    store.commit(propose).await.unwrap();
+    assert_eq!(find(&one, "a").await, None, "the draft gave way to the package");
+    assert_eq!(find(&one, "b").await.as_deref(), Some("second"));
+    store.commit(one.step(Status::Accepted)).await.unwrap();
+    assert_eq!(find(&one, "b").await.as_deref(), Some("second"));
+
+    let mut same = two.step(Status::Draft);
+    same.document = document("b", "of another stream");
+    store.commit(same).await.unwrap();
+    assert_eq!(find(&one, "b").await.as_deref(), Some("second"));
+    assert_eq!(find(&two, "b").await.as_deref(), Some("of another stream"));
+}
+
+pub async fn a_token_is_found_by_its_secret(place: Place) {
+    let store = &place.store;
+    let id: TokenId = "01938c2e-0000-7000-8000-000000000001".parse().unwrap();
+    let mut track = Track::new("other", Subject::Token(id));
+    store.commit(track.next(token(id, "hash"), 1)).await.unwrap();
+    assert_eq!(store.token_stream("hash").await.unwrap(), Some(track.stream.clone()));
+    assert_eq!(store.token_stream("other").await.unwrap(), None);
+    store.commit(track.next(token(id, "hash"), 1)).await.unwrap();
+    assert_eq!(store.token_stream("hash").await.unwrap(), Some(track.stream));
+}
+
+pub async fn the_seal_is_replaced(place: Place) {
+    let store = &place.store;
+    for size in [1, 2] {
+        let sealed = Sealed { size, edge: vec![7; 32], note: format!("note {size}") };
+        store.seal(sealed.clone()).await.unwrap();
+        assert_eq!(store.sealed().await.unwrap(), Some(sealed));
+    }
+}
