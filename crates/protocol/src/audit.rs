@@ -228,6 +228,11 @@ impl Auditor {
         self.edge.size()
     }
 
+    /// The highest number so far.
+    pub fn last_seq(&self) -> u64 {
+        self.last_seq
+    }
+
     /// The root over the first `size` entries, if the size was announced and reached.
     pub fn root_at(&self, size: u64) -> Option<Hash> {
         self.roots.get(&size).copied().flatten()

@@ -37,7 +37,7 @@ CREATE INDEX streams_by_kind ON streams (teamspace, kind, row);
 CREATE TABLE handoffs (
   row              INTEGER PRIMARY KEY,
   teamspace        TEXT    NOT NULL,
-  id               TEXT    NOT NULL UNIQUE,
+  id               TEXT    NOT NULL,
   thread_id        TEXT    NOT NULL,
   task_id          TEXT,
   from_agent       TEXT    NOT NULL,
@@ -51,7 +51,8 @@ CREATE TABLE handoffs (
   last_seq         INTEGER NOT NULL,
   head             BLOB    NOT NULL,
   at               INTEGER NOT NULL,
-  state            TEXT    NOT NULL
+  state            TEXT    NOT NULL,
+  UNIQUE (teamspace, id)
 ) STRICT;
 CREATE UNIQUE INDEX handoffs_task_active ON handoffs (teamspace, task_id)
   WHERE status IN ('proposed', 'validating', 'accepted', 'activated');

@@ -7,6 +7,7 @@
 mod audit_rows;
 mod checkpointer;
 mod migrate;
+pub mod raw_limit;
 mod reader;
 mod rows;
 mod write;

@@ -1,7 +1,7 @@
 //! The command line: what people type, and what they read back.
 
 mod agent;
-//mod audit_commands;
+mod audit_commands;
 //mod bench_command;
 pub mod demo;
 mod doctor;
@@ -46,7 +46,7 @@ enum Command {
     /// Hand work over: every action, lists, stories and a live view.
     Handoff(handoff::HandoffArgs),
     /// Verify, export and look at the ledger, offline.
-    //Audit(audit_commands::AuditArgs),
+    Audit(audit_commands::AuditArgs),
     /// Check a data folder and its server.
     Doctor(doctor::DoctorArgs),
     /// Measure this machine: bare SQLite, the engine, the server.
@@ -137,7 +137,7 @@ async fn dispatch(command: Command) -> Result<u8> {
         Command::Token(args) => token::run(args).await,
         Command::Agent(args) => agent::run(args).await,
         Command::Handoff(args) => handoff::run(args).await,
-        //Command::Audit(args) => audit_commands::run(args).await,
+        Command::Audit(args) => audit_commands::run(args).await,
         Command::Doctor(args) => doctor::run(args).await,
         //Command::Bench(args) => bench_command::run(args).await,
         Command::Completions { shell } => {

@@ -4,7 +4,7 @@
 //! [`config`] says what can be set; [`node`] puts a server together; [`cli`] is what people type;
 //! [`client`] is how it reaches a server; [`audit`] checks a ledger offline.
 
-//pub mod audit;
+pub mod audit;
 pub mod cli;
 pub mod client;
 pub mod config;

@@ -57,10 +57,8 @@ pub async fn follow(
 ) -> Result<Response, Problem> {
     let asker = asker.member()?;
     let filter = Filter::new(asker.caller.clone(), &input)?;
-    let cursor = match start(&headers, &input)? {
-        Some(cursor) => cursor,
-        None => gateway.engine.newest().await?,
-    };
+    let newest = gateway.engine.newest().await?;
+    let cursor = start(&headers, &input, newest)?;
     if *gateway.stopping.borrow() {
         return Err(Problem::new("stopping", "the server is stopping"));
     }
@@ -76,20 +74,18 @@ pub async fn follow(
     Ok((headers, body).into_response())
 }
 
-fn start(headers: &HeaderMap, input: &FollowInput) -> Result<Option<u64>, Problem> {
+/// A place beyond the newest entry is one of another ledger; waiting for it would miss what comes.
+fn start(headers: &HeaderMap, input: &FollowInput, newest: u64) -> Result<u64, Problem> {
     let from_header = headers
         .get("last-event-id")
         .map(|value| value.to_str().unwrap_or_default())
         .map(|text| (text, "Last-Event-ID"));
     let given = from_header.or(input.after.as_deref().map(|text| (text, "after")));
-    given
-        .map(|(text, field)| {
-            text.parse().map_err(|_| {
-                let detail = format!("{field}: expected the id of an event");
-                Problem::new("cursor_invalid", detail).field(field)
-            })
-        })
-        .transpose()
+    let Some((text, field)) = given else { return Ok(newest) };
+    text.parse().ok().filter(|cursor| *cursor <= newest).ok_or_else(|| {
+        let detail = format!("{field}: expected the id of an event, at most {newest}");
+        Problem::new("cursor_invalid", detail).field(field)
+    })
 }
 
 /// What a stream shows. The teamspace comes from the caller and cannot be widened.
@@ -128,12 +124,37 @@ impl Filter {
         match entry.stream.subject {
             Subject::Token(_) => self.caller.is_operator(),
             Subject::Agent(_) => true,
-            Subject::Handoff(_) if entry.name == "handoff.drafted" => {
+            Subject::Handoff(_) => {
                 self.caller.is_coordinator()
-                    || self.caller.agent().is_some_and(|agent| concerns(followed, agent))
+                    || drafted_by(followed).is_none_or(|sender| {
+                        self.caller.agent().is_some_and(|agent| sender == agent.as_str())
+                    })
             }
-            Subject::Handoff(_) => true,
         }
+    }
+}
+
+/// The sender, if this happened to a draft. A body that was erased names nobody.
+fn drafted_by(followed: &Followed) -> Option<String> {
+    #[derive(Default, Deserialize)]
+    struct Body {
+        #[serde(default)]
+        from: String,
+        #[serde(default)]
+        from_status: String,
+    }
+    let entry = &followed.sequenced.entry;
+    let body = || {
+        let text = entry.body.text().unwrap_or_default();
+        serde_json::from_str::<Body>(text).unwrap_or_default()
+    };
+    match entry.name.as_str() {
+        "handoff.drafted" => Some(body().from),
+        "handoff.closed" => {
+            let Body { from, from_status } = body();
+            (from_status == "draft").then_some(from)
+        }
+        _ => None,
     }
 }
 

@@ -277,6 +277,14 @@ pub async fn submit(
     };
     let key = write.key.for_action(command.name(), subject.as_deref());
     let stream = stream(&asker.caller.teamspace, target.id());
+    if subject.is_some() {
+        // Ids are made by the server, so an offer for one that is not there does not make it; and
+        // whoever may not see a draft cannot tell it from one that is not there.
+        let state = gateway.engine.current(&stream).await?;
+        if !state.is_some_and(|state| may_see(&asker.caller, &state)) {
+            return Err(Problem::not_found("handoff"));
+        }
+    }
     let command = step::Command::Handoff(command);
     Ok(gateway.engine.submit(&asker.caller, stream, command, Some(key)).await?)
 }

@@ -80,7 +80,7 @@ const fn action(
 }
 
 /// All of them, in the order a reader wants them.
-pub const OPERATIONS: [Operation; 24] = [
+pub const OPERATIONS: [Operation; 26] = [
     Operation {
         query: Some(schema::<ListInput>),
         response: Response::Json(schema::<ListPage<HandoffView>>),
@@ -233,5 +233,15 @@ pub const OPERATIONS: [Operation; 24] = [
         who: Who::Anyone,
         response: Response::Text("application/openmetrics-text"),
         ..read("/metrics", "metrics", "Counters, for Prometheus.")
+    },
+    Operation {
+        who: Who::Anyone,
+        response: Response::Text("application/json"),
+        ..read("/openapi.json", "openapi", "This reference, as an OpenAPI document.")
+    },
+    Operation {
+        who: Who::Anyone,
+        response: Response::Text("text/html"),
+        ..read("/docs", "docs", "This reference, as a page.")
     },
 ];

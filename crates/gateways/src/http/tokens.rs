@@ -13,7 +13,7 @@ use protocol::ids::{AgentId, TokenId};
 use protocol::ledger::{Stream, Subject};
 use protocol::step::{self, State as Aggregate};
 use protocol::time::Time;
-use protocol::token::{BearerKind, Command, Grant};
+use protocol::token::{self, BearerKind, Command, Grant};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -64,20 +64,22 @@ pub async fn issue(
         Some(TokenKind::Operator) => BearerKind::Operator,
         Some(TokenKind::Customer) => BearerKind::Customer,
         Some(TokenKind::Worker | TokenKind::System | TokenKind::Human | TokenKind::Queue)
-        | None => {
-            register_if_new(&gateway, &asker, &input).await?;
-            BearerKind::Agent
-        }
+        | None => BearerKind::Agent,
     };
     let secret = format!("{SECRET_PREFIX}{}", protocol::canonical::hex(&gateway.engine.new_secret()));
     let id = gateway.engine.new_token_id();
     let grant = Grant {
-        bearer: input.agent,
+        bearer: input.agent.clone(),
         bearer_kind,
-        roles: input.roles,
+        roles: input.roles.clone(),
         expires_at: input.expires_at,
     };
     let command = Command::Issue { grant, secret_hash: secret_hash(&secret) };
+    if bearer_kind == BearerKind::Agent {
+        // Asked beforehand, so that a refused token does not leave an agent behind.
+        token::decide(None, &command, &asker.caller, gateway.engine.clock().now())?;
+        register_if_new(&gateway, &asker, &input).await?;
+    }
     let subject = Subject::Token(id);
     let stream = Stream { teamspace: asker.caller.teamspace.clone(), subject };
     // Without a key: the secret is not stored, so a retry could not be answered with it.

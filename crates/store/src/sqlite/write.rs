@@ -239,10 +239,19 @@ fn write_handoff(
     }
     connection
         .prepare_cached(
-            "INSERT OR REPLACE INTO handoffs
+            // Only its own row may be replaced: an id or a task that another row has is an error.
+            "INSERT INTO handoffs
                (row, teamspace, id, thread_id, task_id, from_agent, to_agent, title, status,
                 initiated_at, resolved_at, document_seq, position, last_seq, head, at, state)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
+             ON CONFLICT (row) DO UPDATE SET
+                thread_id = excluded.thread_id, task_id = excluded.task_id,
+                from_agent = excluded.from_agent, to_agent = excluded.to_agent,
+                title = excluded.title, status = excluded.status,
+                initiated_at = excluded.initiated_at, resolved_at = excluded.resolved_at,
+                document_seq = excluded.document_seq, position = excluded.position,
+                last_seq = excluded.last_seq, head = excluded.head, at = excluded.at,
+                state = excluded.state",
         )?
         .execute(params![
             known.map(|known| known.row),
@@ -276,9 +285,13 @@ fn write_stream(
     let last = last_entry(commit);
     connection
         .prepare_cached(
-            "INSERT OR REPLACE INTO streams
+            "INSERT INTO streams
                (row, teamspace, subject, kind, position, last_seq, head, at, state, secret_hash)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+             ON CONFLICT (row) DO UPDATE SET
+                position = excluded.position, last_seq = excluded.last_seq,
+                head = excluded.head, at = excluded.at, state = excluded.state,
+                secret_hash = excluded.secret_hash",
         )?
         .execute(params![
             known.map(|known| known.row),

@@ -16,13 +16,13 @@ use super::checkpointer::{Checkpointer, move_log};
 use super::{OpenError, broken, rows, write};
 
 /// Commits that may wait. At some ten thousand a second the last of them waits under a second.
-const WAITING_COMMITS_MAX: usize = 8_192;
+pub const WAITING_COMMITS_MAX: usize = 8_192;
 
 /// Commits in one transaction. Larger groups gain nothing and make the first of them wait.
-const GROUP_COMMITS_MAX: usize = 512;
+pub const GROUP_COMMITS_MAX: usize = 512;
 
 /// The log is moved into the database when it has grown by about this much.
-const LOG_BYTES_MAX: usize = 16 * 1024 * 1024;
+pub const LOG_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Outcomes answer retries for this long.
 const OUTCOMES_KEPT: Span = Span::from_hours(7 * 24);
@@ -222,7 +222,7 @@ impl Work {
 }
 
 /// Pages written are larger than the rows on them; this only has to be about right.
-fn approximate_bytes(commit: &Commit) -> usize {
+pub fn approximate_bytes(commit: &Commit) -> usize {
     let entries: usize =
         commit.entries.iter().map(|entry| entry.body.text().map_or(0, str::len) + 300).sum();
     let document = commit.document.as_ref().map_or(0, |document| document.text.len());

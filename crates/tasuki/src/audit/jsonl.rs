@@ -17,6 +17,9 @@ use serde::Deserialize;
 
 use super::report::Findings;
 
+/// Notes are bounded, and so are lines; what is longer is not a line of ours and differs.
+const LINE_BYTES_MAX: u64 = 1024 * 1024;
+
 /// All files, each as far as it was compared.
 #[derive(Debug)]
 pub struct Logs {
@@ -149,8 +152,7 @@ impl Log {
         if self.is_given_up {
             return Ok(());
         }
-        let number = self.n_lines + 1;
-        let path = &self.path;
+        let (number, complete_to) = (self.n_lines + 1, self.complete_to);
         match self.peek()? {
             Some(line) if line == expected => {
                 self.peeked = None;
@@ -161,7 +163,7 @@ impl Log {
                 findings.about(place, what);
                 self.is_given_up = true;
             }
-            None if seq <= self.complete_to => {
+            None if seq <= complete_to => {
                 let what = format_args!("{}:{number} is missing", self.path);
                 findings.about(place, what);
                 self.is_given_up = true;
@@ -193,7 +195,7 @@ impl Log {
             && let Some(rest) = &mut self.rest
         {
             let mut line = Vec::new();
-            rest.read_until(b'\n', &mut line)?;
+            rest.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
             self.peeked = (!line.is_empty()).then_some(line);
         }
         Ok(self.peeked.as_deref())

@@ -85,7 +85,11 @@ fn sentence(entry: &Value) -> String {
         let items = data[name].as_array().into_iter().flatten();
         items.filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
     };
-    match entry["event"].as_str().unwrap_or_default() {
+    let event = entry["event"].as_str().unwrap_or_default();
+    if data.is_null() {
+        return format!("{actor}: {} (its content was erased)", clean(event));
+    }
+    match event {
         "handoff.drafted" => format!("{actor} saved a draft"),
         "handoff.proposed" => {
             let target = clean(data["parties"]["to"].as_str().unwrap_or_default());

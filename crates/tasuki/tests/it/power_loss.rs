@@ -33,5 +33,6 @@ mod model_test;
 mod self_test;
 
 pub use log::Log;
+pub use random::Random;
 pub use record::{compile, monotonic_ns, record};
 pub use verify::{Ack, Report, check_images};

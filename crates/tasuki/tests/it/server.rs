@@ -119,6 +119,21 @@ impl Drop for Server {
     }
 }
 
+/// Whether the long figures are wanted: `./test --full`.
+pub fn is_full_run() -> bool {
+    std::env::var_os("TASUKI_TEST_FULL").is_some()
+}
+
+/// The seed of a random test: another one in each run, printed, and repeated with `TASUKI_SEED`.
+pub fn seed(test: &str) -> u64 {
+    let given = std::env::var("TASUKI_SEED").ok();
+    let seed = given.map_or_else(crate::power_loss::monotonic_ns, |text| {
+        text.parse().expect("TASUKI_SEED is a number")
+    });
+    println!("{test}: TASUKI_SEED={seed}");
+    seed
+}
+
 /// A complete offer of a task to an agent.
 pub fn offer(task: &str, to: &str) -> Value {
     json!({

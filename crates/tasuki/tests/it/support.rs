@@ -65,8 +65,8 @@ pub fn handoff_stream(id: HandoffId) -> Stream {
 
 pub async fn register(engine: &Engine, names: &[&str]) {
     for name in names {
-        let submitted = engine.submit(&operator(), agent_stream(name), register_as(name), None);
-        submitted.await.expect("an operator may register an agent");
+        let done = engine.submit(&operator(), agent_stream(name), register_as(name), None).await;
+        done.expect("an operator may register an agent");
     }
 }
 
@@ -144,8 +144,9 @@ pub fn code(result: &Result<Done, SubmitError>) -> &'static str {
 /// A handoff from `sender` to `target`, proposed. Both must be registered.
 pub async fn proposed(engine: &Engine, sender: &str, target: &str, task: &str) -> Stream {
     let stream = handoff_stream(engine.new_handoff_id());
-    let submitted = engine.submit(&agent(sender), stream.clone(), initiate(target, task), None);
-    submitted.await.expect("the task is free");
+    let command = initiate(target, task);
+    let done = engine.submit(&agent(sender), stream.clone(), command, None).await;
+    done.expect("the task is free");
     stream
 }
 

@@ -1,0 +1,98 @@
+//! `tasuki serve` as a process of its own, so that what it uses is its own.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use super::load::now;
+use super::usage::Process;
+
+/// A server that runs, and ends with this value.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+    pub address: SocketAddr,
+    /// From the start of the process until `/readyz` said yes.
+    pub ready_after: Duration,
+}
+
+impl Server {
+    /// Blocks until it is ready.
+    pub fn start(folder: &Path) -> Result<Self> {
+        let started = now();
+        let program = std::env::current_exe().context("cannot find this program")?;
+        let mut child = Command::new(program)
+            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+            .arg(folder)
+            // Neither a `tasuki.toml` nor the settings of whoever measures.
+            .current_dir(folder)
+            .env_clear()
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .context("cannot start the server")?;
+        let stderr = child.stderr.take().context("its remarks are piped")?;
+        let mut lines = BufReader::new(stderr).lines();
+        let address = loop {
+            let Some(line) = lines.next() else {
+                bail!("the server ended before it was ready");
+            };
+            if let Some(address) = address_in(&line.context("cannot read its remarks")?) {
+                break address;
+            }
+        };
+        // What else it has to say must not fill the pipe.
+        std::thread::spawn(move || lines.for_each(drop));
+        let mut server = Self { child, address, ready_after: Duration::ZERO };
+        server.ask_whether_ready()?;
+        server.ready_after = started.elapsed();
+        Ok(server)
+    }
+
+    pub fn process(&self) -> Process {
+        Process::Other(self.child.id())
+    }
+
+    /// Stops it as an operator would, and waits for its end.
+    pub fn stop(mut self) -> Result<()> {
+        let id = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
+        let id = id.context("the server has no process id")?;
+        rustix::process::kill_process(id, rustix::process::Signal::TERM)
+            .context("cannot stop the server")?;
+        let status = self.child.wait().context("cannot wait for the server")?;
+        if !status.success() {
+            bail!("the server ended with {status}");
+        }
+        Ok(())
+    }
+
+    fn ask_whether_ready(&self) -> Result<()> {
+        let mut stream = TcpStream::connect(self.address).context("cannot reach the server")?;
+        stream.write_all(b"GET /readyz HTTP/1.1\r\nhost: bench\r\nconnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        if !answer.starts_with("HTTP/1.1 200") {
+            bail!("the server is not ready: {}", answer.lines().next().unwrap_or_default());
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // After `stop` it is gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// `Tasuki is ready at http://127.0.0.1:7420 (…)`.
+fn address_in(line: &str) -> Option<SocketAddr> {
+    let rest = line.split_once("ready at http://")?.1;
+    rest.split_whitespace().next()?.parse().ok()
+}

@@ -1,0 +1,163 @@
+//! Callers of the server: each has a connection that it keeps, and a client that does no more than
+//! it must, because it shares the machine with what is measured.
+
+use std::net::SocketAddr;
+
+use anyhow::{Context, Result, bail};
+use engine::clock::{Clock, SystemClock};
+use engine::ids::{Ids, RandomIds};
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::child::Server;
+use super::load::{Meter, Seen, Walker, Window, drive};
+use super::work::{COMPLETION_NOTES, new_task_id, offer_json};
+
+/// The answers of the walk are a few hundred bytes; whatever is longer is an error we print.
+const ANSWER_BYTES_MAX: usize = 16 * 1_024;
+
+/// The length of an id in JSON.
+const ID_BYTES: usize = 36;
+
+/// What the two agents of the bench show at the door.
+#[derive(Debug, Clone)]
+pub struct Tokens {
+    pub sender: String,
+    pub target: String,
+}
+
+/// Lets callers walk over HTTP for a while. Blocks; the callers have a thread of their own.
+pub fn measure(server: &Server, tokens: &Tokens, n_callers: usize, window: Window) -> Result<Seen> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut walkers = Vec::with_capacity(n_callers);
+        for _ in 0..n_callers {
+            walkers.push(HttpWalker::connect(server.address, tokens.clone()).await?);
+        }
+        drive(walkers, window, server.process()).await
+    })
+}
+
+struct HttpWalker {
+    stream: TcpStream,
+    tokens: Tokens,
+    /// The offer around its task id.
+    offer: (String, String),
+    request: Vec<u8>,
+    answer: Vec<u8>,
+}
+
+impl HttpWalker {
+    async fn connect(address: SocketAddr, tokens: Tokens) -> Result<Self> {
+        let stream = TcpStream::connect(address).await.context("cannot reach the server")?;
+        stream.set_nodelay(true)?;
+        let offer = offer_json("BENCH-0").to_string();
+        let (before, after) = offer.split_once("BENCH-0").context("the offer names its task")?;
+        Ok(Self {
+            stream,
+            tokens,
+            offer: (before.to_owned(), after.to_owned()),
+            request: Vec::with_capacity(4_096),
+            answer: Vec::with_capacity(4_096),
+        })
+    }
+
+    async fn post(&mut self, path: &str, from: From, body: &str) -> Result<()> {
+        let token = match from {
+            From::Sender => &self.tokens.sender,
+            From::Target => &self.tokens.target,
+        };
+        let key = RandomIds.uuid(SystemClock.now());
+        self.request.clear();
+        let length = body.len();
+        std::io::Write::write_fmt(
+            &mut self.request,
+            format_args!(
+                "POST {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {token}\r\n\
+                 idempotency-key: {key}\r\ncontent-type: application/json\r\n\
+                 content-length: {length}\r\n\r\n{body}"
+            ),
+        )?;
+        self.stream.write_all(&self.request).await.context("cannot send")?;
+        self.read_answer().await
+    }
+
+    async fn read_answer(&mut self) -> Result<()> {
+        self.answer.clear();
+        loop {
+            if self.stream.read_buf(&mut self.answer).await.context("cannot receive")? == 0 {
+                bail!("the server closed the connection");
+            }
+            if is_whole(&self.answer) {
+                break;
+            }
+            if self.answer.len() > ANSWER_BYTES_MAX {
+                bail!("the answer does not end");
+            }
+        }
+        if self.answer.get(9) != Some(&b'2') {
+            bail!("the server said no: {}", String::from_utf8_lossy(&self.answer));
+        }
+        Ok(())
+    }
+
+    fn handoff_id(&self) -> Result<String> {
+        let text = std::str::from_utf8(&self.answer).context("the answer is text")?;
+        let (_, rest) = text.split_once("\"handoff_id\":\"").context("the answer has an id")?;
+        Ok(rest.get(..ID_BYTES).context("the id is whole")?.to_owned())
+    }
+}
+
+impl Walker for HttpWalker {
+    async fn walk(&mut self, meter: &mut Meter) -> Result<()> {
+        let task_id = new_task_id(SystemClock.now());
+        let body = [self.offer.0.as_str(), &task_id, &self.offer.1].concat();
+        meter.time(self.post("/v1/handoffs", From::Sender, &body)).await?;
+        let id = self.handoff_id()?;
+        let completion = json!({ "completion_notes": COMPLETION_NOTES }).to_string();
+        let rest =
+            [("accept", "{}"), ("activate", "{}"), ("complete", &completion), ("close", "{}")];
+        for (action, body) in rest {
+            let path = format!("/v1/handoffs/{id}/{action}");
+            meter.time(self.post(&path, From::Target, body)).await?;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum From {
+    Sender,
+    Target,
+}
+
+/// Whether head and announced body have arrived.
+fn is_whole(answer: &[u8]) -> bool {
+    const LENGTH: &[u8] = b"content-length: ";
+    let Some(head) = find(answer, b"\r\n\r\n") else { return false };
+    let length = find(&answer[..head], LENGTH).map_or(0, |at| {
+        let digits = answer[at + LENGTH.len()..].iter().take_while(|byte| byte.is_ascii_digit());
+        digits.fold(0, |length, digit| length * 10 + usize::from(digit - b'0'))
+    });
+    answer.len() >= head + 4 + length
+}
+
+fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+    bytes.windows(wanted.len()).position(|window| window == wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_whole_when_its_body_is() {
+        let whole = b"HTTP/1.1 200 OK\r\ncontent-type: a\r\ncontent-length: 12\r\n\r\n{\"a\": \"b\" }\n";
+        for end in 0..whole.len() {
+            assert!(!is_whole(&whole[..end]), "{end}");
+        }
+        assert!(is_whole(whole));
+        assert!(is_whole(b"HTTP/1.1 204 No Content\r\n\r\n"));
+    }
+}

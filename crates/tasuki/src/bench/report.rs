@@ -1,0 +1,247 @@
+//! What was found: medians of the rounds, ratios within them, and how they stand against the bars.
+
+use serde::Serialize;
+
+use super::age::Age;
+use super::load::Seen;
+
+/// At this many callers the bars are set.
+pub const CALLERS_OF_THE_BARS: usize = 256;
+
+pub const ENGINE_OF_RAW_MIN: f64 = 0.65;
+pub const SERVER_OF_RAW_MIN: f64 = 0.45;
+pub const GROWTH_MAX: f64 = 1.3;
+pub const IDLE_MIB_MAX: f64 = 40.0;
+pub const READY_MS_MAX: f64 = 200.0;
+/// The cost of the last edit against the first: what is left after noise should be nothing.
+pub const AGE_MAX: f64 = 1.3;
+
+/// Everything, as it is printed.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    pub version: &'static str,
+    pub n_cores: usize,
+    pub rounds: usize,
+    pub seconds_per_measurement: f64,
+    pub stores: Vec<StoreReport>,
+    pub growth: Vec<Growth>,
+    pub age: Age,
+    pub idle: Idle,
+    pub bars: Vec<Bar>,
+}
+
+/// One size of the store.
+#[derive(Debug, Clone, Serialize)]
+pub struct StoreReport {
+    /// In the store when the measurements began.
+    pub handoffs: u64,
+    pub filled_per_second: f64,
+    pub database_bytes: u64,
+    pub measured: Vec<Row>,
+}
+
+/// One number of callers.
+#[derive(Debug, Clone, Serialize)]
+pub struct Row {
+    pub callers: usize,
+    pub raw: Figures,
+    pub engine: Figures,
+    pub server: Figures,
+    pub engine_of_raw: f64,
+    pub server_of_raw: f64,
+}
+
+/// Medians over the rounds.
+#[derive(Debug, Clone, Serialize)]
+pub struct Figures {
+    pub per_second: f64,
+    pub p50_ms: f64,
+    pub p99_ms: f64,
+    pub bytes_per_transition: Option<f64>,
+    pub cpu_us_per_transition: Option<f64>,
+    pub resident_mib: Option<f64>,
+    pub peak_mib: Option<f64>,
+}
+
+/// What a transition costs in the largest store, of what it costs in the smallest.
+#[derive(Debug, Clone, Serialize)]
+pub struct Growth {
+    pub callers: usize,
+    pub raw: f64,
+    pub engine: f64,
+    pub server: f64,
+}
+
+/// A server that was started on the largest store and left alone.
+#[derive(Debug, Clone, Serialize)]
+pub struct Idle {
+    pub handoffs: u64,
+    pub ready_ms: f64,
+    pub resident_mib: Option<f64>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Bar {
+    pub what: String,
+    pub wanted: String,
+    pub measured: f64,
+    pub met: bool,
+}
+
+/// What one round saw of the three.
+#[derive(Debug, Clone)]
+pub struct Trio {
+    pub raw: Seen,
+    pub engine: Seen,
+    pub server: Seen,
+}
+
+impl Row {
+    /// Ratios are taken within a round, where the three share the machine's mood.
+    pub fn of(callers: usize, rounds: &[Trio]) -> Self {
+        let ratio = |of: fn(&Trio) -> &Seen| {
+            median(rounds.iter().map(|trio| of(trio).per_second / trio.raw.per_second))
+        };
+        let figures = |of: fn(&Trio) -> &Seen| Figures::of(rounds.iter().map(of));
+        Self {
+            callers,
+            raw: figures(|trio| &trio.raw),
+            engine: figures(|trio| &trio.engine),
+            server: figures(|trio| &trio.server),
+            engine_of_raw: ratio(|trio| &trio.engine),
+            server_of_raw: ratio(|trio| &trio.server),
+        }
+    }
+}
+
+impl Figures {
+    fn of<'s>(rounds: impl Iterator<Item = &'s Seen> + Clone) -> Self {
+        let of = |value: fn(&Seen) -> f64| median(rounds.clone().map(value));
+        let known = |value: fn(&Seen) -> Option<f64>| {
+            let known: Vec<_> = rounds.clone().filter_map(value).collect();
+            (!known.is_empty()).then(|| median(known.into_iter()))
+        };
+        Self {
+            per_second: of(|seen| seen.per_second),
+            p50_ms: of(|seen| seen.p50_ms),
+            p99_ms: of(|seen| seen.p99_ms),
+            bytes_per_transition: known(|seen| seen.bytes_per_transition),
+            cpu_us_per_transition: known(|seen| seen.cpu_us_per_transition),
+            resident_mib: known(|seen| seen.resident_mib),
+            peak_mib: known(|seen| seen.peak_mib),
+        }
+    }
+}
+
+/// The same callers on the smallest and on the largest store.
+pub fn growth(callers: usize, small: &[Trio], large: &[Trio]) -> Growth {
+    let ratio = |of: fn(&Trio) -> &Seen| {
+        let pairs = small.iter().zip(large);
+        median(pairs.map(|(small, large)| of(small).per_second / of(large).per_second))
+    };
+    Growth {
+        callers,
+        raw: ratio(|trio| &trio.raw),
+        engine: ratio(|trio| &trio.engine),
+        server: ratio(|trio| &trio.server),
+    }
+}
+
+/// The bars that what was measured can be held against.
+pub fn bars(stores: &[StoreReport], growth: &[Growth], age: &Age, idle: &Idle) -> Vec<Bar> {
+    let mut bars = Vec::new();
+    let at_bar = |callers: usize| callers == CALLERS_OF_THE_BARS;
+    if let Some(store) = stores.first()
+        && let Some(row) = store.measured.iter().find(|row| at_bar(row.callers))
+    {
+        let at = format!("at {CALLERS_OF_THE_BARS} callers, of the raw limit");
+        bars.push(at_least(format!("engine {at}"), ENGINE_OF_RAW_MIN, row.engine_of_raw));
+        bars.push(at_least(format!("server {at}"), SERVER_OF_RAW_MIN, row.server_of_raw));
+    }
+    if let (Some(small), Some(large)) = (stores.first(), stores.last())
+        && small.handoffs != large.handoffs
+        && let Some(growth) = growth.iter().find(|growth| at_bar(growth.callers))
+    {
+        for (who, measured) in [("engine", growth.engine), ("server", growth.server)] {
+            let what = format!(
+                "{who}: cost of a transition with {} handoffs, of that with {}",
+                large.handoffs, small.handoffs
+            );
+            bars.push(at_most(what, GROWTH_MAX, "×", measured));
+        }
+    }
+    let what = format!("cost of edit {} of one draft, of the first", age.n_edits);
+    bars.push(at_most(what, AGE_MAX, "×", age.last_of_first));
+    let on = format!("on {} handoffs", idle.handoffs);
+    if let Some(resident_mib) = idle.resident_mib {
+        bars.push(at_most(format!("idle server {on}"), IDLE_MIB_MAX, " MiB", resident_mib));
+    }
+    bars.push(at_most(format!("start until ready {on}"), READY_MS_MAX, " ms", idle.ready_ms));
+    bars
+}
+
+fn at_least(what: String, bar: f64, measured: f64) -> Bar {
+    Bar { what, wanted: format!("at least {bar}"), measured, met: measured >= bar }
+}
+
+fn at_most(what: String, bar: f64, unit: &str, measured: f64) -> Bar {
+    Bar { what, wanted: format!("at most {bar}{unit}"), measured, met: measured <= bar }
+}
+
+/// The middle one; of an even number the lower of the two in the middle.
+pub fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<_> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(per_second: f64) -> Seen {
+        Seen {
+            per_second,
+            p50_ms: 1.0,
+            p99_ms: 2.0,
+            bytes_per_transition: Some(per_second),
+            cpu_us_per_transition: None,
+            resident_mib: None,
+            peak_mib: None,
+        }
+    }
+
+    fn trio(raw: f64, engine: f64, server: f64) -> Trio {
+        Trio { raw: seen(raw), engine: seen(engine), server: seen(server) }
+    }
+
+    #[test]
+    fn ratios_are_taken_within_a_round() {
+        // The machine was three times slower in the second round; the ratios do not care.
+        let rounds = [trio(300.0, 210.0, 150.0), trio(100.0, 70.0, 50.0), trio(300.0, 240.0, 90.0)];
+        let row = Row::of(256, &rounds);
+        assert_eq!((row.engine_of_raw, row.server_of_raw), (0.7, 0.5));
+        assert_eq!(row.engine.bytes_per_transition, Some(210.0));
+        assert_eq!(row.engine.cpu_us_per_transition, None);
+        let growth = growth(256, &rounds, &[trio(300.0, 105.0, 150.0)]);
+        assert_eq!((growth.raw, growth.engine, growth.server), (1.0, 2.0, 1.0));
+    }
+
+    #[test]
+    fn bars_say_what_was_missed() {
+        let measured = vec![Row::of(256, &[trio(100.0, 70.0, 40.0)])];
+        let store = StoreReport { handoffs: 10, filled_per_second: 1.0, database_bytes: 1, measured };
+        let age = Age { n_edits: 10, first_ms: 1.0, last_ms: 1.0, last_of_first: 1.0 };
+        let idle = Idle { handoffs: 10, ready_ms: 250.0, resident_mib: Some(12.0) };
+        let bars = bars(&[store], &[], &age, &idle);
+        let told: Vec<_> = bars.iter().map(|bar| (bar.wanted.as_str(), bar.met)).collect();
+        let expected = [
+            ("at least 0.65", true),
+            ("at least 0.45", false),
+            ("at most 1.3×", true),
+            ("at most 40 MiB", true),
+            ("at most 200 ms", false),
+        ];
+        assert_eq!(told, expected);
+    }
+}

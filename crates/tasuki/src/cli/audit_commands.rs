@@ -1,0 +1,187 @@
+//! `tasuki audit`: verify, export and look at the ledger, without a server.
+
+use std::fs::OpenOptions;
+use std::io::{BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
+use engine::clock::{Clock, SystemClock};
+use engine::port::Sequenced;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use protocol::time::Span;
+
+use crate::audit::{self, Options, Report, Source, Tail};
+use crate::config::Config;
+use crate::{exit_code, output};
+
+/// How often `tail --follow` looks for more.
+const LOOK_EVERY: Span = Span::from_millis(200);
+
+#[derive(Debug, Args)]
+pub struct AuditArgs {
+    /// The data folder, of a server that runs or not [default: ./tasuki-data]
+    #[arg(long, env = "TASUKI_DATA", global = true)]
+    data: Option<PathBuf>,
+    /// Print JSON instead of text
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: AuditCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum AuditCommand {
+    /// Recompute every hash, checkpoint and derived line; exit 1 if anything was changed
+    Verify {
+        /// Verify this export instead of a data folder
+        #[arg(long, value_name = "FILE", conflicts_with = "data")]
+        export: Option<PathBuf>,
+        /// The verifier key, from a place you trust [default: the one beside the data]
+        #[arg(long, value_name = "KEY|FILE")]
+        key: Option<String>,
+        /// A checkpoint you kept elsewhere; may be repeated
+        #[arg(long = "checkpoint", value_name = "FILE")]
+        checkpoints: Vec<PathBuf>,
+    },
+    /// Write the whole ledger to a file that can be verified alone
+    Export {
+        /// Where to; `-` is standard output
+        #[arg(long, value_name = "FILE", default_value = "-")]
+        out: PathBuf,
+    },
+    /// Show the newest entries
+    Tail {
+        /// Look at this export instead of a data folder
+        #[arg(long, value_name = "FILE", conflicts_with_all = ["data", "follow"])]
+        export: Option<PathBuf>,
+        /// How many
+        #[arg(short = 'n', long, default_value_t = 20)]
+        lines: usize,
+        /// Go on as they come
+        #[arg(long)]
+        follow: bool,
+    },
+}
+
+pub async fn run(args: AuditArgs) -> Result<u8> {
+    let folder = args.data.unwrap_or_else(|| Config::default().data);
+    match args.command {
+        AuditCommand::Verify { export, key, checkpoints } => {
+            let source = export.map_or(Source::Data(folder), Source::Export);
+            let notes = checkpoints
+                .iter()
+                .map(|path| {
+                    std::fs::read_to_string(path)
+                        .with_context(|| format!("cannot read {}", path.display()))
+                })
+                .collect::<Result<_>>()?;
+            let options = Options { key: key.map(read_key).transpose()?, notes };
+            let bar = progress_bar("verifying");
+            let report = audit::verify(&source, &options, &mut |done, all| show(&bar, done, all))?;
+            bar.finish_and_clear();
+            print_report(&report, args.json);
+            Ok(if report.is_sound() { exit_code::OK } else { exit_code::FAILED })
+        }
+        AuditCommand::Export { out } => {
+            let bar = progress_bar("exporting");
+            let mut progress = |done, all| show(&bar, done, all);
+            let exported = if out.as_os_str() == "-" {
+                let stdout = BufWriter::new(std::io::stdout().lock());
+                audit::export(&folder, stdout, &mut progress)?
+            } else {
+                let mut options = OpenOptions::new();
+                options.write(true).create(true).truncate(true).mode(0o600);
+                let file = options
+                    .open(&out)
+                    .with_context(|| format!("cannot write {}", out.display()))?;
+                let mut writer = BufWriter::new(file);
+                let exported = audit::export(&folder, &mut writer, &mut progress)?;
+                writer.flush().with_context(|| format!("cannot write {}", out.display()))?;
+                exported
+            };
+            bar.finish_and_clear();
+            output::remark(&format!(
+                "exported {} entries and {} documents",
+                exported.n_entries, exported.n_documents
+            ));
+            Ok(exit_code::OK)
+        }
+        AuditCommand::Tail { export, lines, follow: false } => {
+            let source = export.map_or(Source::Data(folder), Source::Export);
+            print_entries(&audit::tail(&source, lines)?, args.json);
+            Ok(exit_code::OK)
+        }
+        AuditCommand::Tail { lines, follow: true, .. } => {
+            let mut tail = Tail::open(&folder, lines)?;
+            loop {
+                print_entries(&tail.look()?, args.json);
+                SystemClock.sleep(LOOK_EVERY).await;
+            }
+        }
+    }
+}
+
+fn print_entries(entries: &[Sequenced], json: bool) {
+    for entry in entries {
+        if json {
+            output::line(&engine::feed::entry_json(entry));
+        } else {
+            output::line(&output::clean(&audit::human_line(entry)));
+        }
+    }
+}
+
+/// The key itself, or a file that holds it.
+fn read_key(text: String) -> Result<String> {
+    if text.contains('+') {
+        return Ok(text);
+    }
+    let key = std::fs::read_to_string(&text).with_context(|| format!("cannot read {text}"))?;
+    Ok(key.trim().to_owned())
+}
+
+fn print_report(report: &Report, json: bool) {
+    if json {
+        output::json(report);
+        return;
+    }
+    for finding in &report.findings {
+        output::line(&format!("FOUND {}", output::clean(&finding.to_string())));
+    }
+    for remark in &report.remarks {
+        output::line(&format!("note  {}", output::clean(remark)));
+    }
+    let verdict = if report.is_sound() { "sound" } else { "NOT SOUND" };
+    output::line(&format!(
+        "{verdict}: {} entries, {} sealed, {} not sealed yet, {} bodies erased, \
+         {} checkpoints and {} lines checked, {} findings",
+        report.n_entries,
+        report.n_sealed,
+        report.n_unsealed,
+        report.n_erased,
+        report.n_checkpoints,
+        report.n_lines,
+        report.n_findings,
+    ));
+}
+
+/// Hidden unless a person watches.
+fn progress_bar(what: &'static str) -> ProgressBar {
+    let target = if output::is_for_people() {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
+    };
+    let bar = ProgressBar::with_draw_target(Some(0), target).with_message(what);
+    match ProgressStyle::with_template("{msg} {wide_bar} {human_pos}/{human_len} {eta}") {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+fn show(bar: &ProgressBar, done: u64, all: u64) {
+    bar.set_length(all);
+    bar.set_position(done);
+}

@@ -1,0 +1,235 @@
+//! One small ledger, made through the engine: two teamspaces, handoffs that ended in every way,
+//! sealed three times. It is made once and copied for each test.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use adapters::audit_log;
+use adapters::checkpoint_file::CheckpointFiles;
+use adapters::ledger_key;
+use engine::Engine;
+use engine::clock::ManualClock;
+use engine::ids::SeededIds;
+use engine::seal::Sealer;
+use protocol::agent::{self, Kind, Profile};
+use protocol::caller::{Caller, Principal, Role};
+use protocol::handoff::command::Reject;
+use protocol::handoff::{self, RejectReason};
+use protocol::ids::{HandoffId, TeamspaceId};
+use protocol::ledger::{Stream, Subject};
+use protocol::step::Command;
+use protocol::time::{Span, Time};
+use protocol::token;
+use serde_json::json;
+use store::Sqlite;
+use tasuki::audit::{Options, Report, Source, verify};
+use tempfile::TempDir;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// An engine on a data folder, with the follower of the audit log beside it.
+pub struct Server {
+    pub folder: PathBuf,
+    pub engine: Engine,
+    pub clock: Arc<ManualClock>,
+    stop: watch::Sender<bool>,
+    follower: JoinHandle<()>,
+}
+
+impl Server {
+    pub fn start(folder: &Path, seed: u64) -> Self {
+        let clock = Arc::new(ManualClock::starting_at(Time::from_millis(1_771_682_400_000)));
+        let store = Arc::new(Sqlite::open(folder).unwrap());
+        let engine = Engine::new(store, Arc::clone(&clock) as _, Arc::new(SeededIds::new(seed)));
+        let (stop, stopped) = watch::channel(false);
+        let follower = audit_log::run(engine.clone(), folder.to_owned(), stopped);
+        let follower = tokio::spawn(follower);
+        Self { folder: folder.to_owned(), engine, clock, stop, follower }
+    }
+
+    /// Signs what there is so far.
+    pub async fn seal(&self) {
+        let signer = ledger_key::open(&self.folder, || [42; 32]).unwrap();
+        let files = Arc::new(CheckpointFiles::open(&self.folder).unwrap());
+        let mut sealer = Sealer::resume(self.engine.clone(), signer, files).await.unwrap();
+        sealer.drain().await.unwrap();
+        sealer.seal().await.unwrap();
+    }
+
+    /// Lets the follower finish, and closes the database.
+    pub async fn stop(self) {
+        self.stop.send_replace(true);
+        self.follower.await.unwrap();
+    }
+
+    pub async fn submit(&self, caller: &Caller, subject: Subject, command: Command) {
+        let stream = Stream { teamspace: caller.teamspace.clone(), subject };
+        self.engine.submit(caller, stream, command, None).await.unwrap();
+        self.clock.advance(Span::from_millis(1_000));
+    }
+
+    pub async fn handoff(&self, caller: &Caller, id: HandoffId, command: handoff::Command) {
+        self.submit(caller, Subject::Handoff(id), Command::Handoff(command)).await;
+    }
+
+    pub async fn register(&self, operator: &Caller, name: &str) {
+        let profile = Profile { name: name.to_owned(), ..Profile::default() };
+        let register = agent::Command::Register { kind: Kind::Worker, profile };
+        let subject = Subject::Agent(name.parse().unwrap());
+        self.submit(operator, subject, Command::Agent(register)).await;
+    }
+
+    pub async fn initiate(&self, from: &Caller, task: &str) -> HandoffId {
+        let id = self.engine.new_handoff_id();
+        let offer = Some(Box::new(offer(task)));
+        self.handoff(from, id, handoff::Command::Initiate { offer }).await;
+        id
+    }
+}
+
+pub fn caller(teamspace: &str, principal: &str) -> Caller {
+    let (kind, name) = principal.split_once(':').unwrap();
+    let name = name.parse().unwrap();
+    Caller {
+        teamspace: teamspace.parse().unwrap(),
+        principal: match kind {
+            "agent" => Principal::Agent(name),
+            _ => Principal::Operator(name),
+        },
+        roles: BTreeSet::from([Role::Executor]),
+        session: "session-1".to_owned(),
+    }
+}
+
+/// An offer that is complete, from tim to barry.
+pub fn offer(task: &str) -> handoff::Offer {
+    serde_json::from_value(json!({
+        "to_agent": "barry",
+        "task": {
+            "task_id": task,
+            "title": format!("Review {task}"),
+            "success_criteria": ["tests pass"],
+        },
+        "context": { "summary": "Half of it is done." },
+        "work_state": { "next_step": "Read the \"second\" half." },
+        "reason": "barry knows the tests",
+    }))
+    .unwrap()
+}
+
+/// A fresh copy of the ledger.
+pub fn copy() -> TempDir {
+    static MADE: OnceLock<TempDir> = OnceLock::new();
+    let made = MADE.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().to_owned();
+        // A test has a runtime of its own, and one cannot run inside another.
+        let make = move || {
+            let runtime = tokio::runtime::Runtime::new().unwrap();
+            runtime.block_on(make(&path));
+        };
+        std::thread::spawn(make).join().unwrap();
+        folder
+    });
+    let folder = tempfile::tempdir().unwrap();
+    copy_folder(made.path(), folder.path());
+    folder
+}
+
+pub fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_folder(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+async fn make(folder: &Path) {
+    let server = Server::start(folder, 1);
+    for teamspace in ["default", "other"] {
+        let operator = caller(teamspace, "operator:root");
+        server.register(&operator, "tim").await;
+        server.register(&operator, "barry").await;
+    }
+    let operator = caller("default", "operator:root");
+    let token = token::Command::Issue {
+        grant: serde_json::from_value(json!({ "bearer": "tim", "bearer_kind": "agent" })).unwrap(),
+        secret_hash: "5e".repeat(32),
+    };
+    let id = server.engine.new_token_id();
+    server.submit(&operator, Subject::Token(id), Command::Token(token)).await;
+    let (tim, barry) = (caller("default", "agent:tim"), caller("default", "agent:barry"));
+
+    let draft = server.engine.new_handoff_id();
+    let drafted = handoff::Command::Draft { offer: Box::new(offer("drafted")) };
+    server.handoff(&tim, draft, drafted).await;
+    let done = server.initiate(&tim, "done").await;
+    server.seal().await;
+
+    server.handoff(&barry, done, handoff::Command::Accept { notes: None }).await;
+    let refused = server.initiate(&tim, "refused").await;
+    let activate = handoff::Command::Activate { work_state_update: None };
+    server.handoff(&barry, done, activate).await;
+    let reject = Reject {
+        reason: RejectReason::CapacityUnavailable,
+        detail: "no time this week".to_owned(),
+        suggested_fix: None,
+    };
+    server.handoff(&barry, refused, handoff::Command::Reject(reject)).await;
+    let complete = handoff::Command::Complete {
+        completion_notes: Some("all of it".to_owned()),
+        final_artifacts: Vec::new(),
+    };
+    server.handoff(&barry, done, complete).await;
+    server.seal().await;
+
+    let (other_tim, other_barry) = (caller("other", "agent:tim"), caller("other", "agent:barry"));
+    let elsewhere = server.initiate(&other_tim, "done").await;
+    server.handoff(&other_barry, elsewhere, handoff::Command::Accept { notes: None }).await;
+    server.handoff(&tim, done, handoff::Command::Close { closure_notes: None }).await;
+    server.initiate(&tim, "late").await;
+    server.clock.advance(Span::from_minutes(6));
+    server.engine.fire_due_deadlines().await.unwrap();
+    server.seal().await;
+    // Not sealed any more when the server stopped.
+    let initiate = handoff::Command::Initiate { offer: None };
+    server.handoff(&tim, draft, initiate).await;
+    server.stop().await;
+}
+
+/// The report on a data folder.
+pub fn report(folder: &Path) -> Report {
+    report_with(folder, &Options::default())
+}
+
+pub fn report_with(folder: &Path, options: &Options) -> Report {
+    verify(&Source::Data(folder.to_owned()), options, &mut |_, _| {}).unwrap()
+}
+
+pub fn findings(report: &Report) -> String {
+    let lines: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
+    lines.join("\n")
+}
+
+/// Each line of `expected` is the beginning of a finding, in order, and there are no others.
+#[track_caller]
+pub fn assert_findings(name: &str, report: &Report, expected: &str) {
+    let found = findings(report);
+    let expected: Vec<&str> = expected.lines().map(str::trim).collect();
+    let fits = found.lines().count() == expected.len()
+        && found.lines().zip(&expected).all(|(found, expected)| found.starts_with(expected));
+    assert!(fits, "{name}\nexpected:\n{}\nfound:\n{found}", expected.join("\n"));
+    assert!(!report.is_sound(), "{name}");
+}
+
+pub fn lines_path(folder: &Path, teamspace: &str) -> PathBuf {
+    let teamspace: TeamspaceId = teamspace.parse().unwrap();
+    audit_log::files::lines_path(folder, &teamspace)
+}

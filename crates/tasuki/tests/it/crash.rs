@@ -1,0 +1,130 @@
+//! The server is killed in the middle of its work, again and again, and started on what is left.
+//! Nothing that was acknowledged is missing, nothing was done twice, and the record is whole.
+//!
+//! What a kill cannot show, because the page cache survives it, `power_loss` does.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::ledger::{self, Ledger};
+use crate::load::{Load, Repeat, Repeated, Tokens, WRITERS};
+use crate::power_loss::Random;
+use crate::server::{Server, is_full_run, seed};
+
+/// One folder lives through so many kills; each is verified from the beginning of the ledger, so
+/// a longer life would only make that slower.
+const KILLS_PER_FOLDER: usize = 20;
+
+/// What was met on the way. Zeros where they should not be would mean that nothing was tested.
+#[derive(Debug, Default)]
+struct Tally {
+    kills: usize,
+    acknowledged: usize,
+    unanswered: usize,
+    committed_unanswered: usize,
+    killed_while_starting: usize,
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_server_has_lost_nothing_it_acknowledged() {
+    let n_kills = if is_full_run() { 200 } else { 12 };
+    let seed = seed("crash");
+    let mut random = Random::from_seed(seed);
+    let mut tally = Tally::default();
+    while tally.kills < n_kills {
+        let left = n_kills - tally.kills;
+        live_and_die(&mut random, left.min(KILLS_PER_FOLDER), &mut tally).await;
+    }
+    println!("{tally:?}");
+    assert!(tally.acknowledged > 20 * n_kills, "{tally:?}");
+    assert!(tally.committed_unanswered > n_kills / 4, "{tally:?}");
+    assert!(tally.unanswered > tally.committed_unanswered, "{tally:?}");
+}
+
+/// One folder, killed `n_kills` times under load, and stopped in peace at last.
+async fn live_and_die(random: &mut Random, n_kills: usize, tally: &mut Tally) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let data = folder.path().join("data");
+    let mut server = Server::start_on(&data, |_| {});
+    let tokens = Tokens::make(&server);
+    let mut load = Load::new(WRITERS, random.draw());
+    for _ in 0..n_kills {
+        kill_under_load(&server, &mut load, &tokens, random).await;
+        tally.kills += 1;
+        let left = Ledger::read(&data).expect("what is left can be read");
+        judge(&data, &left, &load).expect("nothing is lost");
+        if random.happens(25) {
+            kill_while_starting(&data, random);
+            tally.killed_while_starting += 1;
+        }
+        server = Server::start_on(&data, |_| {});
+        let repeated = load.repeat(&tokens.crew(&server)).await;
+        let now = ledger::until_idle(&data).await;
+        for one in &repeated {
+            tally.unanswered += 1;
+            tally.committed_unanswered += usize::from(left.effect_of(&one.request).is_some());
+            check_repeated(one, &left, &now);
+        }
+        judge(&data, &now, &load).expect("nothing is lost or doubled");
+    }
+    assert_eq!(server.stop(), Some(0));
+    let last = Ledger::read(&data).expect("the ledger can be read");
+    judge(&data, &last, &load).expect("nothing is lost");
+    ledger::check_sealed(&data, last.newest()).expect("the last checkpoint covers everything");
+    last.check_lines(&data).expect("the audit log is complete");
+    tally.acknowledged += load.acks.count();
+}
+
+/// Kills after a random number of acknowledgements, and a little later still: right after an
+/// answer is not the only moment.
+async fn kill_under_load(server: &Server, load: &mut Load, tokens: &Tokens, random: &mut Random) {
+    let acks = load.acks.clone();
+    let n_more = 1 + random.below(400);
+    let pause = Duration::from_micros(random.below(6_000) as u64);
+    let kill = async {
+        acks.until(acks.count() + n_more).await;
+        std::thread::park_timeout(pause);
+        server.kill();
+    };
+    tokio::join!(load.run(&tokens.crew(server), usize::MAX), kill);
+}
+
+/// A start that does not get to its end; whatever it was doing is done again by the next.
+fn kill_while_starting(data: &Path, random: &mut Random) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tasuki"))
+        .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+        .arg(data)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the executable starts");
+    std::thread::park_timeout(Duration::from_micros(random.below(60_000) as u64));
+    child.kill().expect("it still runs, or has ended by itself");
+    child.wait().expect("it was killed");
+}
+
+fn judge(data: &Path, ledger: &Ledger, load: &Load) -> ledger::Verdict {
+    let acks = load.acks.all();
+    ledger.check_acknowledged(acks.iter().map(|ack| &ack.what))?;
+    ledger.check_single_effects()?;
+    ledger.check_one_active()?;
+    ledger.check_recorded_lines(data)?;
+    ledger::audit(data)
+}
+
+/// What had taken effect before the kill is answered with that effect, and has no other.
+fn check_repeated(Repeated { request, answer }: &Repeated, before: &Ledger, now: &Ledger) {
+    match (before.effect_of(request), answer) {
+        (Some(handoff), Repeat::Confirmed(transition)) => {
+            assert_eq!(transition.handoff, handoff, "{request:?}");
+            assert_eq!(transition.position, before.length_of(handoff), "{request:?}");
+            assert_eq!(now.length_of(handoff), before.length_of(handoff), "{request:?}");
+        }
+        (None, Repeat::Confirmed(transition)) => {
+            assert_eq!(transition.position, now.length_of(&transition.handoff), "{request:?}");
+        }
+        (None, Repeat::Refused) => assert_eq!(request.handoff, None, "{request:?}"),
+        (Some(_), Repeat::Refused) | (_, Repeat::FailedAgain) => panic!("{request:?}: {answer:?}"),
+    }
+}

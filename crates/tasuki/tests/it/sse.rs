@@ -1,0 +1,100 @@
+//! A reader of `/v1/events` that keeps everything it was sent, in order.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use http_body_util::BodyExt;
+use serde_json::Value;
+use tasuki::client::{Call, Client};
+
+/// A stream says something every second; one that is silent for this long has failed.
+const SILENCE_MAX: Duration = Duration::from_secs(20);
+
+#[derive(Debug)]
+pub struct Stream {
+    body: Body,
+    waiting: String,
+    /// The last id that was seen: where to resume.
+    pub place: Option<u64>,
+}
+
+/// One block of the stream. A beat has an id and no name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    pub id: Option<u64>,
+    pub name: Option<String>,
+    pub data: Value,
+}
+
+impl Stream {
+    /// Opens a stream, after a given event or from now on.
+    pub async fn open(client: &Client, path: &str, after: Option<u64>) -> Self {
+        let headers: Vec<_> = after.iter().map(|id| ("last-event-id", id.to_string())).collect();
+        let response = client.open(&Call::get(path), &headers).await.expect("the server answers");
+        assert_eq!(response.status().as_u16(), 200, "{path}");
+        assert_eq!(response.headers()["content-type"], "text/event-stream; charset=utf-8");
+        Self { body: response.into_body(), waiting: String::new(), place: after }
+    }
+
+    /// The next block, comments alone left out. `None` once the stream has ended.
+    pub async fn next(&mut self) -> Option<Event> {
+        loop {
+            if let Some(end) = self.waiting.find("\n\n") {
+                let block: String = self.waiting.drain(..end + 2).collect();
+                let event = read_block(&block);
+                self.place = event.id.or(self.place);
+                if event.id.is_some() || event.name.is_some() {
+                    return Some(event);
+                }
+                continue;
+            }
+            let frame = tokio::time::timeout(SILENCE_MAX, self.body.frame())
+                .await
+                .expect("a stream beats every second");
+            // A connection that breaks off ends the stream as much as a farewell does.
+            let data = frame?.ok()?.into_data().unwrap_or_default();
+            self.waiting.push_str(std::str::from_utf8(&data).expect("events end at characters"));
+        }
+    }
+
+    /// The next block that is an entry of the ledger.
+    pub async fn next_entry(&mut self) -> Option<Event> {
+        loop {
+            let event = self.next().await?;
+            if event.name.as_deref().is_some_and(|name| name != "stream.closing") {
+                return Some(event);
+            }
+        }
+    }
+
+    /// All entries up to a place in the ledger.
+    pub async fn until(&mut self, last: u64) -> Vec<Event> {
+        let mut entries = Vec::new();
+        while self.place.is_none_or(|place| place < last) {
+            let event = self.next().await.expect("the stream goes on");
+            if event.name.is_some() {
+                entries.push(event);
+            }
+        }
+        entries
+    }
+}
+
+/// Everything a caller is shown of the ledger, up to its newest entry.
+pub async fn whole_ledger(client: &Client, filter: &str) -> Vec<Event> {
+    let ready = client.call(Call::get("/readyz")).await.expect("the server answers");
+    let newest = ready.body["newest"].as_u64().expect("the newest entry");
+    Stream::open(client, &format!("/v1/events?after=0{filter}"), None).await.until(newest).await
+}
+
+fn read_block(block: &str) -> Event {
+    let field = |name: &str| {
+        let mut lines = block.lines();
+        lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+    };
+    Event {
+        id: field("id").map(|id| id.parse().expect("an id is a number")),
+        name: field("event").map(str::to_owned),
+        data: field("data").map_or(Value::Null, |data| serde_json::from_str(data).expect("JSON")),
+    }
+}
