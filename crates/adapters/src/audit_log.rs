@@ -49,7 +49,7 @@ pub enum Error {
 pub async fn run(engine: Engine, folder: PathBuf, mut stop: watch::Receiver<bool>) {
     let mut retry_after = RETRY_AFTER_MIN;
     loop {
-        let is_last_try = *stop.borrow();
+        let is_last_try = *stop.borrow() || stop.has_changed().is_err();
         match follow(&engine, &folder, &mut stop, &mut retry_after).await {
             Ok(()) => return,
             Err(error) if is_last_try => {

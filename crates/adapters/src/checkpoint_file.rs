@@ -102,7 +102,17 @@ pub fn split_log(text: &str) -> Log {
             body.push_str("\n\n");
         }
     }
-    Log { notes, is_torn: !body.is_empty() || !rest.is_empty() }
+    // A power cut can keep the end of a note and lose its beginning.
+    let has_hole = notes.last().is_some_and(|note| has_hole(note));
+    if has_hole {
+        notes.pop();
+    }
+    Log { notes, is_torn: has_hole || !body.is_empty() || !rest.is_empty() }
+}
+
+/// What was never written reads as zeros.
+fn has_hole(note: &str) -> bool {
+    note.contains('\0')
 }
 
 /// The bytes up to the end of the last whole note. What comes before it is left as it is, however
@@ -133,7 +143,10 @@ fn size_of(note: &str) -> Option<u64> {
     let (body, signatures) = note.split_once("\n\n")?;
     let mut lines = body.split('\n');
     let (_origin, size, root) = (lines.next()?, lines.next()?, lines.next()?);
-    let is_note = lines.next().is_none() && root.len() == 44 && signatures.ends_with('\n');
+    let is_note = lines.next().is_none()
+        && root.len() == 44
+        && signatures.ends_with('\n')
+        && !has_hole(note);
     if is_note { size.parse().ok() } else { None }
 }
 
@@ -166,6 +179,10 @@ mod tests {
             check_cut(&format!("{whole}{}", &third[..torn]), &whole);
             // A power cut can leave the length without the content.
             check_cut(&format!("{whole}{}", "\0".repeat(torn)), &whole);
+            let without_beginning = format!("{whole}{}{}", "\0".repeat(torn), &third[torn..]);
+            check_cut(&without_beginning, &whole);
+            assert!(split_log(&without_beginning).is_torn);
+            assert_eq!(split_log(&without_beginning).notes.len(), 2);
         }
         check_cut(&whole, &whole);
         check_cut("", "");

@@ -5,7 +5,7 @@
 //! store.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use bytes::Bytes;
 use protocol::canonical;
@@ -27,9 +27,17 @@ pub const PAGE_ENTRIES_MAX: usize = 512;
 pub struct Feed {
     store: Arc<dyn Store>,
     newest: watch::Sender<u64>,
-    ring: Mutex<VecDeque<Arc<Followed>>>,
+    ring: Mutex<Ring>,
     /// Held by whoever extends the ring, so that followers do not all read the same page.
     extending: tokio::sync::Mutex<()>,
+}
+
+/// The newest entries, without a gap.
+#[derive(Default)]
+struct Ring {
+    entries: VecDeque<Arc<Followed>>,
+    /// Grows when the ring is emptied, so that what was read before is not put into it any more.
+    generation: u64,
 }
 
 /// An entry on its way to followers. Its JSON is made once, by the first who asks.
@@ -86,6 +94,13 @@ impl Feed {
         });
     }
 
+    /// Bodies were erased: whoever reads from now on reads the store.
+    pub(crate) fn forget(&self) {
+        let mut ring = self.lock_ring();
+        ring.entries.clear();
+        ring.generation += 1;
+    }
+
     /// The next entries after a cursor; empty when there are none yet.
     async fn after(&self, cursor: u64) -> Result<Vec<Arc<Followed>>, StoreError> {
         if let Some(page) = self.in_ring(cursor) {
@@ -95,17 +110,18 @@ impl Feed {
         if let Some(page) = self.in_ring(cursor) {
             return Ok(page);
         }
+        let generation = self.lock_ring().generation;
         let read = self.store.entries(cursor, PAGE_ENTRIES_MAX).await?;
         let page: Vec<_> = read.into_iter().map(Followed::new).map(Arc::new).collect();
-        self.extend_ring(&page);
+        self.extend_ring(&page, generation);
         Ok(page)
     }
 
     fn in_ring(&self, cursor: u64) -> Option<Vec<Arc<Followed>>> {
-        let ring = self.ring.lock().expect("nothing panics while holding the ring");
+        let ring = &self.lock_ring().entries;
         let first = ring.front()?.seq();
         let last = ring.back()?.seq();
-        if cursor + 1 < first || cursor >= last {
+        if cursor >= last || cursor + 1 < first {
             return None;
         }
         let skip = usize::try_from(cursor + 1 - first).expect("the ring fits in memory");
@@ -113,8 +129,12 @@ impl Feed {
     }
 
     /// Pages that continue the ring are kept; a reader far behind does not disturb it.
-    fn extend_ring(&self, page: &[Arc<Followed>]) {
-        let mut ring = self.ring.lock().expect("nothing panics while holding the ring");
+    fn extend_ring(&self, page: &[Arc<Followed>], read_in: u64) {
+        let mut ring = self.lock_ring();
+        if ring.generation != read_in {
+            return;
+        }
+        let ring = &mut ring.entries;
         let Some(first) = page.first().map(|followed| followed.seq()) else { return };
         let last = ring.back().map_or(0, |followed| followed.seq());
         if first > last + 1 {
@@ -127,6 +147,10 @@ impl Feed {
         while ring.len() > RING_ENTRIES_MAX {
             ring.pop_front();
         }
+    }
+
+    fn lock_ring(&self) -> MutexGuard<'_, Ring> {
+        self.ring.lock().expect("nothing panics while holding the ring")
     }
 }
 

@@ -14,6 +14,7 @@ pub mod clock;
 pub mod deadlines;
 pub mod feed;
 pub mod ids;
+mod in_line;
 pub mod port;
 pub mod query;
 pub mod seal;

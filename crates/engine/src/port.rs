@@ -42,6 +42,7 @@ pub trait Store: Send + Sync + 'static {
 
     fn hold(&self, teamspace: &TeamspaceId, key: &str) -> Answer<HoldState>;
 
+    /// The document that the stream has now, if it is the one with this hash and was not erased.
     fn document(&self, stream: &Stream, hash: &str) -> Answer<Option<String>>;
 
     fn outcome(&self, scope: &KeyScope) -> Answer<Option<RecordedOutcome>>;

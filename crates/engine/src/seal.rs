@@ -30,6 +30,7 @@ pub struct Sealer {
     origin: String,
     sink: Arc<dyn CheckpointSink>,
     edge: Edge,
+    /// How much both the store and the sink are known to have.
     sealed_size: u64,
     follower: Follower,
 }
@@ -54,14 +55,11 @@ pub(crate) async fn run(
         }
     };
     loop {
+        sealer.seal_or_say_why().await;
         tokio::select! {
-            filled = sealer.fill() => if let Err(error) = filled {
-                tracing::error!(%error, "the ledger could not be read for sealing");
-                engine.clock.sleep(LAG_MAX).await;
-            },
+            () = sealer.wait() => {}
             () = until_stopped(&mut stopped) => break,
         }
-        sealer.seal_or_say_why().await;
     }
     if let Err(error) = sealer.drain().await {
         tracing::error!(%error, "the last entries could not be sealed");
@@ -75,7 +73,8 @@ async fn until_stopped(stopped: &mut watch::Receiver<bool>) {
 }
 
 impl Sealer {
-    /// Continues after what was sealed last.
+    /// Continues after what was sealed last, and seals that once more: the process may have ended
+    /// before the sink had it.
     pub async fn resume(
         engine: Engine,
         signer: Signer,
@@ -88,8 +87,17 @@ impl Sealer {
         };
         let follower = engine.follow(edge.size());
         let origin = signer.key_name().to_owned();
-        let sealed_size = edge.size();
-        Ok(Self { engine, signer, origin, sink, edge, sealed_size, follower })
+        Ok(Self { engine, signer, origin, sink, edge, sealed_size: 0, follower })
+    }
+
+    /// Until it is time to seal. What could not be sealed does not wait for more to come.
+    async fn wait(&mut self) {
+        if self.edge.size() != self.sealed_size {
+            self.engine.clock.sleep(LAG_MAX).await;
+        } else if let Err(error) = self.fill().await {
+            tracing::error!(%error, "the ledger could not be read for sealing");
+            self.engine.clock.sleep(LAG_MAX).await;
+        }
     }
 
     /// Collects entries until one of the limits says that it is time to seal.

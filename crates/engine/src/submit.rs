@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use protocol::caller::Caller;
 use protocol::canonical::Hash;
+use protocol::handoff;
 use protocol::handoff::decide::Context;
 use protocol::ids::{HandoffId, TokenId};
 use protocol::ledger::{Body, Entry, GENESIS, Stream, Subject};
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use crate::Engine;
+use crate::in_line::{Announcer, Bodies, InLine};
 use crate::port::{
     Commit, CommitError, Committed, KeyScope, KeyedOutcome, RecordedOutcome, StoreError,
 };
@@ -81,12 +83,15 @@ impl Engine {
     ) -> Result<Done, SubmitError> {
         let asked = Asked { caller, stream: &stream, command: &command, key: key.as_ref() };
         let result = self.attempt_until_settled(&asked).await;
-        let count = match &result {
-            Ok(_) => &self.counts.committed,
-            Err(SubmitError::Rejected(_) | SubmitError::KeyReused) => &self.counts.rejected,
-            Err(SubmitError::Contended | SubmitError::Store(_)) => &self.counts.failed,
-        };
-        count.fetch_add(1, Ordering::Relaxed);
+        match &result {
+            Ok(_) => {}
+            Err(SubmitError::Rejected(_) | SubmitError::KeyReused) => {
+                self.counts.rejected.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(SubmitError::Contended | SubmitError::Store(_)) => {
+                self.counts.failed.fetch_add(1, Ordering::Relaxed);
+            }
+        }
         result
     }
 
@@ -129,9 +134,10 @@ impl Engine {
             Ok(change) if !change.events.is_empty() => {
                 let prepared = self.prepare(asked, &latest, change, now);
                 let receipt = self.store.commit(prepared.commit);
+                let in_line = InLine::new(receipt, prepared.announcer);
                 *turn = Some(prepared.next);
                 drop(turn);
-                self.settle(asked, prepared.done, receipt.await, &prepared.announce)
+                self.settle(asked, prepared.done, in_line.settle().await)
             }
             Ok(change) => {
                 *turn = Some(latest.clone());
@@ -141,10 +147,11 @@ impl Engine {
                     position: latest.position,
                     outcome: change.outcome,
                 };
-                match latest.settled().await {
-                    Durability::Durable => Ok(Attempt::Done(done)),
-                    Durability::Pending | Durability::Failed => Ok(Attempt::Again),
+                if latest.settled().await != Durability::Durable {
+                    return Ok(Attempt::Again);
                 }
+                let recorded = self.recorded(asked).await?;
+                Ok(recorded.unwrap_or(Attempt::Done(done)))
             }
             Err(rejection) => {
                 *turn = Some(latest.clone());
@@ -166,10 +173,8 @@ impl Engine {
         if latest.settled().await != Durability::Durable {
             return Ok(Attempt::Again);
         }
-        if let Some(key) = asked.key
-            && let Some(recorded) = self.store.outcome(&asked.scope(key)).await?
-        {
-            return replay(key, &recorded).map(Attempt::Done);
+        if let Some(recorded) = self.recorded(asked).await? {
+            return Ok(recorded);
         }
         let needed = step::needs(latest.state.as_deref(), asked.command).hold;
         if let (AssumedHold::Vacant, Some(hold_key)) = (hold, needed) {
@@ -177,6 +182,15 @@ impl Engine {
             return Ok(Attempt::AgainKnowing(current));
         }
         Err(rejection.into())
+    }
+
+    /// What was answered when the key was used before.
+    async fn recorded(&self, asked: &Asked<'_>) -> Result<Option<Attempt>, SubmitError> {
+        let Some(key) = asked.key else { return Ok(None) };
+        match self.store.outcome(&asked.scope(key)).await? {
+            Some(recorded) => replay(key, &recorded).map(|done| Some(Attempt::Done(done))),
+            None => Ok(None),
+        }
     }
 
     async fn load_latest(&self, stream: &Stream) -> Result<Latest, StoreError> {
@@ -257,6 +271,8 @@ impl Engine {
             entries.push(entry);
         }
         let (announce, durable) = watch::channel(Durability::Pending);
+        let bodies = if change.erase.is_some() { Bodies::Erased } else { Bodies::Stay };
+        let announcer = Announcer { feed: Arc::clone(&self.feed), durable: announce, bodies };
         let state = Arc::new(change.state);
         let next = Latest { state: Some(Arc::clone(&state)), position, head, at: now, durable };
         let done = Done {
@@ -286,34 +302,30 @@ impl Engine {
             erase: change.erase,
             key,
         };
-        Prepared { commit, next, done, announce }
+        Prepared { commit, next, done, announcer }
     }
 
     fn settle(
         &self,
         asked: &Asked<'_>,
         done: Done,
-        receipt: Result<Committed, CommitError>,
-        announce: &watch::Sender<Durability>,
+        written: Result<Committed, CommitError>,
     ) -> Result<Attempt, SubmitError> {
-        match receipt {
-            Ok(committed) => {
-                announce.send_replace(Durability::Durable);
-                self.feed.ring(committed.last_seq);
+        match written {
+            Ok(_) => {
+                self.counts.committed.fetch_add(1, Ordering::Relaxed);
+                if let Command::Handoff(handoff::Command::Elapse { .. }) = asked.command {
+                    self.counts.escalated.fetch_add(1, Ordering::Relaxed);
+                }
                 Ok(Attempt::Done(done))
             }
-            Err(error) => {
-                announce.send_replace(Durability::Failed);
-                match error {
-                    CommitError::Moved => Ok(Attempt::Again),
-                    CommitError::HoldTaken { current, .. } => Ok(Attempt::AgainKnowing(current)),
-                    CommitError::KeyUsed(recorded) => {
-                        let key = asked.key.expect("only a keyed commit can meet a used key");
-                        replay(key, &recorded).map(Attempt::Done)
-                    }
-                    CommitError::Failed(error) => Err(error.into()),
-                }
+            Err(CommitError::Moved) => Ok(Attempt::Again),
+            Err(CommitError::HoldTaken { current, .. }) => Ok(Attempt::AgainKnowing(current)),
+            Err(CommitError::KeyUsed(recorded)) => {
+                let key = asked.key.expect("only a keyed commit can meet a used key");
+                replay(key, &recorded).map(Attempt::Done)
             }
+            Err(CommitError::Failed(error)) => Err(error.into()),
         }
     }
 }
@@ -336,7 +348,7 @@ struct Prepared {
     commit: Commit,
     next: Latest,
     done: Done,
-    announce: watch::Sender<Durability>,
+    announcer: Announcer,
 }
 
 enum Attempt {

@@ -13,6 +13,7 @@ mod operations;
 mod ops;
 mod problem;
 mod reference;
+mod strict;
 mod tokens;
 mod view;
 

@@ -124,6 +124,8 @@ enum Replayed {
     Unknown,
     /// Whoever keeps snapshots compared and took it; no entry should follow.
     Settled,
+    /// One did.
+    Overrun,
 }
 
 /// The erased bodies of one stream, and what accounts for them.
@@ -172,9 +174,10 @@ impl Auditor {
         let link = self.check_link(seq, entry, before.as_ref());
         let event = self.read_body(seq, entry);
         let state = before.map(|head| head.replayed);
-        let replayed = match (link, self.replay) {
-            (Link::Broken, _) | (_, Replay::Nothing) => Replayed::Unknown,
-            (Link::Whole | Link::Doubted(_), Replay::States) => {
+        let replayed = match (state, link, self.replay) {
+            (Some(Replayed::Settled | Replayed::Overrun), _, _) => Replayed::Overrun,
+            (_, Link::Broken, _) | (_, _, Replay::Nothing) => Replayed::Unknown,
+            (state, Link::Whole | Link::Doubted(_), Replay::States) => {
                 self.replay(seq, entry, state, event.as_ref())
             }
         };
@@ -207,7 +210,7 @@ impl Auditor {
         let head = self.streams.get_mut(stream)?;
         let state = match std::mem::replace(&mut head.replayed, Replayed::Settled) {
             Replayed::State(state) => Some(state),
-            Replayed::Unknown | Replayed::Settled => None,
+            Replayed::Unknown | Replayed::Settled | Replayed::Overrun => None,
         };
         Some(End { seq: head.seq, position: head.position, hash: head.hash, state })
     }
@@ -216,7 +219,7 @@ impl Auditor {
     pub fn unsettled(&self) -> impl Iterator<Item = (&Stream, u64)> {
         let is_unsettled = |head: &Head| match head.replayed {
             Replayed::State(_) | Replayed::Unknown => true,
-            Replayed::Settled => false,
+            Replayed::Settled | Replayed::Overrun => false,
         };
         self.streams
             .iter()
@@ -231,6 +234,11 @@ impl Auditor {
     /// The highest number so far.
     pub fn last_seq(&self) -> u64 {
         self.last_seq
+    }
+
+    /// Whether the size of a checkpoint was among those that [`Auditor::new`] was told.
+    pub fn is_announced(&self, size: u64) -> bool {
+        self.roots.contains_key(&size)
     }
 
     /// The root over the first `size` entries, if the size was announced and reached.
@@ -283,6 +291,7 @@ impl Auditor {
         }
         let expected = before.map_or(0, |head| head.position).saturating_add(1);
         if entry.position != expected {
+            self.damage(seq);
             self.find(Place::of(seq, entry), Problem::Position { expected });
             return Link::Broken;
         }
@@ -342,15 +351,12 @@ impl Auditor {
         let state = match before {
             None => None,
             Some(Replayed::State(state)) => Some(*state),
-            Some(Replayed::Unknown | Replayed::Settled) => return Replayed::Unknown,
+            Some(Replayed::Unknown | Replayed::Settled | Replayed::Overrun) => {
+                return Replayed::Unknown;
+            }
         };
-        let Some(event) = event else {
-            // An erasure changes no state, whatever it erased.
-            return match state {
-                Some(state) if entry.name == Erased::NAME => Replayed::State(Box::new(state)),
-                Some(_) | None => Replayed::Unknown,
-            };
-        };
+        // Without its event nobody knows what a stream went through.
+        let Some(event) = event else { return Replayed::Unknown };
         match step::evolve(&entry.stream, state, event, entry.at) {
             Ok(state) => Replayed::State(Box::new(state)),
             Err(error) => {
@@ -579,7 +585,7 @@ mod tests {
             (6, 2, ""),
             (
                 5,
-                3,
+                2,
                 "entry 6 (agent/b in default, position 3): the snapshot of the stream stands at \
                  an earlier entry",
             ),

@@ -213,6 +213,10 @@ fn decide(
     context: Context<'_>,
 ) -> Result<(Vec<Event>, Option<Document>), Rejection> {
     let no_such = || Rejection::NotFound { what: stream.subject.kind() };
+    // Gateways build streams from the caller's own teamspace; should one ever not, nothing is found.
+    if context.caller.teamspace != stream.teamspace {
+        return Err(no_such());
+    }
     match (&stream.subject, state, command) {
         (_, state, Command::Erase { position, reason }) => {
             let erased = decide_erase(state.ok_or_else(no_such)?, *position, reason, context)?;

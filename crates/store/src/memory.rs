@@ -11,8 +11,8 @@ use engine::port::{
 };
 use protocol::handoff::Handoff;
 use protocol::ids::TeamspaceId;
-use protocol::ledger::{Body, Stream};
-use protocol::step::{Deadline, HoldState, State};
+use protocol::ledger::{Body, GENESIS, Stream};
+use protocol::step::{Deadline, Document, HoldState, State};
 use protocol::time::Time;
 
 #[derive(Debug, Clone, Default)]
@@ -28,7 +28,8 @@ struct Tables {
     order: Vec<Stream>,
     secrets: HashMap<String, Stream>,
     holds: BTreeMap<(TeamspaceId, String), HoldState>,
-    documents: HashMap<(Stream, String), String>,
+    /// Under the number of the entry that names them.
+    documents: HashMap<u64, Document>,
     deadlines: BTreeMap<(Time, Stream, String), ()>,
     outcomes: HashMap<KeyScope, RecordedOutcome>,
     sealed: Option<Sealed>,
@@ -37,6 +38,8 @@ struct Tables {
 #[derive(Debug)]
 struct Row {
     number: u64,
+    /// The number of the entry that came with the current document, 0 when there is none.
+    document_seq: u64,
     state: Arc<State>,
     snapshot: Snapshot,
 }
@@ -79,8 +82,10 @@ impl Store for Memory {
     }
 
     fn document(&self, stream: &Stream, hash: &str) -> Answer<Option<String>> {
-        let key = (stream.clone(), hash.to_owned());
-        answer(self.tables().documents.get(&key).cloned())
+        let tables = self.tables();
+        let row = tables.streams.get(stream);
+        let document = row.and_then(|row| tables.documents.get(&row.document_seq));
+        answer(document.filter(|document| document.hash == hash).map(|found| found.text.clone()))
     }
 
     fn outcome(&self, scope: &KeyScope) -> Answer<Option<RecordedOutcome>> {
@@ -163,9 +168,6 @@ impl Tables {
         for deadline in commit.arm {
             self.deadlines.insert((deadline.due, stream.clone(), deadline.name), ());
         }
-        if let Some(document) = commit.document {
-            self.documents.insert((stream.clone(), document.hash), document.text);
-        }
         if let Some(key) = commit.key {
             self.outcomes.insert(key.scope, key.recorded);
         }
@@ -180,13 +182,17 @@ impl Tables {
             let seq = self.newest() + 1;
             self.entries.push(Sequenced { seq, entry });
         }
-        let number = match self.streams.get(&stream) {
-            Some(row) => row.number,
+        let (number, mut document_seq) = match self.streams.get(&stream) {
+            Some(row) => (row.number, row.document_seq),
             None => {
                 self.order.push(stream.clone());
-                self.order.len() as u64
+                (self.order.len() as u64, 0)
             }
         };
+        if let Some(document) = commit.document {
+            document_seq = self.newest();
+            self.documents.insert(document_seq, document);
+        }
         let snapshot = Snapshot {
             state_text: commit.state_text,
             position: last.position,
@@ -194,7 +200,7 @@ impl Tables {
             at: last.at,
             last_seq: self.newest(),
         };
-        self.streams.insert(stream, Row { number, state: commit.state, snapshot });
+        self.streams.insert(stream, Row { number, document_seq, state: commit.state, snapshot });
         Ok(Committed { last_seq: self.newest() })
     }
 
@@ -204,8 +210,10 @@ impl Tables {
         {
             return Err(CommitError::KeyUsed(recorded.clone()));
         }
-        let position = self.streams.get(&commit.stream).map_or(0, |row| row.snapshot.position);
-        if position != commit.expected_position {
+        let row = self.streams.get(&commit.stream);
+        let (position, head) =
+            row.map_or((0, GENESIS), |row| (row.snapshot.position, row.snapshot.head));
+        if (position, head) != (commit.expected_position, commit.expected_head) {
             return Err(CommitError::Moved);
         }
         for hold in &commit.holds {
@@ -229,6 +237,7 @@ impl Tables {
         if let Some(sequenced) = found {
             let commitment = sequenced.entry.body.commitment();
             sequenced.entry.body = Body::Erased { commitment };
+            self.documents.remove(&sequenced.seq);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 mod agent;
 mod audit_commands;
-//mod bench_command;
+mod bench_command;
 pub mod demo;
 mod doctor;
 mod handoff;
@@ -50,7 +50,7 @@ enum Command {
     /// Check a data folder and its server.
     Doctor(doctor::DoctorArgs),
     /// Measure this machine: bare SQLite, the engine, the server.
-    //Bench(bench_command::BenchArgs),
+    Bench(bench_command::BenchArgs),
     /// Print a completion script for a shell.
     Completions { shell: clap_complete::Shell },
 }
@@ -139,7 +139,7 @@ async fn dispatch(command: Command) -> Result<u8> {
         Command::Handoff(args) => handoff::run(args).await,
         Command::Audit(args) => audit_commands::run(args).await,
         Command::Doctor(args) => doctor::run(args).await,
-        //Command::Bench(args) => bench_command::run(args).await,
+        Command::Bench(args) => bench_command::run(args).await,
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "tasuki", &mut script);

@@ -5,6 +5,7 @@
 //! [`client`] is how it reaches a server; [`audit`] checks a ledger offline.
 
 pub mod audit;
+pub mod bench;
 pub mod cli;
 pub mod client;
 pub mod config;

@@ -95,7 +95,7 @@ async fn greet(
 }
 
 /// Each connection is an open file, and the usual limit of 1,024 is less than we promise to hold.
-fn raise_open_files() {
+pub fn raise_open_files() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;

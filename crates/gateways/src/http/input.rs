@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::Gateway;
 use super::auth::{Asker, authenticate};
 use super::problem::Problem;
+use super::strict::Strict;
 use crate::body::read_body;
 
 /// A key is an id, not a message.
@@ -117,7 +118,7 @@ fn check_identity(asker: &Asker, body: &mut Value) -> Result<(), Problem> {
 
 /// Fits a value into a type; what does not fit is named by its path.
 pub fn shape<T: DeserializeOwned>(value: Value) -> Result<T, Problem> {
-    serde_path_to_error::deserialize(value).map_err(|error| {
+    serde_path_to_error::deserialize(Strict(value)).map_err(|error| {
         let path = error.path().to_string();
         let reason = error.inner().to_string();
         let field = match (path.as_str(), missing_field(&reason)) {

@@ -106,9 +106,10 @@ impl ReadOnly {
     /// From here on every read sees the database as it is now, whatever a server does to it. It
     /// also keeps the server from starting its log anew, so it should not be held for long.
     pub fn pin(&self) -> Result<(), StoreError> {
-        self.connection.execute_batch("BEGIN").map_err(broken)?;
         // A transaction begins with its first read.
-        self.newest().map(|_| ())
+        self.connection
+            .execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema;")
+            .map_err(broken)
     }
 
     pub fn entries(&self, after: u64, limit: usize) -> Result<Vec<Sequenced>, StoreError> {

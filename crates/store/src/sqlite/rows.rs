@@ -94,7 +94,9 @@ pub fn documents(
 ) -> Result<Vec<(u64, String, Option<String>)>> {
     connection
         .prepare_cached("SELECT seq, hash, text FROM documents WHERE seq > ?1 ORDER BY seq LIMIT ?2")?
-        .query_map(params![after, count(limit)], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+        .query_map(params![number(after), count(limit)], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })?
         .collect()
 }
 
@@ -115,7 +117,7 @@ pub fn entries(connection: &Connection, after: u64, limit: usize) -> Result<Vec<
         .prepare_cached(&format!(
             "SELECT {ENTRY_COLUMNS} FROM entries WHERE seq > ?1 ORDER BY seq LIMIT ?2"
         ))?
-        .query_map(params![after, count(limit)], sequenced)?
+        .query_map(params![number(after), count(limit)], sequenced)?
         .collect()
 }
 
@@ -214,7 +216,7 @@ fn list_streams(connection: &Connection, list: &List, kind: &str) -> Result<Vec<
 }
 
 fn row_below(list: &List) -> Value {
-    Value::from(list.before.and_then(|row| i64::try_from(row).ok()).unwrap_or(i64::MAX))
+    Value::from(list.before.map_or(i64::MAX, number))
 }
 
 fn listed(row: &Row<'_>) -> Result<Listed> {
@@ -271,4 +273,9 @@ pub fn time(row: &Row<'_>, column: usize) -> Result<Time> {
 
 pub fn count(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+/// A place that somebody names may lie beyond every number of the database.
+fn number(place: u64) -> i64 {
+    i64::try_from(place).unwrap_or(i64::MAX)
 }

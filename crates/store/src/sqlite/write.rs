@@ -2,8 +2,9 @@
 //! conflict is an answer, not an error.
 
 use engine::port::{Commit, CommitError, Committed, Sealed, StoreError};
+use protocol::canonical::Hash;
 use protocol::handoff::Handoff;
-use protocol::ledger::{Body, Entry, Stream, Subject};
+use protocol::ledger::{Body, Entry, GENESIS, Stream, Subject};
 use protocol::step::State;
 use protocol::time::Time;
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
@@ -24,7 +25,9 @@ pub fn write_commit(
         return Ok(Err(conflict));
     }
     let known = place(connection, &commit.stream)?;
-    if known.as_ref().map_or(0, |place| place.position) != commit.expected_position {
+    let (position, head) =
+        known.as_ref().map_or((0, GENESIS), |place| (place.position, place.head));
+    if (position, head) != (commit.expected_position, commit.expected_head) {
         return Ok(Err(CommitError::Moved));
     }
     if let Some(conflict) = write_holds(connection, commit)? {
@@ -52,6 +55,7 @@ pub fn write_commit(
 struct Place {
     row: i64,
     position: u64,
+    head: Hash,
     last_seq: u64,
     document_seq: u64,
 }
@@ -61,21 +65,22 @@ fn place(connection: &Connection, stream: &Stream) -> Result<Option<Place>> {
         Ok(Place {
             row: row.get(0)?,
             position: row.get(1)?,
-            last_seq: row.get(2)?,
-            document_seq: row.get(3)?,
+            head: row.get(2)?,
+            last_seq: row.get(3)?,
+            document_seq: row.get(4)?,
         })
     };
     match &stream.subject {
         Subject::Handoff(id) => connection
             .prepare_cached(
-                "SELECT row, position, last_seq, document_seq FROM handoffs
+                "SELECT row, position, head, last_seq, document_seq FROM handoffs
                  WHERE id = ?1 AND teamspace = ?2",
             )?
             .query_row(params![id.to_string(), stream.teamspace.as_str()], read)
             .optional(),
         Subject::Agent(_) | Subject::Token(_) => connection
             .prepare_cached(
-                "SELECT row, position, last_seq, 0 FROM streams
+                "SELECT row, position, head, last_seq, 0 FROM streams
                  WHERE teamspace = ?1 AND subject = ?2",
             )?
             .query_row(params![stream.teamspace.as_str(), stream.subject.to_string()], read)
@@ -315,7 +320,8 @@ fn last_entry(commit: &Commit) -> &Entry {
 /// Replaces a body by its commitment, and the document that came with it by nothing. `false` when
 /// the stream has no such position.
 fn erase(connection: &Connection, stream: &Stream, position: u64) -> Result<bool> {
-    let Some(found) = rows::history(connection, stream, position + 1, 1)?.pop() else {
+    let above = position.saturating_add(1);
+    let Some(found) = rows::history(connection, stream, above, 1)?.pop() else {
         return Ok(false);
     };
     if found.entry.position != position {

@@ -180,7 +180,13 @@ impl Work {
 
     fn apply_commit(&mut self, commit: &Commit) -> rusqlite::Result<Verdict> {
         run_cached(&self.connection, "SAVEPOINT one")?;
-        let verdict = write::write_commit(&self.connection, commit, self.next_seq)?;
+        let verdict = match write::write_commit(&self.connection, commit, self.next_seq) {
+            // What the schema forbids is wrong with this commit, not with the group it is in.
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+                Err(StoreError::Corrupt(error.to_string()).into())
+            }
+            written => written?,
+        };
         match &verdict {
             Ok(committed) => {
                 self.next_seq = committed.last_seq + 1;

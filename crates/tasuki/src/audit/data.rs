@@ -35,28 +35,51 @@ pub fn verify(folder: &Path, options: &Options, progress: Progress<'_>) -> anyho
     let mut remarks = Vec::new();
     let mut notes = Notes::new(options, beside.key.as_deref(), &mut findings);
     notes.add_beside(&beside, &mut findings);
-    check_sealed(&database, &beside, &mut notes, &mut findings, &mut remarks);
+    check_sealed(&database, &beside, &mut notes, &mut findings, &mut remarks)?;
     notes.finish(&mut findings);
 
+    let snapshots = Snapshots::of(&database);
+    let snapshots = unless_damaged(snapshots, "the snapshots", &mut findings)?;
     let mut reading = Reading {
         auditor: Auditor::new(Replay::States, notes.sizes()),
-        documents: Documents::of(&database),
-        snapshots: Snapshots::of(&database).with_context(cannot)?,
+        documents: Some(Documents::of(&database)),
+        snapshots,
         logs,
         findings,
     };
-    let n_rows = database.newest().with_context(cannot)?;
-    let read = reading.rows(&database, n_rows, progress)?;
-    let Reading { auditor, mut documents, snapshots, logs, mut findings } = reading;
+    let read = reading.rows(&database, progress)?;
     let mut n_lines = 0;
     if let Read::All = read {
-        documents.pass_orphans(i64::MAX, &mut findings)?;
-        snapshots.finish(&auditor, &mut findings);
-        n_lines = logs.finish(&mut findings, &mut remarks).with_context(cannot)?;
+        reading.documents_before(i64::MAX)?;
+        if let Some(snapshots) = reading.snapshots {
+            snapshots.finish(&reading.auditor, &mut reading.findings);
+        }
+        n_lines = reading.logs.finish(&mut reading.findings, &mut remarks).with_context(cannot)?;
     }
     let n_checkpoints = notes.checkpoints.len() as u64;
-    let audited = auditor.finish(&notes.checkpoints);
-    Ok(Report { n_checkpoints, n_lines, remarks, ..findings.into_report(audited) })
+    let audited = reading.auditor.finish(&notes.checkpoints);
+    Ok(Report { n_checkpoints, n_lines, remarks, ..reading.findings.into_report(audited) })
+}
+
+/// A part of the file that is damaged is a finding, and the rest can still be looked at.
+fn unless_damaged<T>(
+    read: Result<T, StoreError>,
+    what: &str,
+    findings: &mut Findings,
+) -> Result<Option<T>, StoreError> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(error @ (StoreError::Corrupt(_) | StoreError::Broken(_))) => {
+            findings.general(format_args!("{what} cannot be read: {error}"));
+            Ok(None)
+        }
+        Err(
+            error @ (StoreError::Full
+            | StoreError::Overloaded
+            | StoreError::Closed
+            | StoreError::Unknown),
+        ) => Err(error),
+    }
 }
 
 /// The checkpoint in the database, and whether those outside of it are where they should be.
@@ -66,34 +89,31 @@ fn check_sealed(
     notes: &mut Notes,
     findings: &mut Findings,
     remarks: &mut Vec<String>,
-) {
-    match database.sealed() {
-        Ok(Some(sealed)) => {
-            notes.add_sealed(&sealed, findings);
-            match (&beside.newest, &beside.log) {
-                (Some(_), _) => {}
-                (None, Some(_)) => findings.general("the file checkpoint was removed"),
-                (None, None) => remarks.push(
-                    "there is no checkpoint outside the database: removed, or never written \
-                     because the first start was cut short"
-                        .to_owned(),
-                ),
-            }
-        }
-        Ok(None) => {}
-        Err(error) => {
-            findings.general(format_args!("the checkpoint in the database cannot be read: {error}"));
+) -> Result<(), StoreError> {
+    let sealed = unless_damaged(database.sealed(), "the checkpoint in the database", findings)?;
+    if let Some(sealed) = sealed.flatten() {
+        notes.add_sealed(&sealed, findings);
+        match (&beside.newest, &beside.log) {
+            (Some(_), _) => {}
+            (None, Some(_)) => findings.general("the file checkpoint was removed"),
+            (None, None) => remarks.push(
+                "there is no checkpoint outside the database: removed, or never written because \
+                 the first start was cut short"
+                    .to_owned(),
+            ),
         }
     }
     if beside.log.as_ref().is_some_and(|log| log.is_torn) {
         remarks.push("checkpoints.log ends in half a note, as after a crash".to_owned());
     }
+    Ok(())
 }
 
+/// `None` is what cannot be read.
 struct Reading<'d> {
     auditor: Auditor,
-    documents: Documents<'d>,
-    snapshots: Snapshots<'d>,
+    documents: Option<Documents<'d>>,
+    snapshots: Option<Snapshots<'d>>,
     logs: Logs,
     findings: Findings,
 }
@@ -106,12 +126,9 @@ enum Read {
 }
 
 impl Reading<'_> {
-    fn rows(
-        &mut self,
-        database: &ReadOnly,
-        n_rows: u64,
-        progress: Progress<'_>,
-    ) -> anyhow::Result<Read> {
+    fn rows(&mut self, database: &ReadOnly, progress: Progress<'_>) -> anyhow::Result<Read> {
+        // Only for the progress; a damaged file will be noticed below.
+        let n_rows = database.newest().unwrap_or_default();
         let mut from = Some(i64::MIN);
         let mut last_seq = 0;
         while let Some(first) = from {
@@ -149,7 +166,9 @@ impl Reading<'_> {
             Ok(entry) => self.entry(seq, row, entry),
             Err(problem) => {
                 self.auditor.push_unreadable(seq, problem.clone());
-                self.documents.take(row.seq, &mut self.findings)?;
+                self.documents_before(row.seq)?;
+                // It is not known whether it belongs to this entry, and it does not matter now.
+                self.documents.as_mut().and_then(|documents| documents.take(row.seq));
                 Ok(())
             }
         }
@@ -167,7 +186,9 @@ impl Reading<'_> {
         }
         self.document(seq, row, entry, event.as_ref())?;
         self.logs.check(seq, entry, event.as_ref(), &mut self.findings)?;
-        self.snapshots.check(row.seq, entry, &mut self.auditor, &mut self.findings);
+        if let Some(snapshots) = &mut self.snapshots {
+            snapshots.check(row.seq, entry, &mut self.auditor, &mut self.findings);
+        }
         Ok(())
     }
 
@@ -178,12 +199,36 @@ impl Reading<'_> {
         entry: &Entry,
         event: Option<&Event>,
     ) -> anyhow::Result<()> {
-        let document = self.documents.take(row.seq, &mut self.findings)?;
+        self.documents_before(row.seq)?;
+        let Some(documents) = &mut self.documents else { return Ok(()) };
+        let document = documents.take(row.seq);
         let found = document
             .as_ref()
             .map(|document| Found { hash: &document.hash, text: document.text.as_deref() });
         if let Some(what) = documents::problem(entry, event, found.as_ref()) {
             self.findings.about(Place::of(seq, entry), what);
+        }
+        Ok(())
+    }
+
+    /// Passes over the documents before an entry; whoever they belonged to is not there.
+    fn documents_before(&mut self, seq: i64) -> anyhow::Result<()> {
+        while let Some(documents) = &mut self.documents {
+            let next = documents.next_seq();
+            match unless_damaged(next, "the documents", &mut self.findings)? {
+                Some(Some(next)) if next < seq => {
+                    documents.take(next);
+                    let what = "there is a document for it, but no such entry";
+                    match u64::try_from(next) {
+                        Ok(next) => {
+                            self.findings.about(Place::Range { first: next, last: next }, what);
+                        }
+                        Err(_) => self.findings.general(format_args!("entry {next}: {what}")),
+                    }
+                }
+                Some(_) => break,
+                None => self.documents = None,
+            }
         }
         Ok(())
     }
@@ -194,44 +239,28 @@ pub(super) struct Documents<'d> {
     database: &'d ReadOnly,
     page: VecDeque<DocumentRow>,
     /// Where the next page begins; `None` after the last.
-    next: Option<i64>,
+    next_page: Option<i64>,
 }
 
 impl<'d> Documents<'d> {
     pub(super) fn of(database: &'d ReadOnly) -> Self {
-        Self { database, page: VecDeque::new(), next: Some(i64::MIN) }
+        Self { database, page: VecDeque::new(), next_page: Some(i64::MIN) }
     }
 
-    /// The document of an entry, once all before it were asked for.
-    pub(super) fn take(
-        &mut self,
-        seq: i64,
-        findings: &mut Findings,
-    ) -> Result<Option<DocumentRow>, StoreError> {
-        self.pass_orphans(seq, findings)?;
-        let is_next = self.page.front().is_some_and(|document| document.seq == seq);
-        Ok(if is_next { self.page.pop_front() } else { None })
-    }
-
-    /// Passes over documents before an entry that nobody asked for.
-    fn pass_orphans(&mut self, seq: i64, findings: &mut Findings) -> Result<(), StoreError> {
-        loop {
-            if self.page.is_empty()
-                && let Some(next) = self.next
-            {
-                self.page = self.database.document_rows(next, PAGE_DOCUMENTS_MAX)?.into();
-                self.next = self.page.back().and_then(|last| last.seq.checked_add(1));
-            }
-            let Some(document) = self.page.front() else { return Ok(()) };
-            if document.seq >= seq {
-                return Ok(());
-            }
-            let what = "there is a document for it, but no such entry";
-            match u64::try_from(document.seq) {
-                Ok(seq) => findings.about(Place::Range { first: seq, last: seq }, what),
-                Err(_) => findings.general(format_args!("entry {}: {what}", document.seq)),
-            }
-            self.page.pop_front();
+    /// The entry that the next document belongs to.
+    pub(super) fn next_seq(&mut self) -> Result<Option<i64>, StoreError> {
+        if self.page.is_empty()
+            && let Some(from) = self.next_page
+        {
+            self.page = self.database.document_rows(from, PAGE_DOCUMENTS_MAX)?.into();
+            self.next_page = self.page.back().and_then(|last| last.seq.checked_add(1));
         }
+        Ok(self.page.front().map(|document| document.seq))
+    }
+
+    /// The next document, if it belongs to this entry.
+    pub(super) fn take(&mut self, seq: i64) -> Option<DocumentRow> {
+        let is_next = self.page.front().is_some_and(|document| document.seq == seq);
+        if is_next { self.page.pop_front() } else { None }
     }
 }

@@ -12,7 +12,6 @@ use super::Progress;
 use super::data::Documents;
 use super::format::{DocumentLine, EndLine, EntryLine, Header, Line, to_text};
 use super::notes::Beside;
-use super::report::Findings;
 
 const PAGE_ENTRIES_MAX: usize = 512;
 
@@ -55,7 +54,11 @@ pub fn export(
         for one in &page {
             write(&to_text(&Line::Entry(EntryLine::of(one.seq, &one.entry))))?;
             let seq = i64::try_from(one.seq).context("the ledger is too long")?;
-            if let Some(document) = documents.take(seq, &mut Findings::default())? {
+            while documents.next_seq()?.is_some_and(|next| next < seq) {
+                let orphan = documents.next_seq()?.unwrap_or_default();
+                documents.take(orphan);
+            }
+            if let Some(document) = documents.take(seq) {
                 let (hash, text) = (document.hash, document.text);
                 write(&to_text(&Line::Document(DocumentLine { seq: one.seq, hash, text })))?;
                 exported.n_documents += 1;

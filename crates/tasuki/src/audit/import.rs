@@ -144,9 +144,9 @@ impl Reading {
 
     fn finish(mut self, options: &Options) -> Report {
         self.settle_last(None);
-        let mut findings = self.findings;
+        let mut findings = std::mem::take(&mut self.findings);
         let n_entries = self.auditor.n_entries();
-        let end = self.end.unwrap_or_else(|| {
+        let end = self.end.take().unwrap_or_else(|| {
             let next = self.auditor.last_seq().saturating_add(1);
             let place = Place::Range { first: next, last: next };
             findings.about(place, "the export ends before its last line");
@@ -162,9 +162,23 @@ impl Reading {
             notes.add(&format!("checkpoint {number} of the export"), note, &mut findings);
         }
         notes.finish(&mut findings);
+        self.pass_unannounced(&mut notes, &mut findings);
         let n_checkpoints = notes.checkpoints.len() as u64;
         let audited = self.auditor.finish(&notes.checkpoints);
         Report { n_checkpoints, ..findings.into_report(audited) }
+    }
+
+    /// A checkpoint that the header does not announce comes too late to be compared. That it is
+    /// there at all says that the header is not the one that was written.
+    fn pass_unannounced(&self, notes: &mut Notes, findings: &mut Findings) {
+        let n_before = notes.checkpoints.len();
+        let last_seq = self.auditor.last_seq();
+        notes.checkpoints.retain(|checkpoint| {
+            checkpoint.size > last_seq || self.auditor.is_announced(checkpoint.size)
+        });
+        if notes.checkpoints.len() < n_before {
+            findings.general("line 1: it does not announce all checkpoints of the last line");
+        }
     }
 }
 

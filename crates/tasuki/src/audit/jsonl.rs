@@ -33,8 +33,9 @@ pub struct Logs {
 #[derive(Debug)]
 struct Log {
     path: String,
-    /// What was recorded of the file, and no more.
+    /// What was recorded of the file; all of it, if nothing was.
     rest: Option<Take<BufReader<File>>>,
+    is_recorded: bool,
     peeked: Option<Vec<u8>>,
     n_bytes_unrecorded: u64,
     complete_to: u64,
@@ -60,6 +61,7 @@ impl Logs {
                     let recorded = position.map_or(length, |position| position.length);
                     log.n_bytes_unrecorded = length.saturating_sub(recorded);
                     log.rest = Some(BufReader::new(file).take(recorded));
+                    log.is_recorded = position.is_some();
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
@@ -81,6 +83,11 @@ impl Logs {
         let teamspace = &entry.stream.teamspace;
         let missing = || Log::missing(teamspace, self.complete_to);
         let log = self.files.entry(teamspace.clone()).or_insert_with(missing);
+        if !log.is_recorded && seq > log.complete_to {
+            // The first lines of a file are there before they are recorded, and a crash may have
+            // left any part of them.
+            log.is_given_up = true;
+        }
         if log.is_given_up {
             return Ok(());
         }
@@ -102,6 +109,10 @@ impl Logs {
     pub fn finish(self, findings: &mut Findings, remarks: &mut Vec<String>) -> io::Result<u64> {
         for mut log in self.files.into_values() {
             let path = &log.path;
+            if !log.is_recorded {
+                let entry = log.complete_to;
+                remarks.push(format!("{path} has no recorded end; compared up to entry {entry}"));
+            }
             if log.n_lines_behind > 0 {
                 remarks.push(format!("{path} is {} lines behind the ledger", log.n_lines_behind));
             }
@@ -133,6 +144,7 @@ impl Log {
         Self {
             path: path.display().to_string(),
             rest: None,
+            is_recorded: true,
             peeked: None,
             n_bytes_unrecorded: 0,
             complete_to,

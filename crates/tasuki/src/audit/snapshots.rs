@@ -1,7 +1,8 @@
 //! Snapshots: what the server believes about each stream, compared with what its entries say.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
+use engine::port::StoreError;
 use protocol::audit::{Auditor, End, Place};
 use protocol::handoff::Handoff;
 use protocol::ledger::{Entry, Stream};
@@ -16,11 +17,14 @@ use super::report::Findings;
 pub struct Snapshots<'d> {
     database: &'d ReadOnly,
     places: VecDeque<SnapshotPlace>,
+    /// Streams whose snapshots are somewhere else. They were named, and need not be missed.
+    astray: HashSet<Stream>,
 }
 
 impl<'d> Snapshots<'d> {
-    pub fn of(database: &'d ReadOnly) -> anyhow::Result<Self> {
-        Ok(Self { database, places: database.snapshot_places()?.into() })
+    pub fn of(database: &'d ReadOnly) -> Result<Self, StoreError> {
+        let places = database.snapshot_places()?.into();
+        Ok(Self { database, places, astray: HashSet::new() })
     }
 
     /// After an entry was pushed: compares the snapshot that ends with it, if one does.
@@ -48,6 +52,7 @@ impl<'d> Snapshots<'d> {
                 let Stream { teamspace, subject } = &found.stream;
                 let what = format_args!("the snapshot of {subject} in {teamspace} ends here");
                 findings.about(Place::of(number, entry), what);
+                self.astray.insert(found.stream);
                 continue;
             }
             let Some(end) = auditor.settle(&entry.stream) else { continue };
@@ -62,16 +67,21 @@ impl<'d> Snapshots<'d> {
         while let Some(place) = self.places.pop_front() {
             self.stray(place, findings);
         }
-        for (stream, seq) in auditor.unsettled() {
+        let missed = auditor.unsettled().filter(|(stream, _)| !self.astray.contains(stream));
+        for (stream, seq) in missed {
             let Stream { teamspace, subject } = stream;
             let what = format_args!("no snapshot of {subject} in {teamspace} ends with its last entry");
             findings.about(Place::Range { first: seq, last: seq }, what);
         }
     }
 
-    fn stray(&self, place: SnapshotPlace, findings: &mut Findings) {
+    fn stray(&mut self, place: SnapshotPlace, findings: &mut Findings) {
         let of = match self.database.snapshot_row(place) {
-            Ok(Some(row)) => format!("{} in {}", row.stream.subject, row.stream.teamspace),
+            Ok(Some(row)) => {
+                let of = format!("{} in {}", row.stream.subject, row.stream.teamspace);
+                self.astray.insert(row.stream);
+                of
+            }
             Ok(None) | Err(_) => "a stream that cannot be read".to_owned(),
         };
         let what = format!("the snapshot of {of} ends with this entry, which is not there");

@@ -48,7 +48,7 @@ async fn live_and_die(random: &mut Random, n_kills: usize, tally: &mut Tally) {
     let data = folder.path().join("data");
     let mut server = Server::start_on(&data, |_| {});
     let tokens = Tokens::make(&server);
-    let mut load = Load::new(WRITERS, random.draw());
+    let mut load = Load::new("crash", WRITERS, random.draw());
     for _ in 0..n_kills {
         kill_under_load(&server, &mut load, &tokens, random).await;
         tally.kills += 1;
@@ -87,7 +87,8 @@ async fn kill_under_load(server: &Server, load: &mut Load, tokens: &Tokens, rand
         std::thread::park_timeout(pause);
         server.kill();
     };
-    tokio::join!(load.run(&tokens.crew(server), usize::MAX), kill);
+    let crew = tokens.crew(server);
+    tokio::join!(load.run(&crew, usize::MAX), kill);
 }
 
 /// A start that does not get to its end; whatever it was doing is done again by the next.

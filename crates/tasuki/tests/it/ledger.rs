@@ -85,7 +85,7 @@ impl Ledger {
     }
 
     /// The handoff that a request whose answer was lost has brought about or changed, if it has.
-    pub fn effect_of(&self, request: &Unanswered) -> Option<&str> {
+    pub fn effect_of<'a>(&'a self, request: &'a Unanswered) -> Option<&'a str> {
         let handoff = match &request.handoff {
             Some(handoff) => handoff,
             None => self.titles.get(&request.title)?.first()?,
@@ -222,8 +222,11 @@ fn difference(found: &str, expected: &str) -> String {
 /// The chain, the signatures and roots of all checkpoints, the snapshots, the documents, and the
 /// audit log as far as it goes.
 pub fn audit(data: &Path) -> Verdict {
-    let source = Source::Data(data.to_owned());
-    let report = audit::verify(&source, &Options::default(), &mut |_, _| {})
+    audit_with(&Source::Data(data.to_owned()), &Options::default())
+}
+
+pub fn audit_with(source: &Source, options: &Options) -> Verdict {
+    let report = audit::verify(source, options, &mut |_, _| {})
         .map_err(|error| format!("the audit could not look: {error:#}"))?;
     if report.is_sound() {
         return Ok(());

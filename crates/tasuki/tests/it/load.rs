@@ -110,15 +110,19 @@ impl Acks {
 }
 
 impl Load {
-    pub fn new(n_writers: usize, seed: u64) -> Self {
-        Self::with_packages(n_writers, seed, 0)
-    }
-
-    /// With packages that are larger by so many bytes.
-    pub fn with_packages(n_writers: usize, seed: u64, package_bytes: usize) -> Self {
-        let writers = (0..n_writers).map(|number| Writer::new(number, seed, package_bytes));
+    /// `name` sets it apart from other loads on the same server.
+    pub fn new(name: &str, n_writers: usize, seed: u64) -> Self {
+        let writers = (0..n_writers).map(|number| Writer::new(name, number, seed));
         let acks = Acks { all: Mutex::default(), count: watch::channel(0).0 };
         Self { writers: writers.collect(), acks: Arc::new(acks) }
+    }
+
+    /// With summaries of so many bytes in the packages.
+    pub fn with_packages(mut self, package_bytes: usize) -> Self {
+        for writer in &mut self.writers {
+            writer.package_bytes = package_bytes;
+        }
+        self
     }
 
     /// All writers at once, until there are `acks_max` acknowledgements in all, or until each of
@@ -162,7 +166,8 @@ impl Load {
 
 #[derive(Debug)]
 struct Writer {
-    number: usize,
+    /// Of this writer alone: its walks, tasks and keys begin with it.
+    name: String,
     random: Random,
     package_bytes: usize,
     n_walks: usize,
@@ -219,10 +224,12 @@ const SHARED_WALKS: [&[Step]; 2] = [
 ];
 
 impl Writer {
-    fn new(number: usize, seed: u64, package_bytes: usize) -> Self {
-        let mut random = Random::from_seed(seed ^ (number as u64) << 32);
-        let walk = Walk::draw(&mut random, number, 0);
-        Self { number, random, package_bytes, n_walks: 0, walk, confirmed: None, failed: None }
+    fn new(load: &str, number: usize, seed: u64) -> Self {
+        let name = format!("{load}-{number}");
+        let mut random = Random::from_seed(seed ^ ((number as u64) << 32));
+        let walk = Walk::draw(&mut random, &name, 0);
+        let (confirmed, failed) = (None, None);
+        Self { name, random, package_bytes: 0, n_walks: 0, walk, confirmed, failed }
     }
 
     /// The next request of the walk. After a failure it is the same one, with the same key.
@@ -254,7 +261,7 @@ impl Writer {
         self.failed = None;
         if self.walk.steps.is_empty() {
             self.n_walks += 1;
-            self.walk = Walk::draw(&mut self.random, self.number, self.n_walks);
+            self.walk = Walk::draw(&mut self.random, &self.name, self.n_walks);
         }
         Next::GoOn
     }
@@ -277,14 +284,14 @@ impl Writer {
 }
 
 impl Walk {
-    fn draw(random: &mut Random, writer: usize, number: usize) -> Self {
-        let title = format!("walk-{writer}-{number}");
+    fn draw(random: &mut Random, writer: &str, number: usize) -> Self {
+        let title = format!("{writer}-{number}");
         let is_shared = random.happens(25);
         let (task, steps) = if is_shared {
             let task = format!("shared-{}", random.below(SHARED_TASKS));
             (task, SHARED_WALKS[random.below(SHARED_WALKS.len())])
         } else {
-            (format!("own-{writer}-{number}"), OWN_WALKS[random.below(OWN_WALKS.len())])
+            (format!("own-{title}"), OWN_WALKS[random.below(OWN_WALKS.len())])
         };
         Self { title, task, is_shared, steps, handoff: None, position: 0 }
     }

@@ -5,5 +5,8 @@ mod ledger;
 mod lifecycle;
 mod load;
 mod power_loss;
+mod refusals;
 mod server;
+mod sse;
 mod tidy;
+mod wire;

@@ -15,7 +15,7 @@
 //! 4. `check_images(&log, &acks, n_images, seed, |image, acks| …)`; assert on the [`Report`],
 //!    also on its `reached`, for a run that never tore a write has proved little.
 //!
-//! The modules, in reading order. This knows nothing of the server.
+//! The modules, in reading order. Only `server_images` knows the server.
 
 mod record;
 
@@ -31,8 +31,9 @@ mod verify;
 
 mod model_test;
 mod self_test;
+mod server_images;
 
 pub use log::Log;
 pub use random::Random;
 pub use record::{compile, monotonic_ns, record};
-pub use verify::{Ack, Report, check_images};
+pub use verify::{Ack, Reached, Report, check_images};

@@ -13,7 +13,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub struct Stream {
     body: Body,
-    waiting: String,
+    waiting: Vec<u8>,
     /// The last id that was seen: where to resume.
     pub place: Option<u64>,
 }
@@ -33,15 +33,15 @@ impl Stream {
         let response = client.open(&Call::get(path), &headers).await.expect("the server answers");
         assert_eq!(response.status().as_u16(), 200, "{path}");
         assert_eq!(response.headers()["content-type"], "text/event-stream; charset=utf-8");
-        Self { body: response.into_body(), waiting: String::new(), place: after }
+        Self { body: response.into_body(), waiting: Vec::new(), place: after }
     }
 
     /// The next block, comments alone left out. `None` once the stream has ended.
     pub async fn next(&mut self) -> Option<Event> {
         loop {
-            if let Some(end) = self.waiting.find("\n\n") {
-                let block: String = self.waiting.drain(..end + 2).collect();
-                let event = read_block(&block);
+            if let Some(end) = self.waiting.windows(2).position(|pair| pair == b"\n\n") {
+                let block: Vec<u8> = self.waiting.drain(..end + 2).collect();
+                let event = read_block(std::str::from_utf8(&block).expect("a stream is text"));
                 self.place = event.id.or(self.place);
                 if event.id.is_some() || event.name.is_some() {
                     return Some(event);
@@ -52,8 +52,7 @@ impl Stream {
                 .await
                 .expect("a stream beats every second");
             // A connection that breaks off ends the stream as much as a farewell does.
-            let data = frame?.ok()?.into_data().unwrap_or_default();
-            self.waiting.push_str(std::str::from_utf8(&data).expect("events end at characters"));
+            self.waiting.extend(frame?.ok()?.into_data().unwrap_or_default());
         }
     }
 

@@ -4,6 +4,7 @@
 use axum::http::{self, HeaderMap};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
@@ -102,10 +103,24 @@ impl Line {
     }
 
     pub async fn ask(&mut self, request: &Request) -> Answer {
+        Answer::read(self.exchange(request).await).await
+    }
+
+    /// The beginning of an answer that may never end. A refusal is read whole.
+    pub async fn begin(&mut self, request: &Request) -> Answer {
+        let response = self.exchange(request).await;
+        if response.status().is_success() {
+            let (status, headers) = (response.status().as_u16(), response.headers().clone());
+            return Answer { status, headers, bytes: Bytes::new() };
+        }
+        Answer::read(response).await
+    }
+
+    async fn exchange(&mut self, request: &Request) -> http::Response<Incoming> {
         let described = format!("{} {}", request.method, request.path);
         let request = request.build().expect("a request that can be written down");
         self.sender.ready().await.unwrap_or_else(|error| panic!("{described}: {error}"));
         let response = self.sender.send_request(request).await;
-        Answer::read(response.unwrap_or_else(|error| panic!("{described}: {error}"))).await
+        response.unwrap_or_else(|error| panic!("{described}: {error}"))
     }
 }

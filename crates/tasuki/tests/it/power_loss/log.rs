@@ -120,7 +120,7 @@ fn collect_files(root: &Path, below: &Path, paths: &mut BTreeSet<PathBuf>) -> io
         let path = entry?.path();
         if path.is_dir() {
             collect_files(root, &path, paths)?;
-        } else if !path.to_string_lossy().ends_with("-shm") {
+        } else if path.is_file() && !path.to_string_lossy().ends_with("-shm") {
             let relative = path.strip_prefix(root).expect("it was found below the root");
             paths.insert(relative.to_owned());
         }

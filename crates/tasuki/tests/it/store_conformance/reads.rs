@@ -42,7 +42,7 @@ pub async fn entries_are_read_in_pages(place: Place) {
     assert_eq!(seqs(4, 4).await, [5, 6, 7, 8]);
     assert_eq!(seqs(8, 4).await, [9, 10]);
     assert_eq!(seqs(9, 1).await, [10]);
-    assert_eq!(seqs(0, 0).await, []);
+    assert!(seqs(0, 0).await.is_empty());
 }
 
 pub async fn places_beyond_the_end_are_answered(place: Place) {
@@ -75,8 +75,8 @@ pub async fn history_is_read_backwards_in_pages(place: Place) {
     assert_eq!(positions(&one, u64::MAX, 4).await, [10, 9, 8, 7]);
     assert_eq!(positions(&one, 7, 4).await, [6, 5, 4, 3]);
     assert_eq!(positions(&one, 3, 4).await, [2, 1]);
-    assert_eq!(positions(&one, 1, 4).await, []);
-    assert_eq!(positions(&one, 0, 4).await, []);
+    assert!(positions(&one, 1, 4).await.is_empty());
+    assert!(positions(&one, 0, 4).await.is_empty());
     assert_eq!(positions(&two, 100, 3).await, [5, 4, 3]);
     let newest = store.history(&one.stream, u64::MAX, 1).await.unwrap();
     assert_eq!(newest[0].entry.hash, one.head);

@@ -1,1 +1,231 @@
-//! x
+//! What only a file can promise: it outlives its process, keeps others out, and does not write a
+//! large package twice.
+
+use std::fs;
+use std::io::{Seek, SeekFrom, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use engine::port::{
+    CommitError, HandoffFilter, KeyedOutcome, List, ListOf, Sealed, Store, StoreError,
+};
+use protocol::handoff;
+use protocol::handoff::Status;
+use protocol::ids::TokenId;
+use protocol::ledger::{Stream, Subject};
+use protocol::step::{Command, Document};
+use store::Sqlite;
+use store::sqlite::{FILE_NAME, OpenError};
+use tempfile::TempDir;
+
+use super::fixture::{
+    Track, agent, deadline, free, handoff_id, held, hold, keyed, later, recorded, scope, teamspace,
+    token,
+};
+use crate::support;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reopened_store_has_kept_everything() {
+    let folder = TempDir::new().unwrap();
+    let streams = fill(&Sqlite::open(folder.path()).unwrap()).await;
+    let before = everything(&Sqlite::open(folder.path()).unwrap(), &streams).await;
+    assert!(before.contains("the package"), "there is something to keep");
+    for _ in 0..2 {
+        let store = Sqlite::open(folder.path()).unwrap();
+        assert_eq!(everything(&store, &streams).await, before);
+    }
+    let store = Sqlite::open(folder.path()).unwrap();
+    let newest = store.newest().await.unwrap();
+    let committed = store.commit(Track::handoff(9).step(Status::Draft)).await.unwrap();
+    assert_eq!(committed.last_seq, newest + 1, "the sequence goes on where it ended");
+}
+
+/// One of everything that a store can keep.
+async fn fill(store: &Sqlite) -> Vec<Stream> {
+    let mut one = Track::handoff(1);
+    let mut propose = one.step(Status::Proposed);
+    propose.arm = vec![deadline("soon", 5), deadline("later", 50)];
+    propose.holds = vec![hold("task/t1", free(), held(Some("h"), "[]"))];
+    propose.document =
+        Some(Document { hash: "package".to_owned(), text: "the package".to_owned() });
+    propose.key = keyed("k", "done");
+    store.commit(propose).await.expect("it is new");
+    let mut accept = one.step(Status::Accepted);
+    accept.disarm = vec![deadline("soon", 5)];
+    store.commit(accept).await.expect("it continues");
+    let mut barry = Track::new("default", Subject::Agent(support::id("barry")));
+    store.commit(barry.next(agent("barry"), 1)).await.expect("it is new");
+    let token_id: TokenId = handoff_id(1).to_string().parse().expect("a UUID");
+    let mut of_barry = Track::new("other", Subject::Token(token_id));
+    store.commit(of_barry.next(token(token_id, "secret"), 1)).await.expect("it is new");
+    let mut two = Track::handoff(2);
+    store.commit(two.step(Status::Draft)).await.expect("it is new");
+    let mut erase = two.step(Status::Draft);
+    erase.erase = Some(1);
+    store.commit(erase).await.expect("it continues");
+    let sealed = Sealed { size: 4, edge: vec![1; 32], note: "a note".to_owned() };
+    store.seal(sealed).await.expect("it can be sealed");
+    [one, barry, of_barry, two].into_iter().map(|track| track.stream).collect()
+}
+
+/// Every answer of the store, as one text.
+async fn everything(store: &dyn Store, streams: &[Stream]) -> String {
+    let mut text = format!("{:?}\n", store.entries(0, 1_000).await);
+    for stream in streams {
+        text.push_str(&format!("{:?}\n", store.load(stream).await));
+        text.push_str(&format!("{:?}\n", store.history(stream, u64::MAX, 100).await));
+        text.push_str(&format!("{:?}\n", store.document(stream, "package").await));
+    }
+    for name in ["default", "other"] {
+        for of in [ListOf::Handoffs(HandoffFilter::default()), ListOf::Agents, ListOf::Tokens] {
+            let list = List { teamspace: teamspace(name), of, before: None, limit: 100 };
+            text.push_str(&format!("{:?}\n", store.list(list).await));
+        }
+        text.push_str(&format!("{:?}\n", store.hold(&teamspace(name), "task/t1").await));
+        let key = scope(name, "agent:barry", "k");
+        text.push_str(&format!("{:?}\n", store.outcome(&key).await));
+    }
+    text.push_str(&format!("{:?}\n", store.due(later(1_000), 100).await));
+    text.push_str(&format!("{:?}\n", store.token_stream("secret").await));
+    text.push_str(&format!("{:?}\n", store.sealed().await));
+    text
+}
+
+#[test]
+fn a_second_server_on_the_same_folder_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let first = Sqlite::open(folder.path()).unwrap();
+    for _ in 0..2 {
+        let second = Sqlite::open(folder.path());
+        assert!(matches!(second, Err(OpenError::InUse(_))), "{second:?}");
+    }
+    let clone = first.clone();
+    drop(first);
+    assert!(matches!(Sqlite::open(folder.path()), Err(OpenError::InUse(_))));
+    drop(clone);
+    Sqlite::open(folder.path()).unwrap();
+}
+
+#[test]
+fn a_database_of_a_newer_release_is_refused_and_left_alone() {
+    let folder = TempDir::new().unwrap();
+    drop(Sqlite::open(folder.path()).unwrap());
+    let path = folder.path().join(FILE_NAME);
+    // The file format keeps `user_version` in the four bytes at 60.
+    let mut file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.seek(SeekFrom::Start(60)).unwrap();
+    file.write_all(&99u32.to_be_bytes()).unwrap();
+    drop(file);
+    let before = fs::read(&path).unwrap();
+    match Sqlite::open(folder.path()) {
+        Err(OpenError::Newer { found: 99, known, .. }) => assert!(known < 99),
+        other => panic!("expected a refusal, got {other:?}"),
+    }
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_else_can_read_the_files() {
+    let folder = TempDir::new().unwrap();
+    let store = Sqlite::open(folder.path()).unwrap();
+    store.commit(Track::handoff(1).step(Status::Draft)).await.unwrap();
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder.path()).unwrap() {
+        let entry = entry.unwrap();
+        let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
+        let name = entry.file_name().into_string().unwrap();
+        assert_eq!(mode, 0o600, "{name}");
+        names.push(name);
+    }
+    names.sort();
+    assert_eq!(names, ["tasuki.db", "tasuki.db-shm", "tasuki.db-wal", "tasuki.lock"]);
+}
+
+/// The index that the engine never runs into: should it ever, the others in the group are not hit.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_that_breaks_a_constraint_fails_alone() {
+    let folder = TempDir::new().unwrap();
+    let store = Sqlite::open(folder.path()).unwrap();
+    let mut receipts = Vec::new();
+    for number in 0..100u32 {
+        let mut track = Track::handoff(number);
+        let status = if number % 10 == 1 { Status::Proposed } else { Status::Draft };
+        receipts.push(store.commit(track.step(status)));
+    }
+    for (number, receipt) in (0..).zip(receipts) {
+        match (number % 10, receipt.await) {
+            (1, Ok(_)) => assert_eq!(number, 1, "the first has the task"),
+            (1, Err(CommitError::Failed(StoreError::Corrupt(_)))) => assert_ne!(number, 1),
+            (1, other) => panic!("commit {number}: {other:?}"),
+            (_, committed) => drop(committed.unwrap()),
+        }
+    }
+    assert_eq!(store.newest().await.unwrap(), 91);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn outcomes_are_forgotten_after_a_week() {
+    let folder = TempDir::new().unwrap();
+    let store = Sqlite::open(folder.path()).unwrap();
+    let minutes_a_day = 24 * 60;
+    let mut track = Track::handoff(1);
+    for (key, days) in [("old", 0), ("young", 2)] {
+        let mut commit = track.step(Status::Draft);
+        let scope = scope("default", "agent:barry", key);
+        let at = later(days * minutes_a_day);
+        commit.key = Some(KeyedOutcome { scope, recorded: recorded(key), at });
+        store.commit(commit).await.unwrap();
+    }
+    let mut later_on = Track::handoff(2);
+    for _ in 0..64 {
+        let mut commit = later_on.step(Status::Draft);
+        for entry in &mut commit.entries {
+            entry.at = later(8 * minutes_a_day);
+        }
+        store.commit(commit).await.unwrap();
+    }
+    let kept = async |key| store.outcome(&scope("default", "agent:barry", key)).await.unwrap();
+    assert_eq!(kept("old").await, None);
+    assert_eq!(kept("young").await, Some(recorded("young")));
+}
+
+/// A package is written once: what follows costs the same for a large one.
+#[tokio::test(flavor = "multi_thread")]
+async fn later_transitions_do_not_write_the_package_again() {
+    let small = bytes_of_later_transitions(2 * 1024).await;
+    let large = bytes_of_later_transitions(256 * 1024).await;
+    assert!(small > 0);
+    assert!(large * 2 <= small * 3, "{large} bytes with a large package, {small} with a small one");
+}
+
+/// How much the log grows while a handoff with a package of this size goes from proposed to closed.
+async fn bytes_of_later_transitions(package_bytes: usize) -> u64 {
+    let folder = TempDir::new().expect("a temporary folder");
+    let store = Arc::new(Sqlite::open(folder.path()).expect("a new database"));
+    let (engine, _) = support::engine_on(store);
+    support::register(&engine, &["barry", "tim"]).await;
+    let mut offer = support::offer("tim", "t1");
+    let context = offer.context.as_mut().expect("an offer has a context");
+    context.constraints = vec!["x".repeat(1024); package_bytes / 1024];
+    let stream = support::handoff_stream(engine.new_handoff_id());
+    let initiate =
+        Command::Handoff(handoff::Command::Initiate { offer: Some(Box::new(offer)) });
+    let (barry, tim) = (support::agent("barry"), support::agent("tim"));
+    let done = engine.submit(&barry, stream.clone(), initiate, None).await;
+    done.expect("the task is free");
+    let before = log_bytes(folder.path());
+    assert!(before > package_bytes as u64, "the package was written");
+    for command in
+        [support::accept(), support::activate(), support::complete(), support::close()]
+    {
+        let done = engine.submit(&tim, stream.clone(), command, None).await;
+        done.expect("the target may do all of it");
+    }
+    log_bytes(folder.path()) - before
+}
+
+fn log_bytes(folder: &Path) -> u64 {
+    let log = fs::metadata(folder.join(format!("{FILE_NAME}-wal")));
+    log.expect("the log is not moved before it is large").len()
+}

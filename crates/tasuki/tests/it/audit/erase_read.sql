@@ -1,0 +1,1 @@
+SELECT salt, body FROM entries WHERE seq = 12;

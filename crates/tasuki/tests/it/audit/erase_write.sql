@@ -1,0 +1,1 @@
+UPDATE entries SET salt = NULL, body = NULL, commitment = ?1 WHERE seq = 12;

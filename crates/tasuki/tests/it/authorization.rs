@@ -1,0 +1,139 @@
+//! Promise 3: identity comes from the credential, and nobody reads or writes another teamspace.
+//!
+//! The matrix is made from `/openapi.json`: every operation, by every kind of caller, in its own
+//! teamspace and from another. An operation without a rule here fails the test.
+
+mod cast;
+mod reference;
+mod rules;
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use self::cast::{CALLERS, Cast, OTHER, OWN};
+use self::rules::{Case, Verdict};
+use crate::server::ok;
+use crate::sse::whole_ledger;
+use crate::wire::Answer;
+use tasuki::client::Call;
+
+/// Nobody has this id, and nobody this name.
+const UNKNOWN_ID: &str = "01938c2e-0000-7000-8000-000000000001";
+const UNKNOWN_NAME: &str = "nobody";
+
+#[tokio::test]
+async fn every_operation_answers_every_caller_as_its_rule_says() {
+    let cast = Cast::assemble().await;
+    let document = ok(&cast.server.anonymous(), Call::get("/openapi.json")).await;
+    let operations = reference::operations(&document);
+    let mut wrong = Vec::new();
+    let mut n_cells = 0;
+    let mut succeeded = BTreeSet::new();
+    for operation in &operations {
+        for case in rules::cases(operation) {
+            let mut subject = cast.subject(&case).await;
+            for caller in CALLERS {
+                let answer = cast.ask(OWN, caller, &case, &subject).await;
+                let verdict = case.verdict(caller);
+                n_cells += 1;
+                if let Some(problem) = differs(&answer, verdict, &case) {
+                    let body = String::from_utf8_lossy(&answer.bytes);
+                    wrong.push(format!("{} by {caller}: {problem}: {body}", case.name));
+                }
+                if verdict == Verdict::Yes {
+                    succeeded.insert(operation.id.clone());
+                    subject = cast.subject(&case).await;
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {n_cells} cells:\n{}", wrong.len(), wrong.join("\n"));
+    let never: Vec<_> = operations.iter().filter(|row| !succeeded.contains(&row.id)).collect();
+    assert!(never.is_empty(), "nobody could do {never:?}");
+    println!("{} operations, {n_cells} cells", operations.len());
+}
+
+fn differs(answer: &Answer, verdict: Verdict, case: &Case) -> Option<String> {
+    let (status, code) = match verdict {
+        Verdict::Yes => (case.success, Value::Null),
+        Verdict::Not => (403, json!("not_allowed")),
+        Verdict::Gone => (404, json!("not_found")),
+        Verdict::Who => (401, json!("unauthenticated")),
+    };
+    let body = answer.json();
+    let actual = if case.is_acp() { &body["error"]["code"] } else { &body["code"] };
+    let is_same = answer.status == status && *actual == code;
+    (!is_same).then(|| format!("{} {actual}, expected {status} {code}", answer.status))
+}
+
+#[tokio::test]
+async fn from_another_teamspace_a_thing_cannot_be_told_from_nothing() {
+    let cast = Cast::assemble().await;
+    let document = ok(&cast.server.anonymous(), Call::get("/openapi.json")).await;
+    let before = whole_ledger(&cast.operator(OWN), "").await;
+    let mut n_cells = 0;
+    for operation in reference::operations(&document) {
+        for case in rules::cases(&operation).into_iter().filter(Case::has_subject) {
+            let subject = cast.hidden(&case);
+            for caller in CALLERS {
+                let theirs = cast.ask(OTHER, caller, &case, &subject).await;
+                let nobodys = cast.ask(OTHER, caller, &case, case.unknown()).await;
+                let what = format!("{} by {caller} of another teamspace", case.name);
+                let status = theirs.status;
+                // An operator may give the same name to an agent of its own.
+                let is_own_agent = operation.id == "register_agent" && caller == "operator";
+                assert!(is_own_agent || matches!(status, 401 | 403 | 404), "{what}: {status}");
+                assert_eq!(status, nobodys.status, "{what}");
+                let shown = String::from_utf8_lossy(&theirs.bytes).replace(&subject, "it");
+                let nothing = String::from_utf8_lossy(&nobodys.bytes).replace(case.unknown(), "it");
+                assert_eq!(without_times(&shown), without_times(&nothing), "{what}");
+                n_cells += 1;
+            }
+        }
+    }
+    assert_eq!(whole_ledger(&cast.operator(OWN), "").await, before);
+    println!("{n_cells} cells");
+}
+
+fn without_times(text: &str) -> Value {
+    let mut value: Value = serde_json::from_str(text).unwrap_or(Value::Null);
+    if let Some(fields) = value.as_object_mut() {
+        fields.remove("changed_at");
+    }
+    value
+}
+
+#[tokio::test]
+async fn lists_and_the_feed_show_nothing_of_another_teamspace() {
+    let cast = Cast::assemble().await;
+    let document = ok(&cast.server.anonymous(), Call::get("/openapi.json")).await;
+    let secrets = cast.secrets();
+    let mut n_read = 0;
+    for operation in reference::operations(&document) {
+        let is_list = operation.method == "get" && !operation.path.contains('{');
+        for caller in ["sender", "coordinator", "operator"] {
+            let client = cast.client(OTHER, caller);
+            let text = match operation.path.as_str() {
+                "/v1/events" => format!("{:?}", whole_ledger(&client, "").await),
+                "/v1/acp/handoff" => {
+                    let query = Call::post("/v1/acp/handoff", json!({ "action": "query" }));
+                    client.call(query).await.unwrap().body.to_string()
+                }
+                path if is_list => {
+                    let page = if operation.has_pages { "?limit=200" } else { "" };
+                    let call = Call::get(format!("{path}{page}"));
+                    client.call(call).await.unwrap().body.to_string()
+                }
+                _ => continue,
+            };
+            n_read += 1;
+            for secret in &secrets {
+                assert!(!text.contains(secret), "{} shows {secret}: {text}", operation.path);
+            }
+        }
+    }
+    let own = format!("{:?}", whole_ledger(&cast.operator(OWN), "").await);
+    assert!(secrets.iter().all(|secret| own.contains(secret)), "the secrets are real: {own}");
+    assert!(n_read >= 18, "{n_read} lists");
+}

@@ -1,0 +1,219 @@
+//! Two teamspaces with the same cast: a sender, a target, and everyone who has no part in it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use tasuki::client::{Call, Client};
+
+use super::rules::Case;
+use crate::server::{Server, act, initiate, offer, ok};
+use crate::wire::{Answer, Line, Request};
+
+pub const OWN: &str = "default";
+pub const OTHER: &str = "other";
+
+/// What may stand in a path besides a handoff.
+pub const AGENT: &str = "agent";
+pub const TOKEN: &str = "token";
+
+pub const CALLERS: [&str; 11] = [
+    "none",
+    "garbage",
+    "revoked",
+    "expired",
+    "customer",
+    "stranger",
+    "sender",
+    "target",
+    "coordinator",
+    "system",
+    "operator",
+];
+
+const BEARERS: [(&str, &str, &str); 8] = [
+    ("customer", "zoe", "customer"),
+    ("stranger", "carol", "worker"),
+    ("sender", "alice", "worker"),
+    ("target", "bob", "worker"),
+    ("coordinator", "dora", "worker"),
+    ("system", "router", "system"),
+    ("revoked", "alice", "worker"),
+    ("expired", "alice", "worker"),
+];
+
+/// An agent that only our own teamspace has.
+const HERMIT: &str = "hermit";
+
+#[derive(Debug)]
+pub struct Cast {
+    pub server: Server,
+    tokens: BTreeMap<(&'static str, &'static str), String>,
+    /// Things of our own teamspace, by kind: what others must not find.
+    hidden: BTreeMap<&'static str, String>,
+    n_made: std::sync::atomic::AtomicUsize,
+}
+
+impl Cast {
+    pub async fn assemble() -> Self {
+        let server = Server::start();
+        let (tokens, hidden) = (BTreeMap::new(), BTreeMap::new());
+        let mut cast = Self { server, tokens, hidden, n_made: 0.into() };
+        for teamspace in [OWN, OTHER] {
+            let more = ["--kind", "operator", "--teamspace", teamspace];
+            cast.tokens.insert((teamspace, "operator"), cast.server.token("root", &more));
+            cast.add_bearers(teamspace).await;
+        }
+        let operator = cast.operator(OWN);
+        let hermit = Call::put(format!("/v1/agents/{HERMIT}"), json!({ "kind": "worker" }));
+        ok(&operator, hermit).await;
+        for state in ["draft", "discarded", "proposed", "accepted", "activated"] {
+            let id = cast.make(state).await;
+            cast.hidden.insert(state, id);
+        }
+        for state in ["rejected", "completed", "closed", TOKEN] {
+            let id = cast.make(state).await;
+            cast.hidden.insert(state, id);
+        }
+        cast.hidden.insert(AGENT, HERMIT.to_owned());
+        cast
+    }
+
+    async fn add_bearers(&mut self, teamspace: &'static str) {
+        let operator = self.operator(teamspace);
+        let now = engine::clock::Clock::now(&engine::clock::SystemClock);
+        let soon = now.plus(protocol::time::Span::from_millis(250)).to_string();
+        for (role, agent, kind) in BEARERS {
+            let mut body = json!({ "agent": agent, "kind": kind });
+            match role {
+                "coordinator" => body["roles"] = json!(["coordinator"]),
+                "expired" => body["expires_at"] = soon.clone().into(),
+                _ => {}
+            }
+            let issued = ok(&operator, Call::post("/v1/tokens", body)).await;
+            if role == "revoked" {
+                let id = issued["token_id"].as_str().expect("an id");
+                ok(&operator, Call::post(format!("/v1/tokens/{id}/revoke"), json!({}))).await;
+            }
+            let token = issued["token"].as_str().expect("a token").to_owned();
+            self.tokens.insert((teamspace, role), token);
+        }
+        let expired = self.client(teamspace, "expired");
+        while expired.call(Call::get("/v1/agents")).await.expect("an answer").status == 200 {}
+        // Somebody whom everybody can hand a task to.
+        ok(&operator, Call::put("/v1/agents/eve", json!({ "kind": "worker" }))).await;
+    }
+
+    pub fn client(&self, teamspace: &'static str, caller: &'static str) -> Client {
+        self.server.with_token(&self.tokens[&(teamspace, caller)])
+    }
+
+    pub fn operator(&self, teamspace: &'static str) -> Client {
+        self.client(teamspace, "operator")
+    }
+
+    /// Ids and names that only our own teamspace has.
+    pub fn secrets(&self) -> Vec<String> {
+        self.hidden.values().cloned().chain(["OWN-".to_owned()]).collect()
+    }
+
+    /// A thing of our own teamspace that was there from the start.
+    pub fn hidden(&self, case: &Case) -> String {
+        self.hidden[case.subject_kind()].clone()
+    }
+
+    /// A fresh thing for a case: a handoff in its state, an agent, a token; or nothing.
+    pub async fn subject(&self, case: &Case) -> String {
+        match case.subject_kind() {
+            "" => String::new(),
+            AGENT => HERMIT.to_owned(),
+            kind => self.make(kind).await,
+        }
+    }
+
+    async fn make(&self, kind: &str) -> String {
+        let task = self.new_task();
+        let [alice, bob] = ["sender", "target"].map(|caller| self.client(OWN, caller));
+        let road: &[&str] = match kind {
+            TOKEN => {
+                let spare = Call::post("/v1/tokens", json!({ "agent": HERMIT }));
+                let issued = ok(&self.operator(OWN), spare).await;
+                return issued["token_id"].as_str().expect("an id").to_owned();
+            }
+            "draft" | "discarded" => {
+                let drafts = Call::post("/v1/handoffs/drafts", offer(&task, "bob"));
+                let id = ok(&alice, drafts).await["handoff_id"].as_str().expect("an id").to_owned();
+                if kind == "discarded" {
+                    act(&self.operator(OWN), &id, "close", json!({})).await;
+                }
+                return id;
+            }
+            "proposed" => &[],
+            "accepted" => &["accept"],
+            "activated" => &["accept", "activate"],
+            "completed" => &["accept", "activate", "complete"],
+            "rejected" => &["reject"],
+            "closed" => &["reject", "close"],
+            other => panic!("no road to {other}"),
+        };
+        let id = initiate(&alice, &task, "bob").await;
+        for action in road {
+            act(&bob, &id, action, body_of(action, &task)).await;
+        }
+        id
+    }
+
+    fn new_task(&self) -> String {
+        let n = self.n_made.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        format!("OWN-{n}")
+    }
+
+    /// Asks for a case as a caller. The subject may belong to another teamspace.
+    pub async fn ask(
+        &self,
+        teamspace: &'static str,
+        caller: &'static str,
+        case: &Case,
+        subject: &str,
+    ) -> Answer {
+        let path = case.path.split('/').map(|step| if step.starts_with('{') { subject } else { step });
+        let path = path.collect::<Vec<_>>().join("/");
+        let mut request = Request::new(&format!("{} {path}", case.method.to_uppercase()));
+        request = match caller {
+            "none" => request,
+            "garbage" => request.token("tasuki_0000"),
+            caller => request.token(&self.tokens[&(teamspace, caller)]),
+        };
+        if case.method != "get" {
+            request = request.json(&self.body(case, subject));
+        }
+        let mut line = Line::open(self.server.address()).await;
+        if case.operation == "follow_events" { line.begin(&request).await } else { line.ask(&request).await }
+    }
+
+    fn body(&self, case: &Case, subject: &str) -> Value {
+        let task = self.new_task();
+        let mut body = match (&case.action, case.operation.as_str()) {
+            (Some(action), _) => body_of(action, &task),
+            (None, "register_agent") => json!({ "kind": "worker" }),
+            (None, "issue_token") => json!({ "agent": "eve" }),
+            (None, operation) => {
+                body_of(operation.split('_').next().expect("a verb"), &task)
+            }
+        };
+        if let Some(action) = &case.action {
+            body["action"] = action.as_str().into();
+            if !subject.is_empty() {
+                body["handoff_id"] = subject.into();
+            }
+        }
+        body
+    }
+}
+
+fn body_of(action: &str, task: &str) -> Value {
+    match action {
+        "initiate" | "draft" | "edit" | "propose" => offer(task, "eve"),
+        "reject" => json!({ "reason": "other", "detail": "no" }),
+        _ => json!({}),
+    }
+}

@@ -1,0 +1,155 @@
+//! The reference itself: what it lists is routed, what is routed it lists, and what it refers to
+//! is there.
+
+use std::collections::BTreeSet;
+
+use gateways::http::OPERATIONS;
+use serde_json::Value;
+
+use crate::server::{Server, ok};
+use crate::wire::Request;
+use tasuki::client::Call;
+
+/// One operation, as the document has it.
+#[derive(Debug, Clone)]
+pub struct Operation {
+    pub id: String,
+    pub method: String,
+    pub path: String,
+    pub who: String,
+    pub success: u16,
+    pub has_pages: bool,
+}
+
+pub fn operations(document: &Value) -> Vec<Operation> {
+    let text = |value: &Value| value.as_str().expect("text").to_owned();
+    let mut operations = Vec::new();
+    for (path, methods) in document["paths"].as_object().expect("paths") {
+        for (method, described) in methods.as_object().expect("methods") {
+            let responses = described["responses"].as_object().expect("responses");
+            let success = responses.keys().find_map(|status| status.parse().ok());
+            let parameters = described["parameters"].as_array().expect("parameters");
+            operations.push(Operation {
+                id: text(&described["operationId"]),
+                method: method.clone(),
+                path: path.clone(),
+                who: text(&described["x-who"]),
+                success: success.expect("an operation can succeed"),
+                has_pages: parameters.iter().any(|parameter| parameter["name"] == "limit"),
+            });
+        }
+    }
+    operations
+}
+
+#[tokio::test]
+async fn the_reference_lists_what_is_routed_and_nothing_else() {
+    let server = Server::start();
+    let document = ok(&server.anonymous(), Call::get("/openapi.json")).await;
+    let listed = operations(&document);
+    let described: BTreeSet<_> =
+        listed.iter().map(|operation| (operation.path.clone(), operation.method.clone())).collect();
+    let table: BTreeSet<_> =
+        OPERATIONS.iter().map(|row| (row.path.to_owned(), row.method.to_owned())).collect();
+    assert_eq!(described, table);
+    assert_eq!(described, routes_in_source());
+
+    let paths: BTreeSet<_> = described.iter().map(|(path, _)| path).collect();
+    for path in paths {
+        let some = path.replace("{handoff}", super::UNKNOWN_ID).replace("{token}", super::UNKNOWN_ID);
+        let some = some.replace("{agent}", super::UNKNOWN_NAME);
+        for method in ["get", "post", "put", "patch", "delete"] {
+            let is_listed = described.contains(&(path.clone(), method.to_owned()));
+            let answer = Request::new(&format!("{} {some}", method.to_uppercase()));
+            let answer = answer.send(server.address()).await;
+            assert_eq!(answer.status != 405, is_listed, "{method} {path}: {}", answer.status);
+            let allowed = answer.header("allow").to_lowercase();
+            for (other, method) in described.iter().filter(|_| !is_listed) {
+                let is_allowed = allowed.split(',').any(|allowed| allowed.trim() == method);
+                assert!(other != path || is_allowed, "{path} answers {method}, allow: {allowed}");
+            }
+        }
+    }
+}
+
+/// The paths and methods that the router is built from, read where they are written.
+fn routes_in_source() -> BTreeSet<(String, String)> {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../gateways/src/http.rs");
+    let source = std::fs::read_to_string(file).expect("the router's source");
+    let mut routes = BTreeSet::new();
+    for line in source.lines() {
+        let Some(route) = line.trim().strip_prefix(".route(\"") else { continue };
+        let (path, handlers) = route.split_once('"').expect("a path ends");
+        for method in ["get", "post", "put", "patch", "delete"] {
+            let is_handled = [" ", "."].iter().any(|before| {
+                handlers.contains(&format!("{before}{method}("))
+            });
+            if is_handled {
+                routes.insert((path.to_owned(), method.to_owned()));
+            }
+        }
+    }
+    routes
+}
+
+#[test]
+fn the_reference_is_complete_in_itself() {
+    let document = gateways::http::openapi();
+    assert_eq!(document["openapi"], "3.1.0");
+    assert!(document["info"]["title"].is_string() && document["info"]["version"].is_string());
+    let mut used = BTreeSet::new();
+    check_references(&document, &document, &mut used);
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    let unused: Vec<_> = schemas.keys().filter(|name| !used.contains(*name)).collect();
+    assert!(unused.is_empty(), "nobody refers to {unused:?}");
+    let mut ids = BTreeSet::new();
+    for operation in operations(&document) {
+        let described = &document["paths"][&operation.path][&operation.method];
+        assert!(ids.insert(operation.id.clone()), "{} is there twice", operation.id);
+        assert!(!described["summary"].as_str().unwrap().is_empty(), "{}", operation.id);
+        let problem = "/responses/default/content/application~1problem+json/schema";
+        assert!(described.pointer(problem).is_some(), "{}", operation.id);
+        let is_secured = !described["security"].as_array().unwrap().is_empty();
+        assert_eq!(is_secured, operation.who != "anyone", "{}", operation.id);
+        let has_body = described["requestBody"]["content"]["application/json"].is_object();
+        assert_eq!(has_body, operation.method != "get", "{}", operation.id);
+        let parameters = described["parameters"].as_array().unwrap();
+        for name in operation.path.split(['{', '}']).skip(1).step_by(2) {
+            let is_there = |parameter: &&Value| {
+                parameter["name"] == name && parameter["in"] == "path" && parameter["required"] == true
+            };
+            assert_eq!(parameters.iter().filter(is_there).count(), 1, "{} {name}", operation.id);
+        }
+        assert!(parameters.iter().all(|parameter| parameter["schema"].is_object()));
+    }
+}
+
+fn check_references(document: &Value, value: &Value, used: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => {
+            if let Some(Value::String(reference)) = fields.get("$ref") {
+                let pointer = reference.strip_prefix('#').expect("references stay inside");
+                assert!(document.pointer(pointer).is_some(), "{reference} leads nowhere");
+                used.extend(pointer.strip_prefix("/components/schemas/").map(str::to_owned));
+            }
+            fields.values().for_each(|inner| check_references(document, inner, used));
+        }
+        Value::Array(items) => {
+            items.iter().for_each(|inner| check_references(document, inner, used));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[test]
+fn the_list_of_operations_is_a_promise() {
+    let document = gateways::http::openapi();
+    let lines = operations(&document).into_iter().map(|operation| {
+        let Operation { id, method, path, who, success, .. } = operation;
+        format!("{:<4} {path:<32} {id:<18} {who:<9} {success}", method.to_uppercase())
+    });
+    let list = lines.collect::<Vec<_>>().join("\n");
+    insta::with_settings!({ snapshot_path => "../authorization", prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("operations", list);
+    });
+}

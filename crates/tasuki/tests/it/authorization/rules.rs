@@ -1,0 +1,152 @@
+//! Who may do what, as one table. The document says who may ask at all (`x-who`); the table says
+//! what members then get.
+
+use super::cast::{AGENT, TOKEN};
+use super::reference::Operation;
+
+/// What a caller gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    Yes,
+    /// `not_allowed`
+    Not,
+    /// `not_found`
+    Gone,
+    /// `unauthenticated`
+    Who,
+}
+
+/// For members only, by operation (and action, for ACP) and the state the handoff is in.
+const MEMBERS: &str = "
+                         state      sender  target  stranger  coordinator  system  operator
+list_handoffs            -          yes     yes     yes       yes          yes     yes
+initiate_handoff         -          yes     yes     yes       yes          yes     not
+draft_handoff            -          yes     yes     yes       yes          yes     not
+show_handoff             proposed   yes     yes     yes       yes          yes     yes
+show_handoff             draft      yes     gone    gone      yes          gone    yes
+show_handoff             discarded  yes     gone    gone      yes          gone    yes
+handoff_history          closed     yes     yes     yes       yes          yes     yes
+handoff_history          draft      yes     gone    gone      yes          gone    yes
+edit_draft               draft      yes     gone    gone      not          gone    not
+propose_draft            draft      yes     gone    gone      not          gone    not
+accept_handoff           proposed   not     yes     not       not          not     not
+accept_handoff           draft      not     gone    gone      not          gone    not
+reject_handoff           proposed   not     yes     not       not          not     not
+reject_handoff           activated  not     yes     not       not          not     not
+activate_handoff         accepted   not     yes     not       not          not     not
+complete_handoff         activated  not     yes     not       not          not     not
+close_handoff            completed  yes     yes     not       yes          not     yes
+close_handoff            rejected   yes     yes     not       yes          not     yes
+acp_handoff:query        -          yes     yes     yes       yes          yes     yes
+acp_handoff:initiate     -          yes     yes     yes       yes          yes     not
+acp_handoff:draft        -          yes     yes     yes       yes          yes     not
+acp_handoff:draft        draft      yes     gone    gone      not          gone    not
+acp_handoff:initiate     draft      yes     gone    gone      not          gone    not
+acp_handoff:accept       proposed   not     yes     not       not          not     not
+acp_handoff:accept       draft      not     gone    gone      not          gone    not
+acp_handoff:reject       proposed   not     yes     not       not          not     not
+acp_handoff:activate     accepted   not     yes     not       not          not     not
+acp_handoff:complete     activated  not     yes     not       not          not     not
+acp_handoff:close        completed  yes     yes     not       yes          not     yes
+follow_events            -          yes     yes     yes       yes          yes     yes
+list_agents              -          yes     yes     yes       yes          yes     yes
+show_agent               -          yes     yes     yes       yes          yes     yes
+";
+
+/// One thing that can be asked, and who may.
+#[derive(Debug, Clone)]
+pub struct Case {
+    pub name: String,
+    pub method: String,
+    pub path: String,
+    pub operation: String,
+    /// The action, for ACP.
+    pub action: Option<String>,
+    /// The state the handoff must be in; empty without a handoff.
+    pub state: &'static str,
+    pub success: u16,
+    who: String,
+    members: Vec<(&'static str, Verdict)>,
+}
+
+/// The cases of an operation; at least one, or the operation has no rule.
+pub fn cases(operation: &Operation) -> Vec<Case> {
+    let case = |name: String| Case {
+        name,
+        method: operation.method.clone(),
+        path: operation.path.clone(),
+        operation: operation.id.clone(),
+        action: None,
+        state: "",
+        success: operation.success,
+        who: operation.who.clone(),
+        members: Vec::new(),
+    };
+    if operation.who != "member" {
+        return vec![case(operation.id.clone())];
+    }
+    let mut lines = MEMBERS.lines().filter(|line| !line.trim().is_empty());
+    let callers: Vec<_> = lines.next().expect("a head").split_whitespace().skip(1).collect();
+    let mut cases = Vec::new();
+    for line in lines {
+        let mut cells = line.split_whitespace();
+        let name = cells.next().expect("an operation");
+        let (id, action) = name.split_once(':').map_or((name, None), |(id, it)| (id, Some(it)));
+        if id != operation.id {
+            continue;
+        }
+        let state = cells.next().filter(|state| *state != "-").unwrap_or_default();
+        let members = callers.iter().copied().zip(cells.map(verdict)).collect();
+        let action = action.map(str::to_owned);
+        cases.push(Case { action, state, members, ..case(format!("{name} {state}")) });
+    }
+    assert!(!cases.is_empty(), "{} has no rule", operation.id);
+    cases
+}
+
+fn verdict(cell: &str) -> Verdict {
+    match cell {
+        "yes" => Verdict::Yes,
+        "not" => Verdict::Not,
+        "gone" => Verdict::Gone,
+        other => panic!("no such cell: {other}"),
+    }
+}
+
+impl Case {
+    pub fn verdict(&self, caller: &str) -> Verdict {
+        match (self.who.as_str(), caller) {
+            ("anyone", _) => Verdict::Yes,
+            (_, "none" | "garbage" | "revoked" | "expired") => Verdict::Who,
+            ("operator", "operator") => Verdict::Yes,
+            ("operator", _) | ("member", "customer") => Verdict::Not,
+            ("member", caller) => {
+                let mut members = self.members.iter();
+                members.find(|(name, _)| *name == caller).expect("a column for every caller").1
+            }
+            (who, _) => panic!("nobody knows who {who} is"),
+        }
+    }
+
+    pub fn is_acp(&self) -> bool {
+        self.action.is_some()
+    }
+
+    /// Whether it is about one thing that another teamspace may have.
+    pub fn has_subject(&self) -> bool {
+        self.path.contains('{') || (self.is_acp() && !self.state.is_empty())
+    }
+
+    /// Which kind of thing stands in the path.
+    pub fn subject_kind(&self) -> &'static str {
+        match self.path.as_str() {
+            path if path.contains("{agent}") => AGENT,
+            path if path.contains("{token}") => TOKEN,
+            _ => self.state,
+        }
+    }
+
+    pub fn unknown(&self) -> &'static str {
+        if self.subject_kind() == AGENT { super::UNKNOWN_NAME } else { super::UNKNOWN_ID }
+    }
+}

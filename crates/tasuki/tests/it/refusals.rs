@@ -1,0 +1,150 @@
+//! Promise 9: bad input gets a clear error that names the field, and changes nothing. A table of
+//! refused requests, each asked through the native API and, where it has that form, through ACP.
+
+mod content;
+mod form;
+mod grids;
+mod row;
+mod world;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use self::row::{Expected, Row};
+use self::world::World;
+use crate::server::Server;
+use crate::wire::{Answer, Request};
+
+/// Fewer rows than this is a table that lost some.
+const ROWS_MIN: usize = 300;
+
+#[tokio::test]
+async fn every_refusal_has_its_code_and_changes_nothing() {
+    let world = World::build().await;
+    let tables = [
+        content::TYPES,
+        content::FIELDS,
+        content::VALUES,
+        content::FACTS,
+        form::BODIES,
+        form::CALLERS,
+        form::PLACES,
+        form::MANAGING,
+        form::ACP,
+    ];
+    let mut rows: Vec<Row> = tables.iter().flat_map(|table| row::rows(table)).collect();
+    rows.extend([grids::STATES, grids::CALLERS, grids::IDS].iter().flat_map(|grid| grids::rows(grid)));
+    let before = (world.newest().await, world.ledger().await);
+    let mut failures = Vec::new();
+    let mut n_requests = 0;
+    for row in &rows {
+        let native = row.native(&world).map(|request| (request, false));
+        let acp = row.acp(&world).map(|request| (request, true));
+        for (request, is_acp) in native.into_iter().chain(acp) {
+            n_requests += 1;
+            let answer = request.send(world.server.address()).await;
+            let mut wrong = wrong_with(&answer, &row.expected, is_acp);
+            if world.newest().await != before.0 {
+                wrong.push("the ledger grew".to_owned());
+            }
+            for what in wrong {
+                let body = String::from_utf8_lossy(&answer.bytes);
+                failures.push(format!("{} ({}): {what}\n    {body}", row.what, request.path));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} wrong:\n{}", failures.len(), failures.join("\n"));
+    assert_eq!((world.newest().await, world.ledger().await), before);
+    assert!(rows.len() >= ROWS_MIN, "{} rows", rows.len());
+    println!("{} refusals, {n_requests} requests, 0 entries", rows.len());
+}
+
+/// What an answer has that it should not, or lacks.
+fn wrong_with(answer: &Answer, expected: &Expected, is_acp: bool) -> Vec<String> {
+    let body = answer.json();
+    let mut wrong = Vec::new();
+    let mut check = |name: &str, actual: Value, wanted: Value| {
+        if actual != wanted {
+            wrong.push(format!("{name} is {actual}, expected {wanted}"));
+        }
+    };
+    check("status", answer.status.into(), expected.status.into());
+    let (kind, error) = if is_acp {
+        check("success", body["success"].clone(), false.into());
+        let fields = body.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+        let known = ["success", "handoff_id", "status", "error", "metadata"];
+        check("stray fields", fields.filter(|name| !known.contains(name)).collect(), json!([]));
+        ("application/json", body["error"].clone())
+    } else {
+        check("status of the body", body["status"].clone(), expected.status.into());
+        let kind = format!("urn:tasuki:problem:{}", expected.code);
+        check("type", body["type"].clone(), kind.into());
+        ("application/problem+json", body.clone())
+    };
+    check("content type", answer.header("content-type").into(), kind.into());
+    check("code", error["code"].clone(), expected.code.as_str().into());
+    check("www-authenticate", has(answer, "www-authenticate"), (expected.status == 401).into());
+    check("allow", has(answer, "allow"), (expected.status == 405).into());
+    let detail = error["detail"].as_str().unwrap_or_default();
+    check("emptiness of detail", detail.is_empty().into(), false.into());
+    let field = expected.field.as_deref();
+    let stem = field.unwrap_or_default().trim_end_matches('…');
+    check("whether detail names the field", detail.contains(stem).into(), true.into());
+    match field.and_then(|field| field.strip_suffix('…')) {
+        _ if is_acp => {}
+        Some(stem) => {
+            let begins = body["field"].as_str().is_some_and(|field| field.starts_with(stem));
+            check("whether the field begins as expected", begins.into(), true.into());
+        }
+        None => check("field", body["field"].clone(), field.into()),
+    }
+    wrong
+}
+
+fn has(answer: &Answer, header: &str) -> Value {
+    answer.headers.contains_key(header).into()
+}
+
+#[tokio::test]
+async fn too_many_requests_are_told_when_to_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start_on(&folder.path().join("data"), |command| {
+        command.env("TASUKI_LIMITS_REQUESTS_BURST", "3");
+        command.env("TASUKI_LIMITS_REQUESTS_PER_SECOND", "1");
+    });
+    let expected =
+        Expected { status: 429, code: "rate_limited".to_owned(), field: None };
+    let cases = [("GET /v1/agents", false), ("POST /v1/acp/handoff", true)];
+    for (line, is_acp) in cases {
+        // A token of its own: buckets belong to tokens.
+        let token = server.token("alice", &[]);
+        let ask = Request::new(line).token(&token).json(&json!({ "action": "query" }));
+        for _ in 0..3 {
+            assert_eq!(ask.send(server.address()).await.status, 200, "{line}");
+        }
+        let refused = ask.send(server.address()).await;
+        assert_eq!(wrong_with(&refused, &expected, is_acp), Vec::<String>::new(), "{line}");
+        assert_eq!(refused.header("retry-after"), "1");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_arrive_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start_on(&folder.path().join("data"), |command| {
+        command.env("TASUKI_LIMITS_BODY_READ_MS", "100");
+    });
+    let token = server.token("alice", &[]);
+    for path in ["/v1/handoffs", "/v1/acp/handoff"] {
+        let mut stream = tokio::net::TcpStream::connect(server.address()).await.unwrap();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: tasuki\r\nauthorization: Bearer {token}\r\n\
+             content-type: application/json\r\ncontent-length: 100\r\n\r\n{{\"to_"
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 408 "), "{path}: {answer}");
+        assert!(answer.contains("\"code\":\"request_timeout\""), "{path}: {answer}");
+    }
+}

@@ -1,0 +1,91 @@
+//! Credentials: good until they are revoked or expire, and not a moment longer.
+
+use std::collections::BTreeSet;
+
+use engine::access::secret_hash;
+use protocol::caller::{Principal, Role};
+use protocol::ledger::{Stream, Subject};
+use protocol::step::Command;
+use protocol::time::Span;
+use protocol::token::{self, BearerKind, Grant};
+
+use super::Server;
+use crate::support::{agent, code, default_teamspace, id, operator, start};
+
+fn grant(bearer: &str, bearer_kind: BearerKind) -> Grant {
+    Grant { bearer: id(bearer), bearer_kind, roles: BTreeSet::new(), expires_at: None }
+}
+
+async fn issue(server: &Server, secret: &str, grant: Grant) -> Stream {
+    let subject = Subject::Token(server.engine.new_token_id());
+    let stream = Stream { teamspace: default_teamspace(), subject };
+    let issue = token::Command::Issue { grant, secret_hash: secret_hash(secret) };
+    let done =
+        server.engine.submit(&operator(), stream.clone(), Command::Token(issue), None).await;
+    done.expect("an operator may issue a token");
+    stream
+}
+
+async fn bearer(server: &Server, secret: &str) -> Option<Principal> {
+    let bearer = server.engine.authenticate(secret).await.expect("the store can be read");
+    bearer.map(|bearer| bearer.caller.principal)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_names_its_bearer() {
+    let server = Server::start();
+    let roles = BTreeSet::from([Role::Coordinator]);
+    issue(&server, "a", Grant { roles: roles.clone(), ..grant("barry", BearerKind::Agent) }).await;
+    issue(&server, "o", grant("root", BearerKind::Operator)).await;
+    issue(&server, "c", grant("carl", BearerKind::Customer)).await;
+    let server = server.restart();
+    for _ in 0..2 {
+        assert_eq!(bearer(&server, "a").await, Some(Principal::Agent(id("barry"))));
+        assert_eq!(bearer(&server, "o").await, Some(Principal::Operator(id("root"))));
+        assert_eq!(bearer(&server, "c").await, Some(Principal::Customer(id("carl"))));
+        assert_eq!(bearer(&server, "").await, None);
+        assert_eq!(bearer(&server, "A").await, None);
+        assert_eq!(bearer(&server, &secret_hash("a")).await, None);
+    }
+    let known = server.engine.authenticate("a").await.unwrap().unwrap();
+    assert_eq!(known.caller.roles, roles);
+    assert_eq!(known.caller.teamspace, default_teamspace());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revoked_token_stops_at_once_and_for_good() {
+    let server = Server::start();
+    let stream = issue(&server, "secret", grant("barry", BearerKind::Agent)).await;
+    let other = issue(&server, "other", grant("barry", BearerKind::Agent)).await;
+    assert!(bearer(&server, "secret").await.is_some());
+    let revoke = || Command::Token(token::Command::Revoke);
+    let by_agent = server.engine.submit(&agent("barry"), stream.clone(), revoke(), None).await;
+    assert_eq!(code(&by_agent), "not_allowed");
+    assert!(bearer(&server, "secret").await.is_some());
+    server.engine.submit(&operator(), stream.clone(), revoke(), None).await.unwrap();
+    assert_eq!(bearer(&server, "secret").await, None);
+    server.clock.set(start());
+    let server = server.restart();
+    assert_eq!(bearer(&server, "secret").await, None);
+    assert!(bearer(&server, "other").await.is_some(), "each token ends by itself");
+    let again = server.engine.submit(&operator(), stream, revoke(), None).await;
+    assert_eq!(again.unwrap().position, 2, "revoking twice records nothing");
+    assert_ne!(other, server.ledger().await[0].entry.stream);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_ends_when_it_says() {
+    let server = Server::start();
+    let expires_at = Some(start().plus(Span::from_minutes(1)));
+    issue(&server, "secret", Grant { expires_at, ..grant("barry", BearerKind::Agent) }).await;
+    server.clock.advance(Span::from_millis(59_999));
+    assert!(bearer(&server, "secret").await.is_some());
+    server.clock.advance(Span::from_millis(1));
+    assert_eq!(bearer(&server, "secret").await, None);
+    let subject = Subject::Token(server.engine.new_token_id());
+    let stream = Stream { teamspace: default_teamspace(), subject };
+    let late = Grant { expires_at, ..grant("barry", BearerKind::Agent) };
+    let issue = token::Command::Issue { grant: late, secret_hash: secret_hash("late") };
+    let result = server.engine.submit(&operator(), stream, Command::Token(issue), None).await;
+    assert_eq!(code(&result), "schema_invalid");
+}
