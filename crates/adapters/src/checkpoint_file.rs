@@ -67,8 +67,7 @@ impl CheckpointSink for CheckpointFiles {
         durable::replace(&self.folder.join(NEWEST_FILE), note.as_bytes(), durable::PUBLIC)?;
         let size = size_of(note).expect("we signed this note, so it has a size");
         let mut logged = self.logged_size.lock().expect("nothing panics while holding the size");
-        let is_due =
-            logged.is_none_or(|logged| size >= logged.saturating_add(LOG_EVERY_ENTRIES));
+        let is_due = logged.is_none_or(|logged| size >= logged.saturating_add(LOG_EVERY_ENTRIES));
         if is_due {
             self.append(note)?;
             *logged = Some(size);
@@ -143,10 +142,8 @@ fn size_of(note: &str) -> Option<u64> {
     let (body, signatures) = note.split_once("\n\n")?;
     let mut lines = body.split('\n');
     let (_origin, size, root) = (lines.next()?, lines.next()?, lines.next()?);
-    let is_note = lines.next().is_none()
-        && root.len() == 44
-        && signatures.ends_with('\n')
-        && !has_hole(note);
+    let is_note =
+        lines.next().is_none() && root.len() == 44 && signatures.ends_with('\n') && !has_hole(note);
     if is_note { size.parse().ok() } else { None }
 }
 

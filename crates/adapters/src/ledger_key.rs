@@ -23,16 +23,16 @@ pub const PUBLIC_FILE: &str = "ledger.pub";
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     #[error(
-        "{} can be read by others (mode {mode:03o}); make it yours alone with chmod 600, or replace \
-         it if somebody may have read it",
+        "{} can be read by others (mode {mode:03o}); make it yours alone with chmod 600, or \
+         replace it if somebody may have read it",
         .path.display()
     )]
     Exposed { path: PathBuf, mode: u32 },
     #[error("{} does not hold a key: expected 64 hexadecimal digits", .path.display())]
     Unreadable { path: PathBuf },
     #[error(
-        "{} is gone, but checkpoints were signed with it; restore it, or remove {PUBLIC_FILE} to go \
-         on with a new key that does not vouch for the past",
+        "{} is gone, but checkpoints were signed with it; restore it, or remove {PUBLIC_FILE} to \
+         go on with a new key that does not vouch for the past",
         .path.display()
     )]
     Lost { path: PathBuf },

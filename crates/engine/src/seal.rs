@@ -47,7 +47,7 @@ pub(crate) async fn run(
     sink: Arc<dyn CheckpointSink>,
     mut stopped: watch::Receiver<bool>,
 ) {
-    let mut sealer = match Sealer::resume(engine.clone(), signer, sink).await {
+    let mut sealer = match Sealer::resume(engine, signer, sink).await {
         Ok(sealer) => sealer,
         Err(error) => {
             tracing::error!(%error, "the ledger cannot be sealed");

@@ -14,6 +14,7 @@ use protocol::step::{self, Change, Command, Facts, HoldState, Outcome, State};
 use protocol::time::Time;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
+use tracing::Instrument;
 
 use crate::Engine;
 use crate::in_line::{Announcer, Bodies, InLine};
@@ -82,7 +83,14 @@ impl Engine {
         key: Option<Key>,
     ) -> Result<Done, SubmitError> {
         let asked = Asked { caller, stream: &stream, command: &command, key: key.as_ref() };
-        let result = self.attempt_until_settled(&asked).await;
+        let span = tracing::debug_span!(
+            "submit",
+            command = command.name(),
+            stream = stream.subject.kind(),
+            outcome = tracing::field::Empty,
+        );
+        let result = self.attempt_until_settled(&asked).instrument(span.clone()).await;
+        span.record("outcome", outcome_code(&result));
         match &result {
             Ok(_) => {}
             Err(SubmitError::Rejected(_) | SubmitError::KeyReused) => {
@@ -364,6 +372,17 @@ impl Asked<'_> {
             caller: self.caller.principal.to_string(),
             key: key.text.clone(),
         }
+    }
+}
+
+/// What a trace says about an outcome: a stable word, never a caller's.
+fn outcome_code(result: &Result<Done, SubmitError>) -> &str {
+    match result {
+        Ok(done) => done.outcome.refused.as_ref().map_or("done", |refused| &refused.code),
+        Err(SubmitError::Rejected(rejection)) => rejection.code(),
+        Err(SubmitError::KeyReused) => "idempotency_key_reused",
+        Err(SubmitError::Contended) => "contended",
+        Err(SubmitError::Store(_)) => "store_failed",
     }
 }
 

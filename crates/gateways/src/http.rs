@@ -33,6 +33,7 @@ use tokio::sync::watch;
 use crate::listen::ConnectionCounts;
 use crate::proxy::TrustedProxies;
 use crate::rate::{RateLimit, RateLimiter};
+use crate::trace_context::JoinTrace;
 use ops::Metrics;
 use problem::Problem;
 
@@ -57,7 +58,7 @@ pub struct RequestLimits {
 }
 
 /// Failed logins from one address: a misconfigured client gets through its retries, and a flood of
-/// guesses is answered with `rate_limited` before any lookup.
+/// guesses is answered with `rate_limited`.
 const FAILED_LOGINS: RateLimit = RateLimit {
     per_minute: NonZeroU32::new(600).expect("600 is not 0"),
     burst: NonZeroU32::new(2_000).expect("2,000 is not 0"),
@@ -74,6 +75,7 @@ pub struct Gateway {
     proxies: Arc<TrustedProxies>,
     metrics: Arc<Metrics>,
     streams: Arc<OpenStreams>,
+    join_trace: Option<JoinTrace>,
     stopping: watch::Receiver<bool>,
 }
 
@@ -106,8 +108,14 @@ impl Gateway {
             limits: Arc::new(limits),
             proxies: Arc::new(proxies),
             streams: Arc::default(),
+            join_trace: None,
             stopping,
         }
+    }
+
+    /// Shows the span of every request to `join_trace` before anything happens in it.
+    pub fn joining_traces(self, join_trace: JoinTrace) -> Self {
+        Self { join_trace: Some(join_trace), ..self }
     }
 
     /// The routes. [`OPERATIONS`] documents them; a test keeps the two together.
@@ -153,5 +161,5 @@ async fn wrong_method() -> Problem {
 
 /// Counts and times every request, and puts it into the caller's trace.
 async fn observe(State(gateway): State<Gateway>, request: Request, next: Next) -> Response {
-    gateway.metrics.clone().observe(request, next).await
+    gateway.metrics.clone().observe(gateway.join_trace, request, next).await
 }

@@ -2,7 +2,8 @@
 //! back into its wire form; it holds no rule about handoffs and no SQL, and gateways do not know
 //! each other.
 //!
-//! [`listen`] owns connections, with [`tls`], [`proxy`] and [`rate`] beside it; [`http`] is the API.
+//! [`listen`] owns connections, with [`tls`], [`proxy`] and [`rate`] beside it; [`http`] is the API;
+//! [`trace_context`] says whose trace a request belongs to.
 
 pub mod body;
 pub mod http;
@@ -10,3 +11,4 @@ pub mod listen;
 pub mod proxy;
 pub mod rate;
 pub mod tls;
+pub mod trace_context;

@@ -387,7 +387,8 @@ impl Auditor {
                 continue;
             }
             if self.first_damage.is_none_or(|damage| damage > *size) {
-                let place = Place::Range { first: sealed.min(size.saturating_sub(1)) + 1, last: *size };
+                let place =
+                    Place::Range { first: sealed.min(size.saturating_sub(1)) + 1, last: *size };
                 self.find(place, Problem::Root { size: *size });
             }
             break;
@@ -490,14 +491,23 @@ mod tests {
 
     #[test]
     fn each_kind_of_damage_is_named() {
-        check("entry 5 (agent/b in default, position 2): the hash does not follow from the content \
-               and the entry before", |ledger| {
-            ledger[4].1.body = kept(r#"{"kind":"worker","profile":{"name":"other"}}"#);
-        });
-        check("entry 4 (agent/a in default, position 2): the hash does not follow from the content \
-               and the entry before", |ledger| ledger[3].1.hash[7] ^= 1);
-        check("entry 1 (agent/a in default, position 1): the hash does not follow from the content \
-               and the entry before", |ledger| ledger[0].1.actor.push('x'));
+        check(
+            "entry 5 (agent/b in default, position 2): the hash does not follow from the content \
+               and the entry before",
+            |ledger| {
+                ledger[4].1.body = kept(r#"{"kind":"worker","profile":{"name":"other"}}"#);
+            },
+        );
+        check(
+            "entry 4 (agent/a in default, position 2): the hash does not follow from the content \
+               and the entry before",
+            |ledger| ledger[3].1.hash[7] ^= 1,
+        );
+        check(
+            "entry 1 (agent/a in default, position 1): the hash does not follow from the content \
+               and the entry before",
+            |ledger| ledger[0].1.actor.push('x'),
+        );
         check(
             "entry 4: missing\n\
              entry 7 (agent/a in default, position 3): at the wrong position of its stream, 2 \
@@ -509,10 +519,9 @@ mod tests {
              entry 4 (agent/a in default, position 2): out of order, entry 6 belongs here",
             |ledger| ledger.swap(3, 4),
         );
-        check(
-            "entries 7 to 8: missing, although the first 8 entries were sealed",
-            |ledger| ledger.truncate(6),
-        );
+        check("entries 7 to 8: missing, although the first 8 entries were sealed", |ledger| {
+            ledger.truncate(6)
+        });
         check(
             "entry 5 (agent/b in default, position 2): the body is missing, and no entry says \
              that it was erased",

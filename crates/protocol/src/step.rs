@@ -138,6 +138,18 @@ pub struct BadHistory {
     pub event: &'static str,
 }
 
+impl Command {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Command::Handoff(command) => command.name(),
+            Command::Agent(agent::Command::Register { .. }) => "register",
+            Command::Token(token::Command::Issue { .. }) => "issue",
+            Command::Token(token::Command::Revoke) => "revoke",
+            Command::Erase { .. } => "erase",
+        }
+    }
+}
+
 /// The facts a command needs, given the state it meets.
 pub fn needs(state: Option<&State>, command: &Command) -> Needs {
     let Command::Handoff(command) = command else { return Needs::default() };
@@ -260,6 +272,7 @@ fn decide_erase(
             expected: "why the content must go".to_owned(),
         });
     }
+    handoff::decide::check_text("reason", Some(reason))?;
     match state {
         State::Handoff(handoff) if handoff.status() == Status::Closed => {
             Ok(Erased { position, reason: reason.to_owned() })

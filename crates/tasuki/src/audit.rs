@@ -50,7 +50,11 @@ pub type Progress<'p> = &'p mut dyn FnMut(u64, u64);
 
 /// Recomputes all of it. `Err` means that it could not be looked at; what is wrong with it is in
 /// the report.
-pub fn verify(source: &Source, options: &Options, progress: Progress<'_>) -> anyhow::Result<Report> {
+pub fn verify(
+    source: &Source,
+    options: &Options,
+    progress: Progress<'_>,
+) -> anyhow::Result<Report> {
     match source {
         Source::Data(folder) => data::verify(folder, options, progress),
         Source::Export(path) => {

@@ -122,7 +122,7 @@ pub fn run() -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            output::remark(&format!("error: {error:#}"));
+            output::remark(&format!("error: {}", output::clean(&format!("{error:#}"))));
             if let Some(hint) = hint(&error) {
                 output::remark(&format!("hint: {hint}"));
             }
@@ -153,16 +153,25 @@ async fn serve(args: ServeArgs) -> Result<u8> {
     let config = configure(args.config.as_deref())?;
     let demo = if args.demo { Demo::Yes } else { Demo::No };
     let config = with_flags(config, args);
-    telemetry::start(&config)?;
-    serve::run(config, demo).await?;
+    let traces = telemetry::start(&config)?;
+    let served = serve::run(config, demo).await;
+    if let Some(traces) = traces {
+        traces.flush().await;
+    }
+    served?;
     Ok(exit_code::OK)
 }
 
 fn configure(file: Option<&std::path::Path>) -> Result<Config> {
     let default_file = PathBuf::from(FILE_NAME);
     let file = file.map(PathBuf::from).or_else(|| default_file.exists().then_some(default_file));
-    Config::load(file.as_deref(), std::env::vars())
+    Config::load(file.as_deref(), std::env::vars()).context(BadConfig)
 }
+
+/// The settings make no sense, wherever they come from.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("cannot use the configuration")]
+struct BadConfig;
 
 fn with_flags(mut config: Config, args: ServeArgs) -> Config {
     config.data = args.data.unwrap_or(config.data);
@@ -181,8 +190,12 @@ struct Reached {
 }
 
 impl Reach {
-    fn data(&self) -> PathBuf {
-        self.data.clone().unwrap_or_else(|| Config::default().data)
+    /// The data folder: as given, or as configured.
+    fn data(&self) -> Result<PathBuf> {
+        match &self.data {
+            Some(data) => Ok(data.clone()),
+            None => Ok(configure(None)?.data),
+        }
     }
 
     /// Finds the server. Without one that runs, and without an address, this process becomes it.
@@ -196,12 +209,13 @@ impl Reach {
             let client = Client::network(url, self.ca_cert.as_deref())?;
             return Ok(Reached { client: client.with_identity(identity), node: None });
         }
-        let socket = control_socket(&self.data());
+        let data = self.data()?;
+        let socket = control_socket(&data);
         if tokio::net::UnixStream::connect(&socket).await.is_ok() {
             let client = Client::socket(socket).with_identity(identity);
             return Ok(Reached { client, node: None });
         }
-        let config = Config { data: self.data(), ..configure(None)? };
+        let config = Config { data, ..configure(None)? };
         let (_keep_running, stopping) = tokio::sync::watch::channel(false);
         let node = Node::start(&config, stopping)?;
         let client = Client::in_process(node.router.clone()).with_identity(identity);
@@ -221,8 +235,10 @@ impl Reached {
 fn code_of(error: &anyhow::Error) -> u8 {
     if error.downcast_ref::<Refused>().is_some() {
         exit_code::REFUSED
-    } else if error.downcast_ref::<Unreachable>().is_some() {
+    } else if is_unanswered(error) {
         exit_code::UNREACHABLE
+    } else if error.downcast_ref::<BadConfig>().is_some() {
+        exit_code::USAGE
     } else if matches!(error.downcast_ref::<OpenError>(), Some(OpenError::InUse(_))) {
         exit_code::IN_USE
     } else {
@@ -230,10 +246,21 @@ fn code_of(error: &anyhow::Error) -> u8 {
     }
 }
 
+/// Nobody is there, or whoever is there does not answer as a server does.
+fn is_unanswered(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<Unreachable>().is_some() || error.downcast_ref::<hyper::Error>().is_some()
+}
+
 fn hint(error: &anyhow::Error) -> Option<&'static str> {
     if let Some(refused) = error.downcast_ref::<Refused>() {
         return match refused.code.as_str() {
             "unauthenticated" => Some("set TASUKI_TOKEN, or use --as AGENT on the server's machine"),
+            "not_found" if refused.detail == "no such agent" => {
+                Some("`tasuki agent list` shows who is there")
+            }
+            "not_found" if refused.detail == "no such token" => {
+                Some("`tasuki token list` shows what there is")
+            }
             "not_found" => Some("`tasuki handoff list` shows what there is"),
             "wrong_state" => Some("`tasuki handoff show ID` tells what happened to it"),
             "unknown_agent" => Some("`tasuki token create --agent NAME` adds an agent"),
@@ -241,8 +268,11 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
             _ => None,
         };
     }
-    if error.downcast_ref::<Unreachable>().is_some() {
+    if is_unanswered(error) {
         return Some("is the server running? `tasuki serve` starts one");
+    }
+    if error.downcast_ref::<BadConfig>().is_some() {
+        return Some("config.default.toml documents every setting");
     }
     match error.downcast_ref::<OpenError>() {
         Some(OpenError::InUse(_)) => Some("another server has this folder; stop it, or use --data"),

@@ -2,22 +2,20 @@
 //! runs, by being one for the length of a command. The requests are the same in all three.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::http::{Request, Response, Uri};
+use axum::http::{Request, Response};
 use gateways::listen::Peer;
 use http_body_util::{BodyExt, Full};
-use hyper_util::rt::TokioIo;
 use serde_json::Value;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, UnixStream};
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio::net::UnixStream;
 use tower::ServiceExt;
+
+use crate::remote::{self, Remote};
+
+pub use crate::remote::Unreachable;
 
 /// A way to a server, and who we are there.
 #[derive(Debug, Clone)]
@@ -30,7 +28,7 @@ pub struct Client {
 enum Transport {
     InProcess(Router),
     Socket(PathBuf),
-    Network { address: String, tls: Option<(Arc<ClientConfig>, ServerName<'static>)> },
+    Network(Remote),
 }
 
 impl std::fmt::Debug for Transport {
@@ -38,7 +36,7 @@ impl std::fmt::Debug for Transport {
         f.write_str(match self {
             Transport::InProcess(_) => "in process",
             Transport::Socket(_) => "control socket",
-            Transport::Network { .. } => "network",
+            Transport::Network(_) => "network",
         })
     }
 }
@@ -74,11 +72,6 @@ pub struct Refused {
     pub code: String,
     pub detail: String,
 }
-
-/// There is nobody to ask.
-#[derive(Debug, Clone, thiserror::Error)]
-#[error("cannot reach the server at {0}")]
-pub struct Unreachable(pub String);
 
 impl Call {
     pub fn get(path: impl Into<String>) -> Self {
@@ -119,25 +112,7 @@ impl Client {
 
     /// A server at an `http://` or `https://` address. HTTPS needs the certificate to trust.
     pub fn network(url: &str, ca_cert: Option<&std::path::Path>) -> Result<Self> {
-        let uri: Uri = url.parse().with_context(|| format!("{url}: expected a URL"))?;
-        let authority = uri.authority().with_context(|| format!("{url}: expected a host"))?;
-        let is_https = match uri.scheme_str() {
-            Some("http") => false,
-            Some("https") => true,
-            Some(_) | None => bail!("{url}: expected http:// or https://"),
-        };
-        let port = authority.port_u16().unwrap_or(if is_https { 443 } else { 80 });
-        let host = authority.host().trim_matches(['[', ']']);
-        let tls = if is_https {
-            let ca_cert = ca_cert.context("https needs --ca-cert, the certificate to trust")?;
-            let name = ServerName::try_from(host.to_owned())
-                .with_context(|| format!("{url}: expected a host name"))?;
-            Some((tls_config(ca_cert)?, name))
-        } else {
-            None
-        };
-        let address = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
-        let transport = Transport::Network { address, tls };
+        let transport = Transport::Network(Remote::new(url, ca_cert, "--ca-cert")?);
         Ok(Self { transport, identity: Identity::default() })
     }
 
@@ -171,24 +146,9 @@ impl Client {
                 let stream = UnixStream::connect(path)
                     .await
                     .map_err(|_| Unreachable(path.display().to_string()))?;
-                exchange(stream, request).await
+                remote::exchange(stream, request).await
             }
-            Transport::Network { address, tls } => {
-                let stream = TcpStream::connect(address)
-                    .await
-                    .map_err(|_| Unreachable(address.clone()))?;
-                match tls {
-                    None => exchange(stream, request).await,
-                    Some((config, name)) => {
-                        let connector = TlsConnector::from(Arc::clone(config));
-                        let stream = connector
-                            .connect(name.clone(), stream)
-                            .await
-                            .with_context(|| format!("no secure connection to {address}"))?;
-                        exchange(stream, request).await
-                    }
-                }
-            }
+            Transport::Network(remote) => remote.send(request).await,
         }
     }
 
@@ -223,35 +183,16 @@ impl Client {
     }
 }
 
-async fn exchange(
-    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    request: Request<Full<Bytes>>,
-) -> Result<Response<Body>> {
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
-        .await
-        .context("the server does not speak HTTP")?;
-    // Ends by itself when the answer was read or dropped.
-    tokio::spawn(connection);
-    let response = sender.send_request(request).await.context("the server did not answer")?;
-    Ok(response.map(Body::new))
-}
-
-fn tls_config(ca_cert: &std::path::Path) -> Result<Arc<ClientConfig>> {
-    use tokio_rustls::rustls::crypto::aws_lc_rs::default_provider;
-    use tokio_rustls::rustls::pki_types::CertificateDer;
-    use tokio_rustls::rustls::pki_types::pem::PemObject;
-    let mut roots = RootCertStore::empty();
-    let certificates = CertificateDer::pem_file_iter(ca_cert)
-        .with_context(|| format!("cannot read {}", ca_cert.display()))?;
-    for certificate in certificates {
-        roots
-            .add(certificate.with_context(|| format!("cannot read {}", ca_cert.display()))?)
-            .with_context(|| format!("{}: expected a CA certificate", ca_cert.display()))?;
+/// Percent-encodes what a person typed, for one step of a path or one value of a query.
+pub fn percent_encode(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                encoded.push(char::from(byte));
+            }
+            other => encoded.push_str(&format!("%{other:02X}")),
+        }
     }
-    let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
-        .with_safe_default_protocol_versions()
-        .context("TLS 1.2 or 1.3 must be available")?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(Arc::new(config))
+    encoded
 }

@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use axum::http::Uri;
 use gateways::http::RequestLimits;
 use gateways::listen::ConnectionLimits;
 use gateways::rate::RateLimit;
@@ -51,11 +52,12 @@ pub enum LogFormat {
     Json,
 }
 
-/// Empty means that no traces leave the process.
+/// Without an endpoint no traces leave the process.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Telemetry {
     pub otlp_endpoint: String,
+    pub ca_cert: PathBuf,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -139,6 +141,7 @@ impl Config {
         if self.limits.requests_per_second == 0 || self.limits.requests_burst == 0 {
             bail!("limits.requests_per_second and requests_burst: expected more than 0");
         }
+        self.telemetry.traces_url()?;
         Ok(self)
     }
 
@@ -174,6 +177,32 @@ impl Config {
             connections_per_address_max: limits.connections_per_address,
             drain_ms_max: limits.drain_ms,
             ..ConnectionLimits::default()
+        }
+    }
+}
+
+impl Telemetry {
+    /// Where spans are sent, if anywhere. The setting is the collector's base address, as in
+    /// OpenTelemetry's own variables; its errors do not repeat it, for it may hold a password.
+    pub fn traces_url(&self) -> Result<Option<Uri>> {
+        const PATH: &str = "/v1/traces";
+        if self.otlp_endpoint.is_empty() {
+            return Ok(None);
+        }
+        let base = self.otlp_endpoint.trim_end_matches('/');
+        let base = base.strip_suffix(PATH).unwrap_or(base);
+        let is_base = |uri: &Uri| {
+            uri.query().is_none()
+                && uri.authority().is_some_and(|name| !name.as_str().contains('@'))
+        };
+        let uri = format!("{base}{PATH}").parse().ok().filter(is_base);
+        let uri =
+            uri.context("telemetry.otlp_endpoint: expected a URL such as http://localhost:4318")?;
+        match uri.scheme_str() {
+            Some("http") => Ok(Some(uri)),
+            Some("https") if !self.ca_cert.as_os_str().is_empty() => Ok(Some(uri)),
+            Some("https") => bail!("telemetry.ca_cert: https needs the certificates to trust"),
+            Some(_) | None => bail!("telemetry.otlp_endpoint: expected http:// or https://"),
         }
     }
 }
@@ -266,6 +295,17 @@ mod tests {
     }
 
     #[test]
+    fn traces_go_to_the_collectors_standard_path() {
+        for endpoint in ["http://c:4318", "http://c:4318/", "http://c:4318/v1/traces"] {
+            let telemetry =
+                Telemetry { otlp_endpoint: endpoint.to_owned(), ..Telemetry::default() };
+            let url = telemetry.traces_url().unwrap().unwrap();
+            assert_eq!(url, "http://c:4318/v1/traces", "{endpoint}");
+        }
+        assert_eq!(Telemetry::default().traces_url().unwrap(), None);
+    }
+
+    #[test]
     fn unknown_and_mistyped_settings_are_errors_that_name_them() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("tasuki.toml");
@@ -274,6 +314,11 @@ mod tests {
             ("[limits]\nstream = 1", "limits.stream: no such setting"),
             ("[limits]\nstreams = 'many'", "limits.streams: expected a integer"),
             ("[tls]\ncert = 'a.pem'", "expected both `cert` and `key`"),
+            ("[telemetry]\notlp_endpoint = 'collector'", "telemetry.otlp_endpoint: expected a URL"),
+            ("[telemetry]\notlp_endpoint = 'http://me:pw@c'", "telemetry.otlp_endpoint: expected"),
+            ("[telemetry]\notlp_endpoint = 'http://c?a=b'", "telemetry.otlp_endpoint: expected"),
+            ("[telemetry]\notlp_endpoint = 'grpc://c:4317'", "expected http:// or https://"),
+            ("[telemetry]\notlp_endpoint = 'https://c'", "telemetry.ca_cert: https needs"),
         ];
         for (text, expected) in cases {
             std::fs::write(&file, text).unwrap();

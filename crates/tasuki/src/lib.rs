@@ -12,5 +12,6 @@ pub mod config;
 pub mod exit_code;
 pub mod node;
 pub mod output;
+mod remote;
 pub mod serve;
 pub mod telemetry;

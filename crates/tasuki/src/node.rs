@@ -21,6 +21,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::config::Config;
+use crate::telemetry;
 
 /// The socket through which the command line reaches a running server.
 pub const CONTROL_SOCKET: &str = "control.sock";
@@ -50,8 +51,8 @@ impl Node {
         let (stop_follower, stopped) = watch::channel(false);
         let follower = tokio::spawn(audit_log::run(engine.clone(), config.data.clone(), stopped));
         let connections = Arc::new(ConnectionCounts::default());
-        let proxies = TrustedProxies::parse(&config.trusted_proxies)
-            .context("cannot use trusted_proxies")?;
+        let proxies =
+            TrustedProxies::parse(&config.trusted_proxies).context("cannot use trusted_proxies")?;
         let gateway = Gateway::new(
             engine.clone(),
             config.request_limits(),
@@ -59,7 +60,10 @@ impl Node {
             Arc::clone(&connections),
             stopping,
         );
-        let router = gateway.router();
+        let router = match config.telemetry.traces_url()? {
+            Some(_) => gateway.joining_traces(telemetry::join_trace).router(),
+            None => gateway.router(),
+        };
         Ok(Self { engine, router, connections, loops, follower, stop_follower })
     }
 

@@ -19,8 +19,19 @@ pub fn remark(text: &str) {
     let _ = writeln!(stderr, "{text}");
 }
 
+/// JSON on one line. What could move a cursor is escaped, which changes no value.
 pub fn json(value: &impl serde::Serialize) {
-    line(&serde_json::to_string(value).expect("answers are plain data"));
+    let text = serde_json::to_string(value).expect("answers are plain data");
+    line(&text.chars().map(escaped).collect::<String>());
+}
+
+fn escaped(character: char) -> String {
+    if !protocol::json::is_forbidden(character) {
+        return character.to_string();
+    }
+    let mut units = [0; 2];
+    let units = character.encode_utf16(&mut units);
+    units.iter().map(|unit| format!("\\u{unit:04x}")).collect()
 }
 
 pub fn is_for_people() -> bool {
@@ -88,6 +99,15 @@ mod tests {
         assert_eq!(ago(180_000), "3 min ago");
         assert_eq!(ago(7_200_000), "2 h ago");
         assert_eq!(ago(-7_200_000), "in 2 h");
+    }
+
+    #[test]
+    fn hostile_text_in_json_keeps_its_meaning() {
+        let hostile = "a\u{1b}[2J\u{9b}\u{202e}\u{e0041}\n";
+        let text = serde_json::to_string(hostile).unwrap();
+        let text: String = text.chars().map(escaped).collect();
+        assert_eq!(text, r#""a\u001b[2J\u009b\u202e\udb40\udc41\n""#);
+        assert_eq!(serde_json::from_str::<String>(&text).unwrap(), hostile);
     }
 
     #[test]

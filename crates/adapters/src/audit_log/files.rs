@@ -234,17 +234,29 @@ mod tests {
     /// form, so they are played by spoiling the files.
     #[derive(Debug, Clone)]
     enum Step {
-        Append { n_entries: usize },
+        Append {
+            n_entries: usize,
+        },
         Reopen,
         /// The lines of so many entries reached the file, the last of them in part, and the
         /// position did not.
-        CrashAfterLines { n_entries: usize, n_bytes_torn: usize },
+        CrashAfterLines {
+            n_entries: usize,
+            n_bytes_torn: usize,
+        },
         /// The lines were written, and the record of it was torn.
-        CrashInRecord { n_entries: usize, torn_at: usize },
+        CrashInRecord {
+            n_entries: usize,
+            torn_at: usize,
+        },
         /// Somebody removed a file, its folder, or the positions.
-        Remove { what: usize },
+        Remove {
+            what: usize,
+        },
         /// Somebody shortened a file.
-        Shorten { n_bytes: u64 },
+        Shorten {
+            n_bytes: u64,
+        },
     }
 
     fn step() -> impl Strategy<Value = Step> {

@@ -217,7 +217,7 @@ async fn query(
 ) -> Result<AcpResponse, Problem> {
     let asker = write.asker.member()?;
     if let Some(limit) = fields.get_mut("limit")
-        && limit.is_u64()
+        && limit.is_number()
     {
         *limit = Value::String(limit.to_string());
     }

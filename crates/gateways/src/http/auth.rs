@@ -50,17 +50,20 @@ pub async fn authenticate(gateway: &Gateway, parts: &Parts) -> Result<Asker, Pro
     let is_local = peer.is_some_and(Peer::is_local);
     let now_ms = u64::try_from(gateway.engine.clock().now().as_millis()).unwrap_or(0);
     let address = gateway.proxies.client_address(peer.and_then(Peer::address), &parts.headers);
-    gateway.failures.peek(&address, now_ms).map_err(|retry| Problem::rate_limited(retry.seconds))?;
     let identified = match bearer_secret(&parts.headers) {
         Ok(Some(secret)) => from_token(gateway, secret).await,
         Ok(None) if is_local => from_control_socket(gateway, &parts.headers).await,
         Ok(None) => Err(Problem::unauthenticated()),
         Err(problem) => Err(problem),
     };
-    let mut asker = identified.inspect_err(|problem| {
-        if problem.status == StatusCode::UNAUTHORIZED {
-            // Counted now, answered with `rate_limited` next time.
-            let _ = gateway.failures.check(&address, now_ms);
+    let mut asker = identified.map_err(|problem| {
+        if problem.status != StatusCode::UNAUTHORIZED {
+            return problem;
+        }
+        // Only those who fail are slowed down: a good token from the same address goes through.
+        match gateway.failures.check(&address, now_ms) {
+            Ok(()) => problem,
+            Err(retry) => Problem::rate_limited(retry.seconds),
         }
     })?;
     if let Some(session) = text_header(&parts.headers, SESSION_HEADER)? {

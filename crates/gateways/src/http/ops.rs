@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::Json;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::{Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use engine::Engine;
@@ -24,6 +24,7 @@ use tracing::Instrument;
 use super::Gateway;
 use super::problem::Problem;
 use crate::listen::ConnectionCounts;
+use crate::trace_context::{CallerSpan, JoinTrace};
 
 /// Counters and their exposition.
 pub struct Metrics {
@@ -58,24 +59,34 @@ impl Metrics {
     }
 
     /// Counts, times and traces one request.
-    pub async fn observe(self: Arc<Self>, request: Request, next: Next) -> Response {
+    pub async fn observe(
+        self: Arc<Self>,
+        join_trace: Option<JoinTrace>,
+        request: Request,
+        next: Next,
+    ) -> Response {
         let route = request
             .extensions()
             .get::<MatchedPath>()
             .map_or_else(|| "unmatched".to_owned(), |path| path.as_str().to_owned());
-        let method = request.method().as_str().to_owned();
-        let parent = request.headers().get("traceparent").and_then(|value| value.to_str().ok());
+        let method = known_method(request.method());
+        let caller = CallerSpan::of(request.headers());
         let span = tracing::info_span!(
             "request",
             method,
             route,
-            traceparent = parent.unwrap_or_default(),
+            trace_id = caller.as_ref().map(|caller| caller.trace_id),
             status = tracing::field::Empty,
         );
+        if let Some(join_trace) = join_trace {
+            join_trace(&span, caller.as_ref());
+        }
         let stopwatch = Stopwatch::start();
         let response = next.run(request).instrument(span.clone()).await;
         let status = response.status().as_u16();
         span.record("status", status);
+        tracing::debug!(parent: &span, "answered");
+        let method = method.to_owned();
         self.requests.get_or_create(&Labels { route: route.clone(), method, status }).inc();
         self.seconds.get_or_create(&Route { route }).observe(stopwatch.seconds());
         response
@@ -121,6 +132,12 @@ impl Collector for Counted {
             encoder.encode_descriptor("connections_open", "Open connections", None, gauge.metric_type())?;
         gauge.encode(metric)
     }
+}
+
+/// A caller may write any word here, and each would become a label that is kept forever.
+fn known_method(method: &Method) -> &'static str {
+    const KNOWN: [&str; 7] = ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH"];
+    KNOWN.into_iter().find(|known| method == known).unwrap_or("_OTHER")
 }
 
 pub async fn healthz() -> Json<serde_json::Value> {

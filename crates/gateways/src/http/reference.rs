@@ -21,7 +21,11 @@ pub fn openapi() -> Value {
         let path = paths.entry(operation.path).or_insert_with(|| json!({}));
         path[operation.method] = described;
     }
-    let schemas = generator.take_definitions(true);
+    let mut schemas = generator.take_definitions(true);
+    // The fields of a query are parameters, so nothing refers to the object they are read into.
+    for query in OPERATIONS.iter().filter_map(|operation| operation.query) {
+        schemas.remove(name_of(&query(&mut generator).to_value()).unwrap_or_default());
+    }
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -87,8 +91,7 @@ fn parameters(operation: &Operation, generator: &mut SchemaGenerator) -> Vec<Val
     }
     if let Some(query) = operation.query {
         let schema = query(generator).to_value();
-        let name = schema["$ref"].as_str().and_then(|name| name.rsplit('/').next());
-        let fields = name
+        let fields = name_of(&schema)
             .and_then(|name| generator.definitions().get(name))
             .and_then(|definition| definition.get("properties"))
             .and_then(Value::as_object)
@@ -99,6 +102,11 @@ fn parameters(operation: &Operation, generator: &mut SchemaGenerator) -> Vec<Val
         }
     }
     parameters
+}
+
+/// The name of the definition that a schema refers to.
+fn name_of(schema: &Value) -> Option<&str> {
+    schema["$ref"].as_str().and_then(|name| name.rsplit('/').next())
 }
 
 fn problem_schema() -> Value {

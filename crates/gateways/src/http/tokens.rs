@@ -105,7 +105,7 @@ async fn register_if_new(
         return match wanted {
             Some(wanted) if wanted != known.kind => Err(Problem::new(
                 "already_exists",
-                format!("agent `{}` exists already, as a {}", known.id, known.kind.as_str()),
+                format!("kind: agent `{}` exists already, as a {}", known.id, known.kind.as_str()),
             )
             .field("kind")),
             Some(_) | None => Ok(()),

@@ -160,7 +160,7 @@ pub fn handoff(item: &Item) -> Option<HandoffView> {
 
 fn note(note: &Note) -> Value {
     let mut value = serde_json::to_value(note).expect("a note is plain data");
-    // The seed's escalation record has no parties; the handoff itself says who they are.
+    // The ACP design's escalation record has no parties; the handoff itself says who they are.
     if let Some(inner) = value.as_object_mut().and_then(|outer| outer.values_mut().next())
         && let Some(fields) = inner.as_object_mut()
     {

@@ -235,10 +235,7 @@ fn answer_shapes() -> Vec<(&'static str, HandoffEvent)> {
     vec![
         ("least", started(None)),
         ("most", started(Some("gladly"))),
-        (
-            "least",
-            HandoffEvent::Accepted(Accepted { parties: parties(), passed: passed.clone() }),
-        ),
+        ("least", HandoffEvent::Accepted(Accepted { parties: parties(), passed: passed.clone() })),
         ("least", HandoffEvent::Rejected(rejected.clone())),
         (
             "most",

@@ -169,12 +169,10 @@ fn endings() -> impl Strategy<Value = HandoffEvent> {
         },
     );
     let status = select(Status::ALL.to_vec());
-    let closed =
-        (agent(), option::of(agent()), status, option::of(text()), any::<bool>(), time()).prop_map(
-            |(from, to, from_status, closure_notes, forced, at)| {
-                HandoffEvent::Closed(Closed { from, to, from_status, closure_notes, forced, at })
-            },
-        );
+    let closed = (agent(), option::of(agent()), status, option::of(text()), any::<bool>(), time())
+        .prop_map(|(from, to, from_status, closure_notes, forced, at)| {
+            HandoffEvent::Closed(Closed { from, to, from_status, closure_notes, forced, at })
+        });
     let stage = select(SlaStage::ALL.to_vec());
     let escalated = (parties(), stage, text(), text(), text(), text(), time()).prop_map(
         |(parties, stage, trigger, sla_configured, sla_elapsed, escalated_to, escalated_at)| {

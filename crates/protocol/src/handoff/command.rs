@@ -32,7 +32,7 @@ pub struct Reject {
     pub suggested_fix: Option<String>,
 }
 
-/// The seed's ten reasons.
+/// The ten reasons of the ACP design.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RejectReason {
@@ -48,7 +48,7 @@ pub enum RejectReason {
     Other,
 }
 
-/// The four stages that have a limit, named as the seed names them.
+/// The four stages that have a limit, named as the ACP design names them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum SlaStage {
     #[serde(rename = "proposed→validating")]

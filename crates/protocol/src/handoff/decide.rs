@@ -104,7 +104,7 @@ fn parties(made: &Made) -> Parties {
     Parties { from: made.terms.from.clone(), to: made.terms.to.clone() }
 }
 
-fn check_text(field: &str, text: Option<&str>) -> Result<Option<String>, Rejection> {
+pub(crate) fn check_text(field: &str, text: Option<&str>) -> Result<Option<String>, Rejection> {
     match text {
         Some(text) if text.len() > NOTES_BYTES_MAX => Err(Rejection::SchemaInvalid {
             field: field.to_owned(),

@@ -102,7 +102,7 @@ pub enum Note {
     Closure(Closed),
 }
 
-/// The seed's names for the states.
+/// The states, by the names of the ACP design.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {

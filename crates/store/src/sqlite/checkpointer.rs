@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use rusqlite::Connection;
 
@@ -39,7 +40,10 @@ impl Checkpointer {
                 while woken.recv().is_ok() {
                     match move_log(&connection, "PASSIVE") {
                         Ok(()) => announce.store(true, Ordering::Release),
-                        Err(error) => super::writer::end_if_unsafe(&error),
+                        Err(error) => {
+                            super::writer::end_if_unsafe(&error);
+                            tracing::warn!(%error, "the write-ahead log could not be moved");
+                        }
                     }
                 }
             })
@@ -72,7 +76,16 @@ impl Drop for Checkpointer {
     }
 }
 
-/// `PASSIVE` moves what nobody is using; `RESTART` also lets the next commit start the log anew.
+/// Lets the next commit start the log anew, if nobody is reading it. A long reader is not waited
+/// for: commits are, and the log may grow meanwhile.
+pub fn restart_log(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(Duration::ZERO)?;
+    let restarted = move_log(connection, "RESTART");
+    connection.busy_timeout(Duration::from_millis(u64::from(BUSY_MS_MAX)))?;
+    restarted
+}
+
+/// `PASSIVE` moves what nobody is using; `RESTART` and `TRUNCATE` all of it.
 pub fn move_log(connection: &Connection, how: &str) -> rusqlite::Result<()> {
     connection.query_row(&format!("PRAGMA wal_checkpoint({how})"), [], |_| Ok(()))
 }

@@ -128,16 +128,6 @@ impl ReadOnly {
         rows::due(&self.connection, now, limit).map_err(broken)
     }
 
-    /// Documents in the order they were written: the entry that names each, its hash and its text,
-    /// which is `None` once erased.
-    pub fn documents(
-        &self,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<(u64, String, Option<String>)>, StoreError> {
-        rows::documents(&self.connection, after, limit).map_err(broken)
-    }
-
     /// Entries as they lie in the file, from a number on, at most `limit`; empty only at the end.
     pub fn ledger_rows(&self, from: i64, limit: usize) -> Result<Vec<LedgerRow>, StoreError> {
         audit_rows::ledger_rows(&self.connection, from, limit).map_err(broken)

@@ -12,8 +12,8 @@ use protocol::time::Time;
 use rusqlite::types::{Type, Value};
 use rusqlite::{Connection, OptionalExtension, Result, Row, params, params_from_iter};
 
-pub const ENTRY_COLUMNS: &str = "seq, teamspace, subject, position, name, version, actor, at, salt, \
-                             body, commitment, hash, prev_seq";
+pub const ENTRY_COLUMNS: &str = "seq, teamspace, subject, position, name, version, actor, at, \
+                                 salt, body, commitment, hash, prev_seq";
 
 pub fn newest(connection: &Connection) -> Result<u64> {
     connection
@@ -85,19 +85,6 @@ pub fn document(connection: &Connection, stream: &Stream, hash: &str) -> Result<
         .query_row(params![stream.subject.id(), stream.teamspace.as_str(), hash], |row| row.get(0))
         .optional()?;
     Ok(found.flatten())
-}
-
-pub fn documents(
-    connection: &Connection,
-    after: u64,
-    limit: usize,
-) -> Result<Vec<(u64, String, Option<String>)>> {
-    connection
-        .prepare_cached("SELECT seq, hash, text FROM documents WHERE seq > ?1 ORDER BY seq LIMIT ?2")?
-        .query_map(params![number(after), count(limit)], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-        })?
-        .collect()
 }
 
 pub fn outcome(connection: &Connection, scope: &KeyScope) -> Result<Option<RecordedOutcome>> {

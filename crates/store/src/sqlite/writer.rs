@@ -12,7 +12,7 @@ use protocol::time::{Span, Time};
 use rusqlite::{Connection, ErrorCode, ffi};
 use tokio::sync::{mpsc, oneshot};
 
-use super::checkpointer::{Checkpointer, move_log};
+use super::checkpointer::{Checkpointer, move_log, restart_log};
 use super::{OpenError, broken, rows, write};
 
 /// Commits that may wait. At some ten thousand a second the last of them waits under a second.
@@ -135,8 +135,9 @@ impl Work {
 
     fn write(&mut self, group: &mut Vec<Job>) {
         let first_seq = self.next_seq;
-        let written = self.apply(group).and_then(|verdicts| {
-            run_cached(&self.connection, "COMMIT")?;
+        let written = self.apply(group).map_err(|error| failure(error, broken));
+        let written = written.and_then(|verdicts| {
+            run_cached(&self.connection, "COMMIT").map_err(|error| failure(error, uncommitted))?;
             Ok(verdicts)
         });
         match written {
@@ -145,16 +146,13 @@ impl Work {
                     answer(job, verdict);
                 }
             }
-            Err(error) => {
-                end_if_unsafe(&error);
+            Err(failure) => {
                 self.next_seq = first_seq;
                 if !self.connection.is_autocommit()
                     && let Err(error) = self.connection.execute_batch("ROLLBACK")
                 {
                     end_if_unsafe(&error);
                 }
-                let failure = broken(error);
-                tracing::error!(error = %failure, commits = group.len(), "a group was not written");
                 for job in group.drain(..) {
                     answer(job, Err(failure.clone().into()));
                 }
@@ -208,7 +206,7 @@ impl Work {
         }
         let mut done = Ok(());
         if self.checkpointer.take_moved() {
-            done = move_log(&self.connection, "RESTART");
+            done = restart_log(&self.connection);
         }
         if self.groups.is_multiple_of(GROUPS_PER_SWEEP)
             && let Some(now) = self.newest_at
@@ -255,6 +253,23 @@ fn run_cached(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
     connection.prepare_cached(sql)?.execute([]).map(|_| ())
 }
 
+/// Why a group was not written, in the words of `kind`.
+fn failure(error: rusqlite::Error, kind: fn(rusqlite::Error) -> StoreError) -> StoreError {
+    end_if_unsafe(&error);
+    tracing::error!(%error, "a group was not written");
+    kind(error)
+}
+
+/// Without room a group's last page is not in the log, so nothing of the group is ever seen. After
+/// another failure all of it may be there, because the log's index is written last and its file
+/// needs room too: then the next start finds the group, unless a later one took its place.
+fn uncommitted(error: rusqlite::Error) -> StoreError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::SystemIoFailure) => StoreError::Unknown,
+        Some(_) | None => broken(error),
+    }
+}
+
 /// After a failed sync nobody knows what is on the disk, and a second sync would lie about it. The
 /// process ends at once, and the next start reads what is really there.
 #[expect(clippy::disallowed_methods, reason = "going on after a failed sync would lose data")]
@@ -262,7 +277,7 @@ pub fn end_if_unsafe(error: &rusqlite::Error) {
     let rusqlite::Error::SqliteFailure(failure, _) = error else { return };
     let is_sync = matches!(
         failure.extended_code,
-        ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC | ffi::SQLITE_IOERR_TRUNCATE
+        ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC
     );
     if failure.code == ErrorCode::SystemIoFailure && is_sync {
         tracing::error!(%error, "a sync failed; ending at once so that nothing false is answered");

@@ -75,10 +75,7 @@ pub fn export(
 }
 
 /// The checkpoints there are and their sizes, oldest first; the same one is not written twice.
-fn checkpoints(
-    database: &ReadOnly,
-    beside: &Beside,
-) -> anyhow::Result<(Vec<u64>, Vec<String>)> {
+fn checkpoints(database: &ReadOnly, beside: &Beside) -> anyhow::Result<(Vec<u64>, Vec<String>)> {
     let logged = beside.log.iter().flat_map(|log| log.notes.iter().cloned());
     let mut notes: Vec<String> = logged.chain(beside.newest.clone()).collect();
     notes.extend(database.sealed()?.map(|sealed| sealed.note));

@@ -80,7 +80,8 @@ impl Reading {
     fn line(&mut self, number: u64, line: &[u8]) {
         if self.end.is_some() {
             if !self.has_extra {
-                self.findings.general(format_args!("line {number}: the export has ended before it"));
+                self.findings
+                    .general(format_args!("line {number}: the export has ended before it"));
             }
             self.has_extra = true;
             return;
@@ -119,8 +120,8 @@ impl Reading {
     /// The entry before is complete: with the document that followed it, or without one.
     fn settle_last(&mut self, document: Option<&DocumentLine>) {
         let Some(Last { seq, entry, event }) = self.last.take() else { return };
-        let found = document
-            .map(|document| Found { hash: &document.hash, text: document.text.as_deref() });
+        let found =
+            document.map(|document| Found { hash: &document.hash, text: document.text.as_deref() });
         if let Some(what) = documents::problem(&entry, event.as_ref(), found.as_ref()) {
             self.findings.about(Place::of(seq, &entry), what);
         }
@@ -154,7 +155,8 @@ impl Reading {
         });
         if end.n_entries != n_entries {
             let next = self.auditor.last_seq().saturating_add(1);
-            let what = format_args!("the export has {n_entries} entries and says {}", end.n_entries);
+            let what =
+                format_args!("the export has {n_entries} entries and says {}", end.n_entries);
             findings.about(Place::Range { first: next, last: next }, what);
         }
         let mut notes = Notes::new(options, end.key.as_deref(), &mut findings);

@@ -132,7 +132,8 @@ impl Notes {
     pub fn finish(&self, findings: &mut Findings) {
         if self.is_key_missed {
             let file = ledger_key::PUBLIC_FILE;
-            findings.general(format_args!("there is no key to check the checkpoints with ({file})"));
+            findings
+                .general(format_args!("there is no key to check the checkpoints with ({file})"));
         }
     }
 }

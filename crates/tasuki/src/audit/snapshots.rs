@@ -28,7 +28,13 @@ impl<'d> Snapshots<'d> {
     }
 
     /// After an entry was pushed: compares the snapshot that ends with it, if one does.
-    pub fn check(&mut self, seq: i64, entry: &Entry, auditor: &mut Auditor, findings: &mut Findings) {
+    pub fn check(
+        &mut self,
+        seq: i64,
+        entry: &Entry,
+        auditor: &mut Auditor,
+        findings: &mut Findings,
+    ) {
         while let Some(place) = self.places.front().copied()
             && place.last_seq <= seq
         {
@@ -70,7 +76,8 @@ impl<'d> Snapshots<'d> {
         let missed = auditor.unsettled().filter(|(stream, _)| !self.astray.contains(stream));
         for (stream, seq) in missed {
             let Stream { teamspace, subject } = stream;
-            let what = format_args!("no snapshot of {subject} in {teamspace} ends with its last entry");
+            let what =
+                format_args!("no snapshot of {subject} in {teamspace} ends with its last entry");
             findings.about(Place::Range { first: seq, last: seq }, what);
         }
     }
@@ -105,7 +112,8 @@ fn difference(found: &SnapshotRow, end: &End, at: Time) -> Option<String> {
     }
     // A state that has an erased entry behind it cannot be computed, so it cannot be compared.
     let state = end.state.as_deref()?;
-    let is_same = serde_json::from_str::<State>(&found.state_text).is_ok_and(|found| found == *state);
+    let is_same =
+        serde_json::from_str::<State>(&found.state_text).is_ok_and(|found| found == *state);
     if !is_same {
         return differs("another state than follows from the entries");
     }

@@ -5,7 +5,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
 
 use super::{Reach, put};
-use crate::client::Call;
+use crate::client::{Call, percent_encode};
 use crate::{exit_code, output};
 
 #[derive(Debug, Args)]
@@ -61,11 +61,13 @@ pub async fn run(args: AgentArgs) -> Result<u8> {
             profile.insert("languages".to_owned(), json!(languages));
             let kind = format!("{kind:?}").to_lowercase();
             let body = json!({ "kind": kind, "profile": profile });
-            client.call(Call::put(format!("/v1/agents/{id}"), body)).await?.success()?
+            let path = format!("/v1/agents/{}", percent_encode(&id));
+            client.call(Call::put(path, body)).await?.success()?
         }
         AgentCommand::List => client.call(Call::get("/v1/agents?limit=200")).await?.success()?,
         AgentCommand::Show { id } => {
-            client.call(Call::get(format!("/v1/agents/{id}"))).await?.success()?
+            let path = format!("/v1/agents/{}", percent_encode(&id));
+            client.call(Call::get(path)).await?.success()?
         }
     };
     if args.reach.json {

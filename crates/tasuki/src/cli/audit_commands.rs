@@ -13,7 +13,6 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use protocol::time::Span;
 
 use crate::audit::{self, Options, Report, Source, Tail};
-use crate::config::Config;
 use crate::{exit_code, output};
 
 /// How often `tail --follow` looks for more.
@@ -66,7 +65,10 @@ enum AuditCommand {
 }
 
 pub async fn run(args: AuditArgs) -> Result<u8> {
-    let folder = args.data.unwrap_or_else(|| Config::default().data);
+    let folder = match args.data {
+        Some(data) => data,
+        None => super::configure(None)?.data,
+    };
     match args.command {
         AuditCommand::Verify { export, key, checkpoints } => {
             let source = export.map_or(Source::Data(folder), Source::Export);

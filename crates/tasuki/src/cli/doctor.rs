@@ -35,7 +35,7 @@ enum Verdict {
 }
 
 pub async fn run(args: DoctorArgs) -> Result<u8> {
-    let data = args.reach.data();
+    let data = args.reach.data()?;
     let findings =
         vec![folder(&data), key(&data), database(&data), sealed(&data), server(&data).await];
     if args.reach.json {

@@ -9,7 +9,8 @@ use protocol::time::Time;
 use serde_json::{Map, Value, json};
 
 use super::{Reach, put, read_json, story, token, watch};
-use crate::client::{Call, Client};
+use crate::client::{Call, Client, Unreachable, percent_encode};
+use crate::node::control_socket;
 use crate::{exit_code, output};
 
 #[derive(Debug, Args)]
@@ -143,6 +144,11 @@ pub async fn run(args: HandoffArgs) -> Result<u8> {
     match args.command {
         HandoffCommand::List(list) => print_list(client, &list, json).await?,
         HandoffCommand::Show { id } => story::print(client, &id, json).await?,
+        HandoffCommand::Watch(_) if reached.node.is_some() => {
+            // Nothing happens in a folder without a server, and we would keep one from starting.
+            let socket = control_socket(&args.reach.data()?);
+            return Err(Unreachable(socket.display().to_string()).into());
+        }
         HandoffCommand::Watch(args) => watch::run(client, &args, json).await?,
         action @ (HandoffCommand::Draft { .. }
         | HandoffCommand::Initiate { .. }
@@ -163,11 +169,11 @@ async fn act(client: &Client, action: HandoffCommand, json: bool) -> Result<()> 
             Call::post("/v1/handoffs/drafts", offer.body()?)
         }
         HandoffCommand::Draft { id: Some(id), offer } => {
-            Call::put(format!("/v1/handoffs/{id}/draft"), offer.body()?)
+            Call::put(format!("/v1/handoffs/{}/draft", percent_encode(&id)), offer.body()?)
         }
         HandoffCommand::Initiate { id: None, offer } => Call::post("/v1/handoffs", offer.body()?),
         HandoffCommand::Initiate { id: Some(id), offer } => {
-            Call::post(format!("/v1/handoffs/{id}/initiate"), offer.body()?)
+            Call::post(format!("/v1/handoffs/{}/initiate", percent_encode(&id)), offer.body()?)
         }
         HandoffCommand::Accept { id, notes } => on(&id, "accept", [("notes", notes)]),
         HandoffCommand::Reject { id, reason, detail, suggested_fix } => {
@@ -181,7 +187,7 @@ async fn act(client: &Client, action: HandoffCommand, json: bool) -> Result<()> 
         HandoffCommand::Close { id, notes } => on(&id, "close", [("closure_notes", notes)]),
         HandoffCommand::Erase { id, position, reason } => {
             let body = json!({ "position": position, "reason": reason });
-            Call::post(format!("/v1/handoffs/{id}/erase"), body)
+            Call::post(format!("/v1/handoffs/{}/erase", percent_encode(&id)), body)
         }
         HandoffCommand::List(_) | HandoffCommand::Show { .. } | HandoffCommand::Watch(_) => {
             unreachable!("reading is not an action")
@@ -203,7 +209,7 @@ fn on<const N: usize>(id: &str, action: &str, given: [(&str, Option<String>); N]
     for (name, value) in given {
         put(&mut fields, name, value);
     }
-    Call::post(format!("/v1/handoffs/{id}/{action}"), Value::Object(fields))
+    Call::post(format!("/v1/handoffs/{}/{action}", percent_encode(id)), Value::Object(fields))
 }
 
 impl OfferArgs {
@@ -253,7 +259,7 @@ async fn print_list(client: &Client, list: &ListArgs, json: bool) -> Result<()> 
     ];
     for (name, value) in filters {
         if let Some(value) = value {
-            path.push_str(&format!("&{name}={}", watch::percent_encode(value)));
+            path.push_str(&format!("&{name}={}", percent_encode(value)));
         }
     }
     let answer = client.call(Call::get(path)).await?.success()?;

@@ -5,10 +5,11 @@ use protocol::time::Time;
 use serde_json::Value;
 
 use super::token::now;
-use crate::client::{Call, Client};
+use crate::client::{Call, Client, percent_encode};
 use crate::output::{self, clean};
 
 pub async fn print(client: &Client, id: &str, json: bool) -> Result<()> {
+    let id = percent_encode(id);
     let handoff = client.call(Call::get(format!("/v1/handoffs/{id}"))).await?.success()?;
     let mut entries = Vec::new();
     let mut cursor = String::new();

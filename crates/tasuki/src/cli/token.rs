@@ -7,7 +7,7 @@ use protocol::time::{Span, Time};
 use serde_json::{Map, Value, json};
 
 use super::{Reach, put};
-use crate::client::Call;
+use crate::client::{Call, percent_encode};
 use crate::{exit_code, output};
 
 #[derive(Debug, Args)]
@@ -81,12 +81,12 @@ pub async fn run(args: TokenArgs) -> Result<u8> {
             }
         }
         TokenCommand::Revoke { id } => {
-            let path = format!("/v1/tokens/{id}/revoke");
+            let path = format!("/v1/tokens/{}/revoke", percent_encode(&id));
             let answer = client.call(Call::post(path, json!({}))).await?.success()?;
             if args.reach.json {
                 output::json(&answer);
             } else {
-                output::remark(&format!("revoked {id}"));
+                output::remark(&format!("revoked {}", output::clean(&id)));
             }
         }
     }

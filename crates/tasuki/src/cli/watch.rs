@@ -6,7 +6,7 @@ use clap::Args;
 use http_body_util::BodyExt;
 use serde_json::Value;
 
-use crate::client::{Call, Client};
+use crate::client::{Call, Client, percent_encode};
 use crate::output::{self, clean};
 
 /// A server that is restarted is back within seconds; one that is gone should be noticed.
@@ -97,11 +97,11 @@ fn show(block: &str, json: bool, cursor: &mut Option<String>) {
     let Some(data) = field("data").filter(|_| field("event") != Some("stream.closing")) else {
         return;
     };
+    let entry: Value = serde_json::from_str(data).unwrap_or(Value::Null);
     if json {
-        output::line(data);
+        output::json(&entry);
         return;
     }
-    let entry: Value = serde_json::from_str(data).unwrap_or(Value::Null);
     let text = |name: &str| clean(entry[name].as_str().unwrap_or("–"));
     output::line(&format!(
         "{}  {}  {}  {}",
@@ -110,18 +110,4 @@ fn show(block: &str, json: bool, cursor: &mut Option<String>) {
         text("stream"),
         text("actor")
     ));
-}
-
-/// Percent-encodes a query value.
-pub fn percent_encode(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                encoded.push(char::from(byte));
-            }
-            other => encoded.push_str(&format!("%{other:02X}")),
-        }
-    }
-    encoded
 }

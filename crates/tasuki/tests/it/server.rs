@@ -3,8 +3,9 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::Mutex;
+use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
 use tasuki::client::{Answer, Call, Client, Identity};
@@ -14,9 +15,16 @@ use tempfile::TempDir;
 #[derive(Debug)]
 pub struct Server {
     child: Mutex<Child>,
+    log: Mutex<Log>,
     pub url: String,
     pub data: PathBuf,
     _folder: Option<TempDir>,
+}
+
+#[derive(Debug)]
+enum Log {
+    Growing(JoinHandle<Vec<Value>>),
+    Complete(Vec<Value>),
 }
 
 impl Server {
@@ -55,8 +63,11 @@ impl Server {
             seen.push(line);
         };
         // Somebody has to read on, or the server blocks when the pipe is full.
-        std::thread::spawn(move || for _ in lines {});
-        Self { child: Mutex::new(child), url, data: data.to_owned(), _folder: None }
+        let parse = |line: String| serde_json::from_str(&line).ok();
+        let reading =
+            std::thread::spawn(move || lines.map_while(Result::ok).filter_map(parse).collect());
+        let log = Mutex::new(Log::Growing(reading));
+        Self { child: Mutex::new(child), log, url, data: data.to_owned(), _folder: None }
     }
 
     /// `host:port`, for raw connections.
@@ -95,6 +106,23 @@ impl Server {
         self.child.lock().expect("nothing panics while holding the child").id()
     }
 
+    /// What it logged from `ready` to its end, for which this waits.
+    pub fn log(&self) -> Vec<Value> {
+        let mut log = self.log.lock().expect("nothing panics while holding the log");
+        let lines = match std::mem::replace(&mut *log, Log::Complete(Vec::new())) {
+            Log::Growing(reading) => reading.join().expect("reading lines does not panic"),
+            Log::Complete(lines) => lines,
+        };
+        *log = Log::Complete(lines.clone());
+        lines
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&self) -> Option<ExitStatus> {
+        let mut child = self.child.lock().expect("nothing panics while holding the child");
+        child.try_wait().expect("the child can be waited for")
+    }
+
     /// SIGKILL, and no farewell.
     pub fn kill(&self) {
         let mut child = self.child.lock().expect("nothing panics while holding the child");
@@ -117,6 +145,22 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// A server that must not come up on a folder: what it said, and how it ended.
+pub fn refused_start(data: &Path, change: impl FnOnce(&mut Command)) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tasuki"));
+    command.args(["serve", "--listen", "127.0.0.1:0", "--log-format", "json", "--data"]).arg(data);
+    change(&mut command);
+    command.stdin(Stdio::null()).output().expect("the executable runs")
+}
+
+/// Lets this process have as many connections as the system allows; the usual 1,024 are few.
+pub fn raise_open_files() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    setrlimit(Resource::Nofile, limit).expect("a limit may be raised to its maximum");
 }
 
 /// Whether the long figures are wanted: `./test --full`.

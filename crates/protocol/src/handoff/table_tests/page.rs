@@ -76,9 +76,10 @@ fn is_move(result: &str) -> bool {
 
 /// State by action: the codes that whoever may not gets.
 fn refusals() -> String {
-    let mut page = "## Refusals\n\nThe codes of everyone else. `nothing` is no refusal: a deadline \
+    let mut page =
+        "## Refusals\n\nThe codes of everyone else. `nothing` is no refusal: a deadline \
                     that the handoff has outrun is\nignored.\n\n"
-        .to_owned();
+            .to_owned();
     page.push_str(&header("state", &ACTIONS));
     for state in STATES {
         let cells = ACTIONS.map(|action| {
@@ -144,10 +145,11 @@ fn recorded_since(world: &World, n_before: usize) -> (Vec<String>, Vec<String>) 
 
 /// What a state holds and arms.
 fn derived() -> String {
-    let mut page = "## What a state holds and arms\n\nThe hold is on `task/<task_id>`; while it is \
+    let mut page =
+        "## What a state holds and arms\n\nThe hold is on `task/<task_id>`; while it is \
                     occupied, no other handoff of the task can be proposed. Its\nvalue, the owners \
                     of the task, stays when it is free.\n\n"
-        .to_owned();
+            .to_owned();
     page.push_str(&header("state", &["task", "owners of the task", "armed", "limit"]));
     for state in STATES.into_iter().filter(|state| *state != "none") {
         let world = world_in(state);
@@ -167,7 +169,10 @@ fn derived() -> String {
         if state == "activated" {
             limit.push_str(", or the handoff's own deadline");
         }
-        page.push_str(&line(&format!("`{state}`"), &[task.to_owned(), owners, names.join(", "), limit]));
+        page.push_str(&line(
+            &format!("`{state}`"),
+            &[task.to_owned(), owners, names.join(", "), limit],
+        ));
     }
     page
 }

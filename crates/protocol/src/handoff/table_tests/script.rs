@@ -163,7 +163,8 @@ impl World {
     ) -> Result<Change, Rejection> {
         let subject = Subject::Handoff(handoff_id(name));
         let stream = Stream { teamspace: caller.teamspace.clone(), subject };
-        let state = self.handoffs.get(name).map(|handoff| State::Handoff(Box::new(handoff.clone())));
+        let state =
+            self.handoffs.get(name).map(|handoff| State::Handoff(Box::new(handoff.clone())));
         let command = step::Command::Handoff(command.clone());
         let needs = step::needs(state.as_ref(), &command);
         let facts = Facts {
@@ -256,10 +257,9 @@ impl World {
             },
             "complete" => Command::Complete {
                 completion_notes: text("completion_notes"),
-                final_artifacts: match &value["final_artifacts"] {
-                    Value::Null => Vec::new(),
-                    list => serde_json::from_value(list.clone()).expect("a list of artifacts"),
-                },
+                final_artifacts: value.get("final_artifacts").map_or(Vec::new(), |list| {
+                    serde_json::from_value(list.clone()).expect("a list of artifacts")
+                }),
             },
             "close" => Command::Close { closure_notes: text("closure_notes") },
             "elapse" => self.read_elapse(name, &value),
@@ -364,10 +364,7 @@ fn apply(value: &mut Value, changes: &[&str], now: Time) {
 }
 
 fn place<'a>(value: &'a mut Value, path: &str) -> &'a mut Value {
-    path.split('.').fold(value, |value, field| match value {
-        Value::Array(items) => &mut items[field.parse::<usize>().expect("an index")],
-        other => &mut other[field],
-    })
+    path.split('.').fold(value, |value, field| &mut value[field])
 }
 
 fn read_value(text: &str, now: Time) -> Value {

@@ -38,7 +38,8 @@ fn every_change_to_the_database_is_found_and_named() {
 #[test]
 fn a_ledger_that_was_made_anew_does_not_fit_its_checkpoints() {
     let folder = forged(Forgery::OtherDetail);
-    let expected = "entries 8 to 13: changed, added or moved after the first 13 entries were sealed";
+    let expected =
+        "entries 8 to 13: changed, added or moved after the first 13 entries were sealed";
     run(folder.path(), "DROP TABLE sealed; CREATE TABLE sealed (size, edge, note);");
     assert_findings("an edit", &report(folder.path()), expected);
 
@@ -65,7 +66,10 @@ fn a_ledger_with_another_key_is_found_by_who_kept_the_key_or_a_checkpoint() {
     let with_key = Options { key: Some(read(PUBLIC_FILE)), ..Options::default() };
     let report = report_with(folder.path(), &with_key);
     let found = findings(&report);
-    assert!(found.starts_with("the key beside the ledger is not the one that was given"), "{found}");
+    assert!(
+        found.starts_with("the key beside the ledger is not the one that was given"),
+        "{found}"
+    );
 
     let options = Options { key: Some(read(PUBLIC_FILE)), notes: vec![read(NEWEST_FILE)] };
     let report = report_with(folder.path(), &options);

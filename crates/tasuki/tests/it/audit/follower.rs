@@ -26,7 +26,8 @@ async fn a_start_after_a_crash_loses_and_doubles_no_line() {
         // The lines were on their way; the positions were not written, or the last one was not.
         for (position_after, common_after) in [(&old[1], &old[2]), (&new[1], &old[2])] {
             let is_recorded = position_after == &new[1];
-            let lines = if is_recorded { &new[0][..] } else { &[&old[0], &added[..n_bytes]].concat() };
+            let lines =
+                if is_recorded { &new[0][..] } else { &[&old[0], &added[..n_bytes]].concat() };
             fs::write(&path, lines).unwrap();
             fs::write(&position, position_after).unwrap();
             fs::write(&common, common_after).unwrap();

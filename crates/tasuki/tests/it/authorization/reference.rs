@@ -149,7 +149,7 @@ fn the_list_of_operations_is_a_promise() {
         format!("{:<4} {path:<32} {id:<18} {who:<9} {success}", method.to_uppercase())
     });
     let list = lines.collect::<Vec<_>>().join("\n");
-    insta::with_settings!({ snapshot_path => "../authorization", prepend_module_to_snapshot => false }, {
+    insta::with_settings!({ snapshot_path => ".", prepend_module_to_snapshot => false }, {
         insta::assert_snapshot!("operations", list);
     });
 }

@@ -53,6 +53,9 @@ list_agents              -          yes     yes     yes       yes          yes  
 show_agent               -          yes     yes     yes       yes          yes     yes
 ";
 
+/// The state a handoff must be in for what only operators do to it.
+const OPERATORS: [(&str, &str); 1] = [("erase_content", "closed")];
+
 /// One thing that can be asked, and who may.
 #[derive(Debug, Clone)]
 pub struct Case {
@@ -83,7 +86,9 @@ pub fn cases(operation: &Operation) -> Vec<Case> {
         members: Vec::new(),
     };
     if operation.who != "member" {
-        return vec![case(operation.id.clone())];
+        let mut needed = OPERATORS.iter().filter(|(id, _)| *id == operation.id);
+        let state = needed.next().map_or("", |(_, state)| state);
+        return vec![Case { state, ..case(operation.id.clone()) }];
     }
     let mut lines = MEMBERS.lines().filter(|line| !line.trim().is_empty());
     let callers: Vec<_> = lines.next().expect("a head").split_whitespace().skip(1).collect();

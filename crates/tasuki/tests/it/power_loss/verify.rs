@@ -1,12 +1,12 @@
 //! Asks of many images whether they still hold what was acknowledged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::{env, fmt, thread};
 
 use super::disk::Disk;
 use super::images::{Mode, Traits};
-use super::log::Log;
+use super::log::{FileId, Log, NameChange, Operation, SyncTarget};
 use super::random::Random;
 use super::record::monotonic_ns;
 
@@ -94,18 +94,23 @@ pub fn check_images<T: Clone + Sync>(
     report
 }
 
-/// Cuts spread evenly over the log; every fourth instead falls on the first entry after some
-/// acknowledgement, where a promise is youngest.
+/// Cuts spread evenly over the log. Some instead fall on the first entry after an acknowledgement,
+/// where a promise is youngest, and every third just before a sync, where most is at stake: of all
+/// files in turns, so that those that are rarely written have theirs too.
 fn plan<T>(log: &Log, acks: &[Ack<T>], n_images: usize, seed: u64) -> Vec<Cut> {
     const MODES: [Mode; 4] =
         [Mode::NothingUnsynced, Mode::RandomSectors, Mode::TornPrefix, Mode::EverythingUnsynced];
     let mut random = Random::from_seed(seed);
     let n_places = log.entries.len() + 1;
+    let syncs = syncs_in_turns(log, n_images / 3);
     let mut cuts: Vec<Cut> = (0..n_images)
         .map(|nth| {
             let (from, to) = (nth * n_places / n_images, (nth + 1) * n_places / n_images);
             let anywhere = from + random.below((to - from).max(1));
-            let at = if !acks.is_empty() && random.happens(25) {
+            let before_sync = if nth % 3 == 2 { syncs.get(nth / 3) } else { None };
+            let at = if let Some(sync) = before_sync {
+                *sync
+            } else if !acks.is_empty() && random.happens(25) {
                 let ack = acks[random.below(acks.len())].at_ns;
                 log.entries.partition_point(|entry| entry.at_ns <= ack)
             } else {
@@ -116,6 +121,34 @@ fn plan<T>(log: &Log, acks: &[Ack<T>], n_images: usize, seed: u64) -> Vec<Cut> {
         .collect();
     cuts.sort_by_key(|cut| cut.at);
     cuts
+}
+
+/// Where syncs of files start, at most `limit`: the last of each name, the last but one, and so on.
+fn syncs_in_turns(log: &Log, limit: usize) -> Vec<usize> {
+    let mut names: HashMap<FileId, &Path> = HashMap::new();
+    let mut syncs: BTreeMap<&Path, Vec<usize>> = BTreeMap::new();
+    for (index, entry) in log.entries.iter().enumerate() {
+        match &entry.operation {
+            Operation::Name(NameChange::Create { path, file }) => {
+                names.insert(*file, path);
+            }
+            Operation::SyncStarted { target: SyncTarget::File(file), .. } => {
+                let name = names.get(file).expect("a file has a name before it is synced");
+                syncs.entry(name).or_default().push(index);
+            }
+            Operation::Name(_)
+            | Operation::Contents { .. }
+            | Operation::SyncStarted { .. }
+            | Operation::SyncEnded { .. } => {}
+        }
+    }
+    let mut turns = Vec::new();
+    while turns.len() < limit && !syncs.is_empty() {
+        turns.extend(syncs.values_mut().filter_map(Vec::pop));
+        syncs.retain(|_, left| !left.is_empty());
+    }
+    turns.truncate(limit);
+    turns
 }
 
 /// One worker's cuts, in ascending order, so that its disk only moves forward.

@@ -37,7 +37,7 @@ no title                        | alice | initiate           | - task.title     
 no criteria                     | alice | initiate           | - task.success_criteria            | 422 schema_invalid task.success_criteria
 no summary                      | alice | initiate           | - context.summary                  | 422 schema_invalid context.summary
 no next step                    | alice | initiate           | - work_state                       | 422 schema_invalid work_state.next_step
-nothing at all                  | alice | initiate           | raw {}                             | 422 schema_invalid to_agent
+nothing at all                  | alice | initiate           | - to_agent ; - task ; - context ; - work_state | 422 schema_invalid to_agent
 no reason for a reject          | bob   | reject PROPOSED    | - reason                           | 422 schema_invalid reason
 no detail for a reject          | bob   | reject PROPOSED    | - detail                           | 422 schema_invalid detail
 an artifact without a reference | alice | draft              | artifacts = [{"artifact_id":"a"}]  | 422 schema_invalid artifacts[0].ref

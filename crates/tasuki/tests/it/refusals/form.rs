@@ -62,6 +62,8 @@ a coordinator makes a token     | coordinator | POST /v1/tokens | agent = "alice
 an agent makes a token          | alice    | POST /v1/tokens | agent = "alice"                    | 403 not_allowed
 an agent lists tokens           | alice    | GET /v1/tokens  |                                    | 403 not_allowed
 an agent revokes a token        | alice    | POST /v1/tokens/{TOKEN}/revoke |                     | 403 not_allowed
+an agent erases                 | alice    | POST /v1/handoffs/{CLOSED}/erase | position = 1 ; reason = "x" | 403 not_allowed
+a coordinator erases            | coordinator | POST /v1/handoffs/{CLOSED}/erase | position = 1 ; reason = "x" | 403 not_allowed
 a system agent lists tokens     | system   | GET /v1/tokens  |                                    | 403 not_allowed
 "#;
 
@@ -110,7 +112,9 @@ an agent of an unknown kind     | operator | PUT /v1/agents/eve | kind = "robot"
 an operator is no agent         | operator | PUT /v1/agents/eve | kind = "operator"               | 422 schema_invalid kind
 an agent with an unknown field  | operator | PUT /v1/agents/eve | secret = "x"                    | 422 schema_invalid secret
 a profile with an unknown field | operator | PUT /v1/agents/eve | profile = {"icon":"x"}          | 422 schema_invalid profile.icon
-a name that is too long         | operator | PUT /v1/agents/eve | profile = {"name":5}            | 422 schema_invalid profile.name
+a name that is a number         | operator | PUT /v1/agents/eve | profile = {"name":5}            | 422 schema_invalid profile.name
+a name that is too long         | operator | PUT /v1/agents/eve | profile.name = text(2001)       | 422 schema_invalid profile.name
+a profile that is a list        | operator | PUT /v1/agents/eve | profile = ["Eve"]               | 422 schema_invalid profile
 too many capabilities           | operator | PUT /v1/agents/eve | profile.capabilities = list(65) | 422 schema_invalid profile.capabilities
 a description that is too long  | operator | PUT /v1/agents/eve | profile.description = text(2001) | 422 schema_invalid profile.description
 an agent that changes its kind  | operator | PUT /v1/agents/alice | kind = "queue"                | 409 already_exists
@@ -125,6 +129,14 @@ a token of another kind         | operator | POST /v1/tokens    | agent = "alice
 no token of that id             | operator | POST /v1/tokens/{UNKNOWN}/revoke |                   | 404 not_found
 a bad id of a token             | operator | POST /v1/tokens/{MALFORMED}/revoke |                 | 404 not_found
 a token of another teamspace    | operator | POST /v1/tokens/{OTHERS_TOKEN}/revoke |              | 404 not_found
+erasing what is not final       | operator | POST /v1/handoffs/{COMPLETED}/erase | position = 1 ; reason = "x" | 409 wrong_state
+erasing what is another's       | operator | POST /v1/handoffs/{OTHERS}/erase | position = 1 ; reason = "x" | 404 not_found
+erasing before the beginning    | operator | POST /v1/handoffs/{CLOSED}/erase | position = 0 ; reason = "x" | 422 schema_invalid position
+erasing after the end           | operator | POST /v1/handoffs/{CLOSED}/erase | position = 99 ; reason = "x" | 422 schema_invalid position
+erasing half an entry           | operator | POST /v1/handoffs/{CLOSED}/erase | position = 1.5 ; reason = "x" | 422 schema_invalid position
+erasing without a reason        | operator | POST /v1/handoffs/{CLOSED}/erase | position = 1         | 422 schema_invalid reason
+erasing for a blank reason      | operator | POST /v1/handoffs/{CLOSED}/erase | position = 1 ; reason = " " | 422 schema_invalid reason
+erasing for a very long reason  | operator | POST /v1/handoffs/{CLOSED}/erase | position = 1 ; reason = text(16385) | 422 schema_invalid reason
 a revocation with a field       | operator | POST /v1/tokens/{TOKEN}/revoke | why = "x"           | 422 schema_invalid why
 "#;
 

@@ -20,8 +20,7 @@ async fn issue(server: &Server, secret: &str, grant: Grant) -> Stream {
     let subject = Subject::Token(server.engine.new_token_id());
     let stream = Stream { teamspace: default_teamspace(), subject };
     let issue = token::Command::Issue { grant, secret_hash: secret_hash(secret) };
-    let done =
-        server.engine.submit(&operator(), stream.clone(), Command::Token(issue), None).await;
+    let done = server.engine.submit(&operator(), stream.clone(), Command::Token(issue), None).await;
     done.expect("an operator may issue a token");
     stream
 }

@@ -15,8 +15,8 @@ use store::Memory;
 
 use super::{Server, story};
 use crate::support::{
-    Random, accept, agent, close, coordinator, engine_on, handoff_stream, initiate, offer, operator,
-    proposed, register,
+    Random, accept, agent, close, coordinator, engine_on, handoff_stream, initiate, offer,
+    operator, proposed, register,
 };
 
 /// Far more than any wait in here takes; a test that runs into it has found a missing bell.

@@ -94,9 +94,8 @@ async fn a_request_that_changes_nothing_does_not_hide_its_key() {
         let profile = Profile { name: name.to_owned(), ..Profile::default() };
         Command::Agent(agent::Command::Register { kind: Kind::Worker, profile })
     };
-    let submit = async |command, key| {
-        engine.submit(&operator(), stream.clone(), command, key).await
-    };
+    let submit =
+        async |command, key| engine.submit(&operator(), stream.clone(), command, key).await;
     let first = submit(named("a"), key("k1", "a")).await.unwrap();
     submit(named("b"), key("k2", "b")).await.unwrap();
     submit(named("a"), key("k3", "a")).await.unwrap();

@@ -14,8 +14,8 @@ use store::Memory;
 
 use super::{Server, story};
 use crate::support::{
-    accept, activate, agent, close, code, complete, coordinator, default_teamspace,
-    handoff_stream, initiate, offer, operator, proposed, register, reject, start,
+    accept, activate, agent, close, code, complete, coordinator, default_teamspace, handoff_stream,
+    initiate, offer, operator, proposed, register, reject, start,
 };
 
 #[tokio::test(flavor = "multi_thread")]

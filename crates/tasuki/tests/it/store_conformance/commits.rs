@@ -28,10 +28,7 @@ pub async fn a_commit_is_seen_whole(place: Place) {
     assert_eq!(snapshot.state_text, state_text);
     assert_eq!((snapshot.position, snapshot.last_seq), (2, 2));
     assert_eq!((snapshot.head, snapshot.at), (track.head, later(2)));
-    assert_eq!(
-        store.hold(&teamspace("default"), "task/t1").await.unwrap(),
-        held(Some("h"), "[]")
-    );
+    assert_eq!(store.hold(&teamspace("default"), "task/t1").await.unwrap(), held(Some("h"), "[]"));
     assert_eq!(store.document(&track.stream, "package").await.unwrap().as_deref(), Some("{}"));
     assert_eq!(
         store.outcome(&scope("default", "agent:barry", "k")).await.unwrap(),
@@ -111,10 +108,7 @@ pub async fn a_hold_is_compared_before_it_is_written(place: Place) {
     let mut again = second.step(Status::Proposed);
     again.holds = vec![hold(key, held(None, "[1,2]"), held(Some("two"), "[1,2]"))];
     store.commit(again).await.unwrap();
-    assert_eq!(
-        store.hold(&teamspace("default"), key).await.unwrap(),
-        held(Some("two"), "[1,2]")
-    );
+    assert_eq!(store.hold(&teamspace("default"), key).await.unwrap(), held(Some("two"), "[1,2]"));
 }
 
 pub async fn holds_of_one_commit_stand_or_fall_together(place: Place) {

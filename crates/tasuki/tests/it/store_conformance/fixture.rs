@@ -121,13 +121,7 @@ pub fn handoff(id: HandoffId, task: &str, status: Status) -> State {
     handoff_between("sender", "target", id, task, status)
 }
 
-pub fn handoff_between(
-    from: &str,
-    to: &str,
-    id: HandoffId,
-    task: &str,
-    status: Status,
-) -> State {
+pub fn handoff_between(from: &str, to: &str, id: HandoffId, task: &str, status: Status) -> State {
     let (from, to) = (self::id(from), self::id(to));
     let thread_id = "thread-1".parse().expect("a thread");
     let task_id = task.parse().expect("a task");

@@ -6,9 +6,7 @@ use protocol::ids::TokenId;
 use protocol::ledger::{Stream, Subject};
 use protocol::step::State;
 
-use super::fixture::{
-    Place, Track, agent, handoff_between, handoff_id, teamspace, token,
-};
+use super::fixture::{Place, Track, agent, handoff_between, handoff_id, teamspace, token};
 use crate::support::id;
 
 const TEAMSPACES: [&str; 2] = ["default", "other"];
@@ -73,8 +71,7 @@ async fn pages(place: &Place, in_teamspace: &str, of: &ListOf, size: usize) -> V
     let mut found = Vec::new();
     let mut before = None;
     loop {
-        let list =
-            List { teamspace: teamspace(in_teamspace), of: of.clone(), before, limit: size };
+        let list = List { teamspace: teamspace(in_teamspace), of: of.clone(), before, limit: size };
         let page = place.store.list(list).await.expect("a list can be read");
         assert!(page.len() <= size);
         let Some(last) = page.last() else { return found };

@@ -119,9 +119,8 @@ pub async fn deadlines_are_due_in_their_order(place: Place) {
 pub async fn a_document_is_found_while_it_is_current(place: Place) {
     let store = &place.store;
     let (mut one, mut two) = (Track::handoff(1), Track::handoff(2));
-    let document = |hash: &str, text: &str| {
-        Some(Document { hash: hash.to_owned(), text: text.to_owned() })
-    };
+    let document =
+        |hash: &str, text: &str| Some(Document { hash: hash.to_owned(), text: text.to_owned() });
     let find = async |track: &Track, hash: &str| store.document(&track.stream, hash).await.unwrap();
     let mut draft = one.step(Status::Draft);
     draft.document = document("a", "first");

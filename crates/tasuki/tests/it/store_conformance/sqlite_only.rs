@@ -209,16 +209,13 @@ async fn bytes_of_later_transitions(package_bytes: usize) -> u64 {
     let context = offer.context.as_mut().expect("an offer has a context");
     context.constraints = vec!["x".repeat(1024); package_bytes / 1024];
     let stream = support::handoff_stream(engine.new_handoff_id());
-    let initiate =
-        Command::Handoff(handoff::Command::Initiate { offer: Some(Box::new(offer)) });
+    let initiate = Command::Handoff(handoff::Command::Initiate { offer: Some(Box::new(offer)) });
     let (barry, tim) = (support::agent("barry"), support::agent("tim"));
     let done = engine.submit(&barry, stream.clone(), initiate, None).await;
     done.expect("the task is free");
     let before = log_bytes(folder.path());
     assert!(before > package_bytes as u64, "the package was written");
-    for command in
-        [support::accept(), support::activate(), support::complete(), support::close()]
-    {
+    for command in [support::accept(), support::activate(), support::complete(), support::close()] {
         let done = engine.submit(&tim, stream.clone(), command, None).await;
         done.expect("the target may do all of it");
     }

@@ -1,0 +1,116 @@
+//! One HTTP request over a connection of its own, plain or TLS. Knows neither what is asked nor
+//! who asks.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use axum::body::{Body, Bytes};
+use axum::http::{Request, Response, Uri};
+use http_body_util::Full;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::crypto::aws_lc_rs::default_provider;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+/// There is nobody to ask.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("cannot reach the server at {0}")]
+pub struct Unreachable(pub String);
+
+/// A server at an `http://` or `https://` address.
+#[derive(Clone)]
+pub struct Remote {
+    address: String,
+    tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
+}
+
+impl std::fmt::Debug for Remote {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Remote").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+impl Remote {
+    /// HTTPS needs the certificates to trust; `ca_cert_source` says where to name them.
+    pub fn new(url: &str, ca_cert: Option<&Path>, ca_cert_source: &str) -> Result<Self> {
+        let uri: Uri = url.parse().with_context(|| format!("{url}: expected a URL"))?;
+        let authority = uri.authority().with_context(|| format!("{url}: expected a host"))?;
+        let is_https = match uri.scheme_str() {
+            Some("http") => false,
+            Some("https") => true,
+            Some(_) | None => bail!("{url}: expected http:// or https://"),
+        };
+        let port = authority.port_u16().unwrap_or(if is_https { 443 } else { 80 });
+        let host = authority.host().trim_matches(['[', ']']);
+        let tls = if is_https {
+            let ca_cert = ca_cert.with_context(|| {
+                format!("https needs {ca_cert_source}, the certificate to trust")
+            })?;
+            let name = ServerName::try_from(host.to_owned())
+                .with_context(|| format!("{url}: expected a host name"))?;
+            Some((tls_config(ca_cert)?, name))
+        } else {
+            None
+        };
+        let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+        Ok(Self { address: format!("{host}:{port}"), tls })
+    }
+
+    /// `host:port`.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    pub async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Body>> {
+        let stream = TcpStream::connect(&self.address)
+            .await
+            .map_err(|_| Unreachable(self.address.clone()))?;
+        match &self.tls {
+            None => exchange(stream, request).await,
+            Some((config, name)) => {
+                let connector = TlsConnector::from(Arc::clone(config));
+                let stream = connector
+                    .connect(name.clone(), stream)
+                    .await
+                    .with_context(|| Unreachable(self.address.clone()))?;
+                exchange(stream, request).await
+            }
+        }
+    }
+}
+
+/// One request over a connection that somebody else made.
+pub async fn exchange(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    request: Request<Full<Bytes>>,
+) -> Result<Response<Body>> {
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+        .await
+        .context("the server does not speak HTTP")?;
+    // Ends by itself when the answer was read or dropped.
+    tokio::spawn(connection);
+    let response = sender.send_request(request).await.context("the server did not answer")?;
+    Ok(response.map(Body::new))
+}
+
+fn tls_config(ca_cert: &Path) -> Result<Arc<ClientConfig>> {
+    let mut roots = RootCertStore::empty();
+    let certificates = CertificateDer::pem_file_iter(ca_cert)
+        .with_context(|| format!("cannot read {}", ca_cert.display()))?;
+    for certificate in certificates {
+        roots
+            .add(certificate.with_context(|| format!("cannot read {}", ca_cert.display()))?)
+            .with_context(|| format!("{}: expected a CA certificate", ca_cert.display()))?;
+    }
+    let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .context("TLS 1.2 or 1.3 must be available")?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(Arc::new(config))
+}

@@ -1,0 +1,9 @@
+//! The command line, seen from outside: what people type, what they read back, and what a script
+//! can rely on.
+
+mod endings;
+mod help;
+mod hostile;
+mod shell;
+mod tls;
+mod walk;

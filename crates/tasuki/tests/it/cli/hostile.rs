@@ -1,0 +1,103 @@
+//! Text that others wrote is shown, never obeyed: not even when the server itself is hostile.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener};
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::shell::{Outcome, split, tasuki};
+
+/// Clears the screen, renames the window, turns the text around, and hides a tag.
+const HOSTILE: &str = "a\u{1b}[2J\u{9b}1m\u{1b}]0;x\u{7}\u{202e}b\u{e0041}\r\nc";
+
+#[test]
+fn nothing_a_server_says_reaches_the_terminal_unseen() {
+    let handoff = json!({
+        "handoff_id": HOSTILE, "status": HOSTILE, "title": HOSTILE, "task_id": HOSTILE,
+        "from_agent": HOSTILE, "to_agent": HOSTILE, "handoff_chain": [HOSTILE],
+        "changed_at": HOSTILE, "package": {
+            "context": { "summary": HOSTILE }, "work_state": { "next_step": HOSTILE },
+            "task": { "success_criteria": [HOSTILE] },
+        },
+        "items": [],
+    });
+    let entry = |event: &str| {
+        let data = json!({
+            "parties": { "to": HOSTILE }, "reason": HOSTILE, "detail": HOSTILE, "passed": [HOSTILE],
+            "suggested_fix": HOSTILE, "notes": HOSTILE, "stage": HOSTILE, "closure_notes": HOSTILE,
+        });
+        json!({ "event": event, "actor": HOSTILE, "at": HOSTILE, "data": data })
+    };
+    let events = ["drafted", "proposed", "accepted", "rejected", "closed", "escalated", HOSTILE];
+    let events = events.map(|name| entry(&format!("handoff.{name}")));
+    let mut story = handoff.clone();
+    story["items"] = json!(events);
+    let agent = json!({ "agent": HOSTILE, "kind": HOSTILE, "profile": { "name": HOSTILE } });
+    let token = json!({ "token_id": HOSTILE, "agent": HOSTILE, "bearer": HOSTILE, "roles": [HOSTILE] });
+    let problem = json!({ "code": HOSTILE, "detail": HOSTILE });
+    let cases = [
+        (200, json!({ "items": [handoff], "next_cursor": HOSTILE }), "handoff list"),
+        (200, story.clone(), "handoff show 1"),
+        (200, story, "handoff show 1 --json"),
+        (200, handoff, "handoff accept 1"),
+        (200, json!({ "items": [agent] }), "agent list"),
+        (200, json!({ "items": [token] }), "token list"),
+        (200, json!({ "token": HOSTILE }), "token create --agent a"),
+        (409, problem, "handoff accept 1"),
+    ];
+    for (status, answer, typed) in cases {
+        let url = pretend(status, &answer);
+        let outcome = run(&format!("{typed} --server {url}"));
+        assert_eq!(outcome.code, if status == 200 { 0 } else { 3 }, "{typed}: {}", outcome.stderr);
+        for shown in [&outcome.stdout, &outcome.stderr] {
+            let bad = shown.chars().find(|c| *c != '\n' && protocol::json::is_forbidden(*c));
+            assert_eq!(bad, None, "{typed} shows it: {shown:?}");
+            assert!(!shown.contains('\r'), "{typed} returns to the start of the line: {shown:?}");
+        }
+    }
+}
+
+#[test]
+fn a_server_that_makes_no_sense_is_no_server() {
+    let cases = [
+        ("", 4, "did not answer"),
+        ("SSH-2.0-OpenSSH_9.2\r\n", 4, "did not answer"),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{", 4, "broke off"),
+        ("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n", 1, "status 502"),
+    ];
+    for (answer, code, words) in cases {
+        let url = answer_with(answer.as_bytes().to_vec());
+        let outcome = run(&format!("agent list --server {url}"));
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (code, ""), "{answer:?}");
+        assert!(outcome.stderr.contains(words), "{answer:?}: {}", outcome.stderr);
+    }
+}
+
+fn run(line: &str) -> Outcome {
+    tasuki(Path::new("/"), &split(line), &[], "")
+}
+
+/// A server that answers everything with the same JSON.
+fn pretend(status: u16, answer: &Value) -> String {
+    let body = answer.to_string();
+    let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n\r\n", body.len());
+    answer_with(format!("{head}{body}").into_bytes())
+}
+
+/// Says one thing on every connection, and closes it.
+fn answer_with(answer: Vec<u8>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let mut request = [0; 8_192];
+            // Whatever was asked; and whether the answer arrives is the test's business.
+            let _ = stream.read(&mut request);
+            let _ = stream.write_all(&answer);
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    });
+    format!("http://{address}")
+}

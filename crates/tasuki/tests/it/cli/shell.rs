@@ -1,0 +1,177 @@
+//! Runs the executable as a person would, and writes down what they would see: the command, what
+//! it printed, its remarks and its exit code. What differs from run to run is given a name.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// One run of the executable.
+#[derive(Debug)]
+pub struct Outcome {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// Runs the executable in a folder, with nothing in its environment but `environment`.
+pub fn tasuki(
+    folder: &Path,
+    arguments: &[String],
+    environment: &[(&str, &str)],
+    input: &str,
+) -> Outcome {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tasuki"))
+        .args(arguments)
+        .current_dir(folder)
+        .env_clear()
+        .envs(environment.iter().copied())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the executable starts");
+    let mut stdin = child.stdin.take().expect("stdin is piped");
+    // A command that does not read its input has closed it by now.
+    let _ = stdin.write_all(input.as_bytes());
+    drop(stdin);
+    let Output { status, stdout, stderr } = child.wait_with_output().expect("it ends");
+    let text = |bytes| String::from_utf8(bytes).expect("the command line prints text");
+    let code = status.code().expect("it was not killed");
+    Outcome { code, stdout: text(stdout), stderr: text(stderr) }
+}
+
+/// Splits a line into arguments at spaces; quotes keep them together.
+pub fn split(line: &str) -> Vec<String> {
+    let mut arguments = Vec::new();
+    for (number, part) in line.split('"').enumerate() {
+        if number % 2 == 1 {
+            arguments.push(part.to_owned());
+        } else {
+            arguments.extend(part.split_whitespace().map(str::to_owned));
+        }
+    }
+    arguments
+}
+
+/// What a person sees, with names for what differs.
+#[derive(Debug, Default)]
+pub struct Transcript {
+    pub text: String,
+    names: BTreeMap<String, String>,
+}
+
+impl Transcript {
+    pub fn add(&mut self, command: &str, outcome: &Outcome) {
+        let mut lines = vec![format!("$ {command}")];
+        let shown = self.named(&outcome.stdout);
+        lines.extend(shown.trim_end_matches('\n').lines().map(str::to_owned));
+        let remarks = self.named(&outcome.stderr);
+        lines.extend(remarks.trim_end_matches('\n').lines().map(|line| format!("! {line}")));
+        if outcome.code != 0 {
+            lines.push(format!("(exit {})", outcome.code));
+        }
+        self.text.push_str(&lines.join("\n"));
+        self.text.push_str("\n\n");
+    }
+
+    /// Replaces a word wherever it appears.
+    pub fn name(&mut self, word: &str, name: &str) {
+        self.names.insert(word.to_owned(), name.to_owned());
+    }
+
+    fn named(&mut self, text: &str) -> String {
+        let mut text = text.to_owned();
+        // A folder's path may hold any character, so it goes before words are looked at.
+        for (word, name) in self.names.iter().filter(|(word, _)| word.starts_with('/')) {
+            text = text.replace(word, name);
+        }
+        let mut named = String::new();
+        let mut word = String::new();
+        for character in text.chars().chain(['\n']) {
+            if character.is_ascii_alphanumeric() || "-_:.+".contains(character) {
+                word.push(character);
+            } else {
+                named.push_str(&self.name_of(&std::mem::take(&mut word)));
+                named.push(character);
+            }
+        }
+        named.pop();
+        named.lines().map(|line| without_ages(line) + "\n").collect()
+    }
+
+    fn name_of(&mut self, word: &str) -> String {
+        if let Some(name) = self.names.get(word) {
+            return name.clone();
+        }
+        let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if let Some(rest) = word.strip_prefix("thread-").filter(|rest| is_uuid(rest)) {
+            return format!("thread-{}", self.name_of(rest));
+        }
+        if word.strip_prefix("tasuki_").is_some_and(is_hex) {
+            return "[token]".to_owned();
+        }
+        if is_uuid(word) {
+            let n_ids = self.names.values().filter(|name| name.starts_with("[id-")).count();
+            let name = format!("[id-{}]", n_ids + 1);
+            self.names.insert(word.to_owned(), name.clone());
+            return name;
+        }
+        if word.len() == 64 && is_hex(word) {
+            return "[hash]".to_owned();
+        }
+        if word.parse::<protocol::time::Time>().is_ok() {
+            return "[time]".to_owned();
+        }
+        word.to_owned()
+    }
+}
+
+fn is_uuid(word: &str) -> bool {
+    word.parse::<protocol::ids::HandoffId>().is_ok()
+}
+
+/// Ages depend on how fast the test runs, and columns on the ages.
+fn without_ages(line: &str) -> String {
+    let words: Vec<_> = line.split(' ').collect();
+    let mut kept: Vec<&str> = Vec::new();
+    let mut at = 0;
+    while at < words.len() {
+        let is_number = |word: &str| word.parse::<u32>().is_ok();
+        let is_unit = |word: &str| matches!(word, "s" | "min" | "h" | "d");
+        match &words[at..] {
+            [number, unit, "ago", ..] if is_number(number) && is_unit(unit) => {
+                kept.push("[ago]");
+                at += 3;
+            }
+            ["in", number, unit, ..] if is_number(number) && is_unit(unit) => {
+                kept.push("[ahead]");
+                at += 3;
+            }
+            ["now", ..] if kept.last() != Some(&"is") => {
+                kept.push("[ago]");
+                at += 1;
+            }
+            [word, ..] => {
+                kept.push(word);
+                at += 1;
+            }
+            [] => break,
+        }
+    }
+    squeezed(&kept.join(" "))
+}
+
+/// Columns, but no wider than they need to be told apart. The indent stays.
+fn squeezed(line: &str) -> String {
+    let indent = line.len() - line.trim_start().len();
+    let mut shown = line[..indent.min(4)].to_owned();
+    let mut n_spaces = 0;
+    for character in line.trim_start().chars() {
+        n_spaces = if character == ' ' { n_spaces + 1 } else { 0 };
+        if n_spaces <= 2 {
+            shown.push(character);
+        }
+    }
+    shown.trim_end().to_owned()
+}

@@ -1,0 +1,273 @@
+//! A disk that fails under the real server. A failed sync ends the process at once, and nothing
+//! was acknowledged that the disk forgot. A full disk fails commands and nothing else: the server
+//! goes on reading, and goes on writing once there is room again.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use tasuki::client::Call;
+use tempfile::TempDir;
+
+use crate::ledger::{self, Ledger, eventually, until_idle};
+use crate::load::{Load, Repeat, Tokens, WRITERS};
+use crate::power_loss::{Random, compile};
+use crate::server::{Server, is_full_run, ok, refused_start, seed};
+
+const SIGABRT: i32 = 6;
+
+/// Until the order is taken away.
+const FOR_GOOD: u64 = 1_000_000_000;
+
+/// With so large packages a few hundred fill the write-ahead log.
+const LARGE_PACKAGE_BYTES: usize = 200_000;
+
+/// A data folder on a disk that fails on command.
+struct Disk {
+    data: PathBuf,
+    order: PathBuf,
+    _folder: TempDir,
+}
+
+/// One order to the disk; `disk_faults/faults.c` says what the words mean.
+struct Order {
+    what: &'static str,
+    nth: u64,
+    times: u64,
+    ending: &'static str,
+}
+
+impl Disk {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let data = folder.path().join("data");
+        Self { data, order: folder.path().join("order"), _folder: folder }
+    }
+
+    fn start(&self) -> Server {
+        Server::start_on(&self.data, |command| self.attach(command))
+    }
+
+    fn attach(&self, command: &mut Command) {
+        static FAULTS: OnceLock<PathBuf> = OnceLock::new();
+        let source = include_str!("disk_faults/faults.c");
+        let faults = FAULTS.get_or_init(|| compile("faults.c", source, &["-shared", "-fPIC"]));
+        command
+            .env("LD_PRELOAD", faults)
+            .env("TASUKI_FAIL_ROOT", &self.data)
+            .env("TASUKI_FAIL_ORDER", &self.order);
+    }
+
+    fn order(&self, Order { what, nth, times, ending }: Order) {
+        let written = self.order.with_extension("new");
+        fs::write(&written, format!("{what} {nth} {times} {ending}")).expect("there is room");
+        fs::rename(&written, &self.order).expect("both names are in one folder");
+    }
+
+    /// Takes the order away. The files that calls failed on, if any did.
+    fn mend(&self) -> Vec<PathBuf> {
+        fs::remove_file(&self.order).expect("there was an order");
+        let met = self.met();
+        // Nothing may have failed.
+        let _ = fs::remove_file(self.order.with_extension("met"));
+        met
+    }
+
+    fn met(&self) -> Vec<PathBuf> {
+        let met = fs::read_to_string(self.order.with_extension("met")).unwrap_or_default();
+        met.lines().map(PathBuf::from).collect()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failed_sync_ends_the_process_and_nothing_is_acknowledged() {
+    let seed = seed("failed sync");
+    let disk = Disk::new();
+    let mut server = disk.start();
+    let tokens = Tokens::make(&server);
+    let mut load = Load::new("sync", WRITERS, seed);
+    let which = if is_full_run() { (1..=40).collect() } else { vec![1, 2, 3, 7] };
+    for nth in which {
+        load.run(&tokens.crew(&server), load.acks.count() + 50).await;
+        until_idle(&disk.data).await;
+        let n_before = load.acks.count();
+        disk.order(Order { what: "sync", nth, times: FOR_GOOD, ending: "/tasuki.db-wal" });
+        load.run(&tokens.crew(&server), usize::MAX).await;
+        check_aborted(&server).await;
+        assert_eq!(disk.mend().len(), 1, "the first failed sync was the last call");
+        if nth == 1 {
+            assert_eq!(load.acks.count(), n_before, "none of these was synced");
+        }
+        server = disk.start();
+        check_repeats(&disk, &mut load, &server, &tokens).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failed_sync_of_the_database_ends_the_process_too() {
+    let seed = seed("failed sync of the database");
+    let disk = Disk::new();
+    let server = disk.start();
+    let tokens = Tokens::make(&server);
+    let mut load = Load::new("large", 16, seed).with_packages(LARGE_PACKAGE_BYTES);
+    disk.order(Order { what: "sync", nth: 1, times: FOR_GOOD, ending: "/tasuki.db" });
+    load.run(&tokens.crew(&server), usize::MAX).await;
+    check_aborted(&server).await;
+    assert_eq!(disk.mend(), [disk.data.join("tasuki.db")]);
+    let server = disk.start();
+    check_repeats(&disk, &mut load, &server, &tokens).await;
+}
+
+/// What follows the ledger is written again from the ledger, so its syncs may be tried again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failed_sync_of_what_follows_the_ledger_is_made_good_for() {
+    let seed = seed("failed sync of a follower");
+    let disk = Disk::new();
+    let mut server = disk.start();
+    let tokens = Tokens::make(&server);
+    let mut load = Load::new("follow", WRITERS, seed);
+    for ending in ["/handoffs.jsonl", ".position", "/checkpoint.new", "/checkpoints.log"] {
+        assert_eq!(server.stop(), Some(0));
+        disk.order(Order { what: "sync", nth: 1, times: 2, ending });
+        server = disk.start();
+        load.run(&tokens.crew(&server), load.acks.count() + 100).await;
+        eventually("a failed sync", || {
+            if disk.met().is_empty() { Err("none failed".to_owned()) } else { Ok(()) }
+        })
+        .await;
+        check_sound(&disk, &load).await;
+        disk.mend();
+    }
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_fails_commands_and_nothing_else() {
+    let seed = seed("full disk");
+    let disk = Disk::new();
+    let server = disk.start();
+    let tokens = Tokens::make(&server);
+    let crew = tokens.crew(&server);
+    let mut load = Load::new("full", WRITERS, seed);
+    for what in ["space", "short"] {
+        load.run(&crew, load.acks.count() + 200).await;
+        disk.order(Order { what, nth: 1, times: FOR_GOOD, ending: "*" });
+        load.run(&crew, usize::MAX).await;
+        let refused = load.unanswered();
+        assert_eq!(refused.len(), WRITERS);
+        let ledger = Ledger::read(&disk.data).unwrap();
+        for request in &refused {
+            assert_eq!(request.code.as_deref(), Some("storage_full"), "{request:?}");
+            assert_eq!(ledger.effect_of(request), None, "nothing was changed: {request:?}");
+        }
+        // Longer than the sealer and the audit log wait before they write.
+        eventually("the audit log to fail", || {
+            let is_lines = |path: &PathBuf| path.ends_with("handoffs.jsonl");
+            if disk.met().iter().any(is_lines) { Ok(()) } else { Err("it has not".to_owned()) }
+        })
+        .await;
+        ok(&crew.alice, Call::get("/readyz")).await;
+        let listed = ok(&crew.alice, Call::get("/v1/handoffs?limit=10")).await;
+        assert_eq!(listed["items"].as_array().unwrap().len(), 10);
+        disk.mend();
+        check_repeats(&disk, &mut load, &server, &tokens).await;
+    }
+    assert_eq!(server.stop(), Some(0));
+}
+
+/// A single write fails, each in its turn: of the log, of the audit log, of a checkpoint.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn any_one_write_may_find_no_room() {
+    let seed = seed("one write without room");
+    let mut random = Random::from_seed(seed);
+    let disk = Disk::new();
+    let server = disk.start();
+    let tokens = Tokens::make(&server);
+    let crew = tokens.crew(&server);
+    let mut load = Load::new("once", 8, seed);
+    let (n_rounds, mut met) = (if is_full_run() { 400 } else { 40 }, Vec::new());
+    for round in 0..n_rounds {
+        let what = if random.happens(50) { "space" } else { "short" };
+        let times = [1, 2, 3, 40][random.below(4)];
+        disk.order(Order { what, nth: 1 + random.below(60) as u64, times, ending: "*" });
+        load.run(&crew, load.acks.count() + 10).await;
+        met.extend(disk.mend());
+        let codes: Vec<_> = load.unanswered().into_iter().map(|request| request.code).collect();
+        assert!(codes.iter().all(|code| code.as_deref() == Some("storage_full")), "{codes:?}");
+        if round % 20 == 19 {
+            check_repeats(&disk, &mut load, &server, &tokens).await;
+        }
+    }
+    check_repeats(&disk, &mut load, &server, &tokens).await;
+    assert_eq!(server.stop(), Some(0));
+    for name in ["tasuki.db-wal", "handoffs.jsonl"] {
+        assert!(met.iter().any(|path| path.ends_with(name)), "{name} not among {met:?}");
+    }
+}
+
+/// Moving the log into the database, and cutting files, can wait until there is room.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_does_not_end_a_server_that_moves_its_log() {
+    let seed = seed("no room for the database");
+    let disk = Disk::new();
+    let mut server = disk.start();
+    let tokens = Tokens::make(&server);
+    let mut load = Load::new("large", 16, seed).with_packages(LARGE_PACKAGE_BYTES);
+    for (what, ending) in [("space", "/tasuki.db"), ("cut", "*")] {
+        disk.order(Order { what, nth: 1, times: FOR_GOOD, ending });
+        load.run(&tokens.crew(&server), load.acks.count() + 330).await;
+        assert_eq!(load.unanswered().len(), 0);
+        assert_eq!(server.stop(), Some(0));
+        assert_ne!(disk.mend(), Vec::<PathBuf>::new());
+        server = disk.start();
+        check_sound(&disk, &load).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_start_without_room_fails_and_the_next_is_clean() {
+    let seed = seed("start without room");
+    let disk = Disk::new();
+    let server = disk.start();
+    let tokens = Tokens::make(&server);
+    let mut load = Load::new("start", 8, seed);
+    load.run(&tokens.crew(&server), 50).await;
+    server.kill();
+    disk.order(Order { what: "space", nth: 1, times: FOR_GOOD, ending: "*" });
+    let output = refused_start(&disk.data, |command| disk.attach(command));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains(&*disk.data.to_string_lossy()), "{said}");
+    assert_ne!(disk.mend(), Vec::<PathBuf>::new());
+    let server = disk.start();
+    check_repeats(&disk, &mut load, &server, &tokens).await;
+}
+
+async fn check_aborted(server: &Server) {
+    let mut status = None;
+    eventually("the process to end", || {
+        status = server.ended();
+        status.map(|_| ()).ok_or_else(|| "it runs".to_owned())
+    })
+    .await;
+    assert_eq!(status.and_then(|status| status.signal()), Some(SIGABRT), "{status:?}");
+}
+
+/// What failed is repeated and succeeds, with one effect; then all is as it should be.
+async fn check_repeats(disk: &Disk, load: &mut Load, server: &Server, tokens: &Tokens) {
+    for repeated in load.repeat(&tokens.crew(server)).await {
+        assert!(!matches!(repeated.answer, Repeat::FailedAgain), "{repeated:?}");
+    }
+    check_sound(disk, load).await;
+}
+
+async fn check_sound(disk: &Disk, load: &Load) {
+    let ledger = until_idle(&disk.data).await;
+    let acks = load.acks.all();
+    ledger.check_acknowledged(acks.iter().map(|ack| &ack.what)).expect("nothing is lost");
+    ledger.check_single_effects().expect("nothing was done twice");
+    ledger.check_one_active().expect("a task has one owner");
+    ledger::audit(&disk.data).expect("the record is whole");
+}

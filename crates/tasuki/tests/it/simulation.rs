@@ -1,0 +1,195 @@
+//! A seeded simulation: random commands by random callers, retries, a clock that jumps both ways,
+//! deadlines, crashes. The same script is played on every side, step by step; all of them must
+//! answer alike and keep the same ledger, byte for byte, and none may break a promise.
+//!
+//! A run ends when every command has succeeded, every refusal was seen, and nothing new has come up
+//! for a while, or at its bound. A failure prints the seed: `TASUKI_SEED=… cargo test simulation`
+//! repeats it. `TASUKI_TEST_FULL=1` raises the bound.
+
+mod careless;
+mod script;
+mod side;
+mod watch;
+
+use std::collections::BTreeSet;
+
+use engine::ids::{Ids, RandomIds};
+use store::Memory;
+
+use careless::{Careless, Flaw};
+use script::{Act, Script};
+use side::Side;
+use watch::Watch;
+
+/// Steps between two looks at everything.
+const BATCH_STEPS: usize = 50;
+
+/// How long a run may be, in batches.
+#[derive(Debug, Clone, Copy)]
+struct Bound {
+    max: usize,
+    /// So many in a row without anything new say that the script has shown what it can.
+    without_news: usize,
+}
+
+/// About ten seconds on a small machine.
+const SHORT: Bound = Bound { max: 60, without_news: 8 };
+const FULL: Bound = Bound { max: 3_000, without_news: 200 };
+
+/// All that can be asked for, and all that it can be refused with.
+const COMMANDS: [&str; 12] = [
+    "draft", "initiate", "accept", "reject", "activate", "complete", "close", "elapse", "register",
+    "issue", "revoke", "erase",
+];
+const CODES: [&str; 8] = [
+    "schema_invalid",
+    "ownership_conflict",
+    "wrong_state",
+    "not_allowed",
+    "not_found",
+    "unknown_agent",
+    "already_exists",
+    "key_reused",
+];
+
+/// What a run has shown: command, the state it met, and what came of it.
+#[derive(Debug, Default)]
+struct Seen {
+    signatures: BTreeSet<(&'static str, &'static str, String)>,
+}
+
+impl Seen {
+    /// Commands that never succeeded, and refusals that never came up.
+    fn missing(&self) -> Vec<&'static str> {
+        let has = |is_wanted: &dyn Fn(&str, &str) -> bool| {
+            self.signatures.iter().any(|(command, _, result)| is_wanted(command, result))
+        };
+        let is_new = |word: &&&str| {
+            !has(&|command, result| (command == **word && result == "ok") || result == **word)
+        };
+        COMMANDS.iter().chain(&CODES).filter(is_new).copied().collect()
+    }
+}
+
+#[tokio::test]
+async fn memory_and_sqlite_agree_on_every_step_and_keep_every_promise() {
+    let seed = seed();
+    let is_full = std::env::var_os("TASUKI_TEST_FULL").is_some();
+    let sides = vec![Side::memory(seed), Side::sqlite(seed)];
+    match run(sides, seed, if is_full { FULL } else { SHORT }).await {
+        Ok(seen) => {
+            let missing = seen.missing();
+            assert!(missing.is_empty(), "TASUKI_SEED={seed}: never happened: {missing:?}");
+            println!("seed {seed}: {} different steps", seen.signatures.len());
+        }
+        Err(finding) => panic!("TASUKI_SEED={seed}\n{finding}"),
+    }
+}
+
+/// A harness that cannot fail proves nothing: each of these stores breaks one promise, and the
+/// promises alone must tell, with no other side to compare with.
+#[tokio::test]
+async fn every_careless_store_is_caught() {
+    let seed = seed();
+    for (flaw, complaint) in [
+        (Flaw::IgnoresHolds, "active handoffs"),
+        (Flaw::ForgetsKeys, "a retry"),
+        (Flaw::DamagesHashes, "the chain"),
+        (Flaw::ForgetsTheLastCommit, "after a crash"),
+    ] {
+        let store = Careless::new(Memory::default(), flaw);
+        match run(vec![Side::careless(seed, store)], seed, SHORT).await {
+            Err(finding) if finding.contains(complaint) => {}
+            Err(finding) => {
+                panic!("TASUKI_SEED={seed}: {flaw:?} was caught by another:\n{finding}")
+            }
+            Ok(_) => panic!("TASUKI_SEED={seed}: {flaw:?} was not caught"),
+        }
+    }
+}
+
+fn seed() -> u64 {
+    if let Some(seed) = std::env::var("TASUKI_SEED").ok().and_then(|text| text.parse().ok()) {
+        return seed;
+    }
+    let mut word = [0; 8];
+    word.copy_from_slice(&RandomIds.bytes()[..8]);
+    u64::from_le_bytes(word)
+}
+
+/// Plays one script on all sides. An error is the first step at which something went wrong.
+async fn run(mut sides: Vec<Side>, seed: u64, bound: Bound) -> Result<Seen, String> {
+    let mut script = Script::new(seed);
+    let mut watch = Watch::default();
+    let mut seen = Seen::default();
+    let mut trace = Vec::new();
+    let mut without_news = 0;
+    for side in &sides {
+        side.register_everybody().await;
+    }
+    watch.catch_up(&sides).await?;
+    for _ in 0..bound.max {
+        let n_before = seen.signatures.len();
+        for _ in 0..BATCH_STEPS {
+            let act = script.next(&watch);
+            trace.push(act.to_string());
+            let played = play(&mut sides, &act, &mut watch, &mut seen).await;
+            played.map_err(|finding| explain(&finding, &trace))?;
+            script.learn(act, &watch);
+        }
+        watch.compare_everything(&sides).await.map_err(|finding| explain(&finding, &trace))?;
+        without_news = if seen.signatures.len() > n_before { 0 } else { without_news + 1 };
+        if seen.missing().is_empty() && without_news >= bound.without_news {
+            break;
+        }
+    }
+    Ok(seen)
+}
+
+async fn play(
+    sides: &mut Vec<Side>,
+    act: &Act,
+    watch: &mut Watch,
+    seen: &mut Seen,
+) -> Result<(), String> {
+    match act {
+        Act::Submit(asked) => {
+            let met = watch.status_of(&asked.stream);
+            let mut answers = Vec::new();
+            for side in sides.iter() {
+                answers.push(side.submit(asked).await);
+            }
+            watch::same("answers", &answers)?;
+            let n_new = watch.catch_up(sides).await?.len();
+            let answer = answers.swap_remove(0);
+            watch.judge(asked, &answer, n_new)?;
+            for result in watch::results(&answer, n_new) {
+                seen.signatures.insert((asked.name(), met, result));
+            }
+        }
+        Act::Fire => {
+            let mut counts = Vec::new();
+            for side in sides.iter() {
+                counts.push(side.fire().await);
+            }
+            watch::same("deadlines", &counts)?;
+            for name in watch.catch_up(sides).await? {
+                if name != "handoff.escalated" {
+                    return Err(format!("a deadline led to {name}"));
+                }
+                seen.signatures.insert(("elapse", "any", "ok".to_owned()));
+            }
+        }
+        Act::Move(span) => sides.iter().for_each(|side| side.move_clock(*span)),
+        Act::Crash => {
+            *sides = std::mem::take(sides).into_iter().map(Side::crash).collect();
+            watch.after_crash(sides).await?;
+        }
+    }
+    Ok(())
+}
+
+fn explain(finding: &str, trace: &[String]) -> String {
+    let last = trace.len().saturating_sub(12);
+    format!("step {}: {finding}\n{}", trace.len(), trace[last..].join("\n"))
+}

@@ -1,0 +1,145 @@
+//! Stores that break one promise each, to show that the simulation notices.
+
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+
+use engine::port::{
+    Answer, Commit, Due, KeyScope, List, Listed, Receipt, RecordedOutcome, Sealed, Sequenced,
+    Snapshot, Store,
+};
+use protocol::ids::TeamspaceId;
+use protocol::ledger::Stream;
+use protocol::step::HoldState;
+use protocol::time::Time;
+use store::Memory;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flaw {
+    /// Writes a hold over whatever is there.
+    IgnoresHolds,
+    /// Writes no idempotency keys.
+    ForgetsKeys,
+    /// Now and then damages the hash of an entry.
+    DamagesHashes,
+    /// Answers a commit that is gone after the next crash.
+    ForgetsTheLastCommit,
+}
+
+#[derive(Debug, Clone)]
+pub struct Careless {
+    flaw: Flaw,
+    memory: Arc<Mutex<Memory>>,
+    /// What was committed, to make the memory again without its last commit.
+    commits: Arc<Mutex<Vec<Commit>>>,
+}
+
+impl Careless {
+    pub fn new(memory: Memory, flaw: Flaw) -> Self {
+        Self { flaw, memory: Arc::new(Mutex::new(memory)), commits: Arc::default() }
+    }
+
+    fn memory(&self) -> Memory {
+        self.memory.lock().expect("nothing panics while holding it").clone()
+    }
+
+    pub fn crash(&self) {
+        if self.flaw != Flaw::ForgetsTheLastCommit {
+            return;
+        }
+        let mut commits = self.commits.lock().expect("nothing panics while holding it");
+        commits.pop();
+        let memory = Memory::default();
+        for commit in commits.iter() {
+            now(memory.commit(commit.clone())).expect("it was committed before");
+        }
+        *self.memory.lock().expect("nothing panics while holding it") = memory;
+    }
+}
+
+/// The answer of a memory, which never waits.
+fn now<T>(answer: impl Future<Output = T>) -> T {
+    match pin!(answer).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("memory answers at once"),
+    }
+}
+
+impl Store for Careless {
+    fn commit(&self, mut commit: Commit) -> Receipt {
+        let memory = self.memory();
+        match self.flaw {
+            Flaw::IgnoresHolds => {
+                for hold in &mut commit.holds {
+                    let current = now(memory.hold(&commit.stream.teamspace, &hold.key));
+                    hold.expected = current.expect("memory has an answer");
+                }
+            }
+            Flaw::ForgetsKeys => commit.key = None,
+            Flaw::DamagesHashes => {
+                let is_unlucky = now(memory.newest()).is_ok_and(|newest| newest % 100 == 99);
+                for entry in commit.entries.iter_mut().filter(|_| is_unlucky) {
+                    entry.hash[0] ^= 1;
+                }
+            }
+            Flaw::ForgetsTheLastCommit => {}
+        }
+        let committed = now(memory.commit(commit.clone()));
+        if committed.is_ok() {
+            self.commits.lock().expect("nothing panics while holding it").push(commit);
+        }
+        Box::pin(std::future::ready(committed))
+    }
+
+    fn seal(&self, sealed: Sealed) -> Answer<()> {
+        self.memory().seal(sealed)
+    }
+
+    fn sealed(&self) -> Answer<Option<Sealed>> {
+        self.memory().sealed()
+    }
+
+    fn load(&self, stream: &Stream) -> Answer<Option<Snapshot>> {
+        self.memory().load(stream)
+    }
+
+    fn token_stream(&self, secret_hash: &str) -> Answer<Option<Stream>> {
+        self.memory().token_stream(secret_hash)
+    }
+
+    fn hold(&self, teamspace: &TeamspaceId, key: &str) -> Answer<HoldState> {
+        self.memory().hold(teamspace, key)
+    }
+
+    fn document(&self, stream: &Stream, hash: &str) -> Answer<Option<String>> {
+        self.memory().document(stream, hash)
+    }
+
+    fn outcome(&self, scope: &KeyScope) -> Answer<Option<RecordedOutcome>> {
+        self.memory().outcome(scope)
+    }
+
+    fn entries(&self, after: u64, limit: usize) -> Answer<Vec<Sequenced>> {
+        self.memory().entries(after, limit)
+    }
+
+    fn newest(&self) -> Answer<u64> {
+        self.memory().newest()
+    }
+
+    fn history(&self, stream: &Stream, before: u64, limit: usize) -> Answer<Vec<Sequenced>> {
+        self.memory().history(stream, before, limit)
+    }
+
+    fn due(&self, now: Time, limit: usize) -> Answer<Vec<Due>> {
+        self.memory().due(now, limit)
+    }
+
+    fn next_due(&self) -> Answer<Option<Time>> {
+        self.memory().next_due()
+    }
+
+    fn list(&self, list: List) -> Answer<Vec<Listed>> {
+        self.memory().list(list)
+    }
+}

@@ -1,0 +1,136 @@
+//! Connections that send nothing, half a header, or a byte now and then: all of them are closed,
+//! and meanwhile everyone else is answered as before.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use engine::clock::Stopwatch;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use crate::server::{Server, is_full_run, offer, raise_open_files};
+use crate::wire::{Line, Request};
+
+/// What the issue asks for.
+const CLOSED_WITHIN_SECONDS: f64 = 10.0;
+const SLOWDOWN_MAX: f64 = 2.0;
+
+const GOOD_CALLERS: usize = 4;
+
+/// The pace of a good caller. Slower than the server by far, so that what is measured is the
+/// server and not the queue in front of it.
+const PACE: Duration = Duration::from_millis(10);
+
+/// Samples of each good caller before the others come. Enough for a 99th percentile.
+const SAMPLES: usize = 250;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_and_silent_connections_are_closed_and_others_do_not_notice() {
+    raise_open_files();
+    let n_slow = if is_full_run() { 1_000 } else { 300 };
+    let server = Server::start();
+    let token = server.token("alice", &[]);
+    server.token("bob", &[]);
+    let calm = Arc::new(AtomicBool::new(true));
+    let before = good_callers(&server, &token, "before", &calm).await;
+    calm.store(false, Ordering::Relaxed);
+    let (slow, during) = tokio::join!(
+        async {
+            let mut slow = JoinSet::new();
+            for number in 0..n_slow {
+                slow.spawn(be_slow(server.address().to_owned(), number));
+            }
+            let seconds = slow.join_all().await;
+            calm.store(true, Ordering::Relaxed);
+            seconds
+        },
+        good_callers(&server, &token, "during", &calm),
+    );
+
+    let longest = slow.iter().copied().fold(0.0, f64::max);
+    let (before, during) = (p99(before), p99(during));
+    let ratio = during / before;
+    println!(
+        "{n_slow} slow connections closed after at most {longest:.1} s; others' p99 {:.2} ms \
+         before, {:.2} ms during: {ratio:.2} times",
+        before * 1e3,
+        during * 1e3,
+    );
+    assert_eq!(slow.len(), n_slow);
+    assert!(longest < CLOSED_WITHIN_SECONDS, "one was closed after {longest} s");
+    assert!(!is_full_run() || ratio <= SLOWDOWN_MAX, "{ratio:.2} times slower");
+}
+
+/// Callers who do what callers do. Each takes its samples, and goes on until it is calm. Returns
+/// the seconds each request took.
+async fn good_callers(
+    server: &Server,
+    token: &str,
+    round: &'static str,
+    calm: &Arc<AtomicBool>,
+) -> Vec<f64> {
+    let mut callers = JoinSet::new();
+    for caller in 0..GOOD_CALLERS {
+        let (address, token) = (server.address().to_owned(), token.to_owned());
+        let calm = Arc::clone(calm);
+        callers.spawn(async move {
+            let mut line = Line::open(&address).await;
+            let mut pace = tokio::time::interval(PACE);
+            let mut seconds = Vec::new();
+            while seconds.len() < SAMPLES || !calm.load(Ordering::Relaxed) {
+                pace.tick().await;
+                let task = format!("{round}-{caller}-{}", seconds.len());
+                let request = match seconds.len() % 2 {
+                    0 => Request::new("POST /v1/handoffs").json(&offer(&task, "bob")),
+                    _ => Request::new("GET /v1/handoffs?limit=5"),
+                };
+                let stopwatch = Stopwatch::start();
+                let answer = line.ask(&request.token(&token)).await;
+                seconds.push(stopwatch.seconds());
+                assert!(answer.status < 300, "{}: {:?}", answer.status, answer.json());
+            }
+            seconds
+        });
+    }
+    callers.join_all().await.concat()
+}
+
+/// Opens a connection, sends less than a request, and returns after how many seconds it was
+/// closed by the other side.
+async fn be_slow(address: String, number: usize) -> f64 {
+    let stopwatch = Stopwatch::start();
+    let mut stream = TcpStream::connect(&address).await.expect("the server accepts");
+    let beginning: &[u8] = match number % 4 {
+        0 => b"",
+        1 => b"GET /v1/hand",
+        2 => b"POST /v1/handoffs HTTP/1.1\r\nhost: tasuki\r\ncontent-le",
+        _ => b"GET /healthz HTTP/1.1\r\nx-slow: ",
+    };
+    stream.write_all(beginning).await.expect("it is open at first");
+    let (mut reading, mut writing) = stream.into_split();
+    let trickle = async {
+        let mut pace = tokio::time::interval(Duration::from_millis(500));
+        // One in four goes on, a byte at a time: there is progress, and it never ends.
+        while number % 4 == 3 && writing.write_all(b"a").await.is_ok() {
+            pace.tick().await;
+        }
+        std::future::pending::<()>().await
+    };
+    let closed = async {
+        let mut answer = Vec::new();
+        // Closed or reset, it is over either way.
+        let _ = reading.read_to_end(&mut answer).await;
+    };
+    tokio::select! {
+        () = closed => {}
+        () = trickle => {}
+    }
+    stopwatch.seconds()
+}
+
+fn p99(mut seconds: Vec<f64>) -> f64 {
+    seconds.sort_by(f64::total_cmp);
+    seconds[seconds.len() * 99 / 100]
+}
