@@ -248,13 +248,18 @@ fn code_of(error: &anyhow::Error) -> u8 {
 
 /// Nobody is there, or whoever is there does not answer as a server does.
 fn is_unanswered(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<Unreachable>().is_some() || error.downcast_ref::<hyper::Error>().is_some()
+    error.downcast_ref::<Unreachable>().is_some()
+        || error.downcast_ref::<hyper::Error>().is_some()
+        || error.downcast_ref::<axum::Error>().is_some()
 }
 
 fn hint(error: &anyhow::Error) -> Option<&'static str> {
     if let Some(refused) = error.downcast_ref::<Refused>() {
         return match refused.code.as_str() {
             "unauthenticated" => Some("set TASUKI_TOKEN, or use --as AGENT on the server's machine"),
+            "not_allowed" if refused.detail.starts_with("only an agent may") => {
+                Some("say who you are, with --as AGENT or --token TOKEN")
+            }
             "not_found" if refused.detail == "no such agent" => {
                 Some("`tasuki agent list` shows who is there")
             }

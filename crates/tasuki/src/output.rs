@@ -10,13 +10,13 @@ use protocol::time::{Span, Time};
 pub fn line(text: &str) {
     let mut stdout = std::io::stdout().lock();
     // A closed pipe means that whoever reads has seen enough.
-    let _ = writeln!(stdout, "{text}");
+    let _ = writeln!(stdout, "{}", harmless(text));
 }
 
 /// Remarks for people.
 pub fn remark(text: &str) {
     let mut stderr = std::io::stderr().lock();
-    let _ = writeln!(stderr, "{text}");
+    let _ = writeln!(stderr, "{}", harmless(text));
 }
 
 /// JSON on one line. What could move a cursor is escaped, which changes no value.
@@ -50,17 +50,20 @@ pub fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
     table.trim_fmt()
 }
 
-/// Text from others, with what could move a cursor or hide words made visible.
+/// Text from others on one line, with what could move a cursor or hide words made visible.
 pub fn clean(text: &str) -> String {
-    text.chars()
-        .map(|character| match character {
-            '\n' => ' ',
-            '\t' => ' ',
-            character if protocol::json::is_forbidden(character) => '\u{fffd}',
-            character if character.is_control() => '\u{fffd}',
-            character => character,
-        })
-        .collect()
+    harmless(text).replace(['\n', '\t'], " ")
+}
+
+/// Text as a terminal may have it: lines and tabs, and nothing that is obeyed.
+fn harmless(text: &str) -> String {
+    let harmless = |character| match character {
+        '\n' | '\t' => character,
+        '\r' => '\u{fffd}',
+        _ if protocol::json::is_forbidden(character) => '\u{fffd}',
+        _ => character,
+    };
+    text.chars().map(harmless).collect()
 }
 
 /// `3 min ago`, `in 2 h`: what people want to know of a time.

@@ -107,6 +107,9 @@ fn tls_config(ca_cert: &Path) -> Result<Arc<ClientConfig>> {
             .add(certificate.with_context(|| format!("cannot read {}", ca_cert.display()))?)
             .with_context(|| format!("{}: expected a CA certificate", ca_cert.display()))?;
     }
+    if roots.is_empty() {
+        bail!("{}: expected a certificate (PEM)", ca_cert.display());
+    }
     let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()
         .context("TLS 1.2 or 1.3 must be available")?

@@ -8,7 +8,7 @@ use gateways::listen::{self, Endpoint};
 use gateways::tls::{self, TlsFiles};
 use serde_json::json;
 use tokio::net::{TcpListener, UnixListener};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::client::{Call, Client};
@@ -26,6 +26,8 @@ pub enum Demo {
 /// Runs until SIGTERM or SIGINT.
 pub async fn run(config: Config, demo: Demo) -> Result<()> {
     raise_open_files();
+    // From here on a signal is a request to stop, also one that comes before everything is up.
+    let signals = Signals::listen()?;
     let (stop, stopped) = watch::channel(false);
     let listener = TcpListener::bind(&config.listen)
         .await
@@ -51,7 +53,7 @@ pub async fn run(config: Config, demo: Demo) -> Result<()> {
     });
     let url = format!("{}://{address}", if is_https { "https" } else { "http" });
     greet(&config, &url, &node, is_first_start, demo).await?;
-    wait_for_signal().await?;
+    signals.first().await;
     tracing::info!("stopping");
     stop.send_replace(true);
     for served in serving {
@@ -119,12 +121,23 @@ fn bind_control_socket(data: &Path) -> Result<UnixListener> {
     Ok(listener)
 }
 
-async fn wait_for_signal() -> Result<()> {
-    let mut terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn listen() -> Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?,
+            interrupt: signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?,
+        })
     }
-    Ok(())
+
+    async fn first(mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
 }

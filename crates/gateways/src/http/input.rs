@@ -6,6 +6,7 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::{HeaderMap, header, request::Parts};
 use engine::submit::Key;
 use protocol::canonical::{self, Hash};
+use protocol::ids::{AgentId, HandoffId, TokenId};
 use protocol::json;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -156,17 +157,31 @@ fn key_text(headers: &HeaderMap) -> Result<Option<String>, Problem> {
 #[derive(Debug)]
 pub struct Named<T>(pub T);
 
-impl<T> FromRequestParts<Gateway> for Named<T>
-where
-    T: std::str::FromStr + Send,
-{
+/// What an id names, so that a bad one is answered like one that nobody has.
+pub trait Names: std::str::FromStr + Send {
+    const WHAT: &'static str;
+}
+
+impl Names for HandoffId {
+    const WHAT: &'static str = "handoff";
+}
+
+impl Names for AgentId {
+    const WHAT: &'static str = "agent";
+}
+
+impl Names for TokenId {
+    const WHAT: &'static str = "token";
+}
+
+impl<T: Names> FromRequestParts<Gateway> for Named<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
-        let Path(text) = Path::<String>::from_request_parts(parts, gateway)
-            .await
-            .map_err(|_| Problem::not_found("path"))?;
-        text.parse().map(Named).map_err(|_| Problem::not_found("id in this path"))
+        let nothing = || Problem::not_found(T::WHAT);
+        let path = Path::<String>::from_request_parts(parts, gateway).await;
+        let Path(text) = path.map_err(|_| nothing())?;
+        text.parse().map(Named).map_err(|_| nothing())
     }
 }
 

@@ -332,7 +332,8 @@ impl Walk {
 }
 
 fn transition(body: &Value) -> Transition {
-    let text = |name: &str| body[name].as_str().expect("an answer says what it is about").to_owned();
+    let text =
+        |name: &str| body[name].as_str().expect("an answer says what it is about").to_owned();
     Transition {
         handoff: text("handoff_id"),
         position: body["position"].as_u64().expect("an answer has a position"),

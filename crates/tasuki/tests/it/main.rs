@@ -2,6 +2,7 @@
 
 mod audit;
 mod crash;
+mod disk_faults;
 mod ledger;
 mod lifecycle;
 mod load;
@@ -11,6 +12,7 @@ mod road;
 mod server;
 mod simulation;
 mod sse;
+mod start_stop;
 mod store_conformance;
 mod support;
 mod telemetry;

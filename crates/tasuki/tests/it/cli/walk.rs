@@ -1,14 +1,16 @@
 //! A handoff walked through all its states by the command line, and its story told: without a
 //! server, through the control socket, and over the network. All three see the same.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 use super::shell::{Transcript, split, tasuki};
 use crate::server::Server;
 
-/// Who types what. `$1` is the first handoff that was made, and so on.
+/// Who types what. `$1` is the first handoff that was made, and so on; `%dave` is Dave's token.
 const SCRIPT: &str = r#"
 operator  token create --agent alice
 operator  token create --agent bob --kind worker
@@ -17,6 +19,9 @@ operator  agent register night-shift --kind queue --name "Night shift" --capabil
 operator  agent list
 operator  agent show night-shift
 operator  agent show night-shift --json
+operator  token create --agent dave
+operator  token list --json
+operator  token revoke %dave
 operator  token list
 alice     handoff list
 alice     handoff draft --title "Mend the retry logic"
@@ -43,13 +48,13 @@ carol     handoff activate $3 --json
 carol     handoff reject $3 --reason capability_mismatch --detail "this is COBOL"
 bob       handoff show $3
 bob       handoff initiate --file offer.json --to alice --return
-carol     handoff close $4 --notes "cancelled by the customer"
+carol     handoff close $3
+operator  handoff close $4 --notes "cancelled by the customer"
 alice     handoff show $4
 alice     handoff show $4 --json
 alice     handoff list
 alice     handoff list --status rejected --from bob --limit 1
 alice     handoff list --task PAY-311 --status draft --json
-operator  token revoke $4
 "#;
 
 /// A file with flags on top.
@@ -63,114 +68,96 @@ const OFFER: &str = r#"{
   "work_state": { "status": "in_progress", "next_step": "Read client.rs from line 80" }
 }"#;
 
-/// A way to the ledger: how each caller says who it is.
-struct Way {
-    folder: PathBuf,
-    identify: Box<dyn Fn(&str) -> Vec<String>>,
-}
+/// Tokens by their bearer.
+type Tokens = BTreeMap<String, String>;
+
+/// How a caller says who it is, given the tokens that were printed so far.
+type Identify = Box<dyn Fn(&str, &Tokens) -> Vec<String>>;
 
 #[test]
 fn without_a_server() {
-    let folder = prepared();
-    let data = data(folder.path());
-    let way = Way { folder: folder.path().to_owned(), identify: Box::new(by_folder(data)) };
-    insta_walk(&walk(&way));
+    let (folder, operator) = prepared();
+    walk(folder.path(), by_folder(folder.path()), &operator);
 }
 
 #[test]
 fn through_the_control_socket() {
-    let folder = prepared();
-    let data = data(folder.path());
-    let _server = Server::start_on(Path::new(&data), |_| {});
-    let way = Way { folder: folder.path().to_owned(), identify: Box::new(by_folder(data)) };
-    insta_walk(&walk(&way));
+    let (folder, operator) = prepared();
+    let _server = Server::start_on(&folder.path().join("data"), |_| {});
+    walk(folder.path(), by_folder(folder.path()), &operator);
 }
 
 #[test]
 fn over_the_network() {
-    let folder = prepared();
-    let server = Server::start_on(Path::new(&data(folder.path())), |_| {});
+    let (folder, operator) = prepared();
+    let server = Server::start_on(&folder.path().join("data"), |_| {});
     let url = server.url.clone();
-    let operator = server.token("local", &["--kind", "operator"]);
-    let path = folder.path().to_owned();
-    let identify = move |who: &str| {
-        let token = match who {
-            "operator" => operator.clone(),
-            // The script has made them by now; this one more is not shown anywhere.
-            agent => token_of(&path, &server, agent),
-        };
-        ["--server", &url, "--token", &token].map(str::to_owned).to_vec()
+    let identify = move |who: &str, tokens: &Tokens| {
+        ["--server", &url, "--token", &tokens[who]].map(str::to_owned).to_vec()
     };
-    let way = Way { folder: folder.path().to_owned(), identify: Box::new(identify) };
-    insta_walk(&walk(&way));
+    walk(folder.path(), Box::new(identify), &operator);
 }
 
-/// A folder with an offer in it, and a ledger that a server will not take for new.
-fn prepared() -> TempDir {
+/// A folder with an offer in it, a ledger that a server will not take for new, and an operator.
+fn prepared() -> (TempDir, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     std::fs::write(folder.path().join("offer.json"), OFFER).expect("a file");
-    let first = ["token", "create", "--agent", "local", "--kind", "operator", "--data"];
-    let mut arguments = first.map(str::to_owned).to_vec();
-    arguments.push(data(folder.path()));
-    assert_eq!(tasuki(folder.path(), &arguments, &[], "").code, 0);
-    folder
+    let first = split("token create --agent local --kind operator --data data");
+    let made = tasuki(folder.path(), &first, &[], "");
+    (folder, made.stdout.trim().to_owned())
 }
 
-fn data(folder: &Path) -> String {
-    folder.join("data").to_str().expect("a path that is text").to_owned()
-}
-
-fn by_folder(data: String) -> impl Fn(&str) -> Vec<String> {
-    move |who| {
-        let mut arguments = vec!["--data".to_owned(), data.clone()];
-        if who != "operator" {
-            arguments.extend(["--as".to_owned(), who.to_owned()]);
-        }
-        arguments
-    }
-}
-
-/// A token for an agent, kept in a file so that each agent has one.
-fn token_of(folder: &Path, server: &Server, agent: &str) -> String {
-    let file = folder.join(format!("{agent}.token"));
-    std::fs::read_to_string(&file).unwrap_or_else(|_| {
-        let role: &[&str] = if agent == "carol" { &["--role", "coordinator"] } else { &[] };
-        let token = server.token(agent, role);
-        std::fs::write(&file, &token).expect("a file");
-        token
+fn by_folder(folder: &Path) -> Identify {
+    let data = folder.join("data").to_str().expect("a path that is text").to_owned();
+    Box::new(move |who, _| match who {
+        "operator" => ["--data", &data].map(str::to_owned).to_vec(),
+        agent => ["--data", &data, "--as", agent].map(str::to_owned).to_vec(),
     })
 }
 
-fn walk(way: &Way) -> String {
+/// Plays the script. All ways are held against one snapshot.
+fn walk(folder: &Path, identify: Identify, operator: &str) {
     let mut transcript = Transcript::default();
     let mut handoffs: Vec<String> = Vec::new();
+    let mut tokens = Tokens::from([("operator".to_owned(), operator.to_owned())]);
+    let mut token_ids = Tokens::new();
     for line in SCRIPT.lines().filter(|line| !line.is_empty()) {
         let (who, command) = line.split_once(' ').expect("somebody types something");
         let mut typed = command.trim().to_owned();
         for (number, id) in (1..).zip(&handoffs) {
             typed = typed.replace(&format!("${number}"), id);
         }
+        for (bearer, id) in &token_ids {
+            typed = typed.replace(&format!("%{bearer}"), id);
+        }
         let mut arguments = split(&typed);
-        arguments.extend((way.identify)(who));
-        let outcome = tasuki(&way.folder, &arguments, &[], "");
+        arguments.extend(identify(who, &tokens));
+        let outcome = tasuki(folder, &arguments, &[], "");
         transcript.add(&format!("{who}: tasuki {}", command.trim()), &outcome);
         handoffs.extend(new_handoff(&outcome.stdout).filter(|id| !handoffs.contains(id)));
+        if let [_, "create", "--agent", bearer, ..] = *typed.split(' ').collect::<Vec<_>>() {
+            tokens.insert(bearer.to_owned(), outcome.stdout.trim().to_owned());
+        }
+        token_ids.extend(listed_tokens(&outcome.stdout));
     }
-    transcript.text
+    insta::with_settings!({ snapshot_path => ".", prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("walk", transcript.text);
+    });
 }
 
 /// The handoff that an action printed, as text or as JSON.
 fn new_handoff(stdout: &str) -> Option<String> {
-    let id = match serde_json::from_str::<serde_json::Value>(stdout) {
+    let id = match serde_json::from_str::<Value>(stdout) {
         Ok(answer) => answer["handoff_id"].as_str()?.to_owned(),
         Err(_) => stdout.trim().to_owned(),
     };
     id.parse::<protocol::ids::HandoffId>().is_ok().then_some(id)
 }
 
-/// All three ways are held against one snapshot.
-fn insta_walk(text: &str) {
-    insta::with_settings!({ snapshot_path => ".", prepend_module_to_snapshot => false }, {
-        insta::assert_snapshot!("walk", text);
-    });
+/// The tokens of a list as JSON: bearers and ids.
+fn listed_tokens(stdout: &str) -> Vec<(String, String)> {
+    let answer: Value = serde_json::from_str(stdout).unwrap_or(Value::Null);
+    let items = answer["items"].as_array().into_iter().flatten();
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    items.filter_map(|item| Some((text(&item["agent"])?, text(&item["token_id"])?))).collect()
 }

@@ -6,7 +6,7 @@
 // From the nth call on that matches, `times` calls fail: `sync` makes fsync and fdatasync return
 // EIO, `space` makes everything that needs room return ENOSPC, `short` writes the first half of it
 // and so ends in the same, `cut` makes ftruncate return ENOSPC. Only files whose names end in <ending> are concerned, all of them for `*`. The
-// count starts anew when the order is taken away. Each failure adds the file's path and a line
+// count starts anew with each new order. Each failure adds the file's path and a line
 // feed to <order>.met.
 //
 // A failed sync also forgets: what was written to the file since the last sync that succeeded is
@@ -45,6 +45,7 @@ struct covered {
 
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static char root[4096], order_path[4096];
+static struct timespec order_time;
 static long n_matched;
 static struct covered *unsynced;
 
@@ -59,10 +60,17 @@ __attribute__((constructor)) static void start(void) {
 static struct order read_order(void) {
     struct order order = {NOTHING, 0, 0, ""};
     char text[512], what[16];
+    struct stat status;
     int fd = order_path[0] ? (int)syscall(SYS_openat, AT_FDCWD, order_path, O_RDONLY, 0) : -1;
-    if (fd < 0) {
+    if (fd < 0 || fstat(fd, &status) != 0) return order;
+    if (memcmp(&order_time, &status.st_ctim, sizeof order_time) != 0) {
+        order_time = status.st_ctim;
         n_matched = 0;
-        return order;
+        for (struct covered *one = unsynced, *before; one; one = before) {
+            before = one->before;
+            free(one);
+        }
+        unsynced = NULL;
     }
     long length = syscall(SYS_read, fd, text, sizeof text - 1);
     syscall(SYS_close, fd);

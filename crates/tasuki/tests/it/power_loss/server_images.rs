@@ -209,7 +209,8 @@ fn start_and_stop(image: &Path) -> Verdict {
     runtime.block_on(async {
         let config = Config { data: image.to_owned(), ..Config::default() };
         let (_keep_running, stopping) = tokio::sync::watch::channel(false);
-        let node = Node::start(&config, stopping).map_err(|error| format!("no start: {error:#}"))?;
+        let node =
+            Node::start(&config, stopping).map_err(|error| format!("no start: {error:#}"))?;
         node.stop().await;
         Ok(())
     })
