@@ -1,12 +1,12 @@
 //! The deadline loop. A deadline that passes becomes a command and is decided like any other; if
-//! the world moved on, nothing happens. What is armed is in the store, so a restart forgets nothing.
+//! the world moved on, nothing happens. What is armed is in the store: a restart forgets nothing.
 
 use protocol::caller::Caller;
+use protocol::handoff;
 use protocol::handoff::command::SlaStage;
 use protocol::ledger::Subject;
 use protocol::step::Command;
 use protocol::time::Span;
-use protocol::handoff;
 use tokio::sync::watch;
 
 use crate::Engine;
@@ -35,7 +35,7 @@ pub(crate) async fn run(engine: Engine, mut stopped: watch::Receiver<bool>) {
 }
 
 impl Engine {
-    /// Decides every deadline that is due now, up to one round's worth. Returns how many there were.
+    /// Decides every deadline that is due now, up to one round's worth. Returns how many it was.
     pub async fn fire_due_deadlines(&self) -> Result<usize, StoreError> {
         let due = self.store.due(self.clock.now(), ROUND_DEADLINES_MAX).await?;
         for one in &due {

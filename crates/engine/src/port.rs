@@ -6,8 +6,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use protocol::canonical::Hash;
-use protocol::ids::{AgentId, TaskId, TeamspaceId};
 use protocol::handoff::Status;
+use protocol::ids::{AgentId, TaskId, TeamspaceId};
 use protocol::ledger::{Entry, Stream};
 use protocol::step::{Deadline, Document, HoldState, HoldWrite, State};
 use protocol::time::Time;

@@ -92,7 +92,7 @@ impl Engine {
         self.store.document(stream, hash).await
     }
 
-    /// A snapshot is only a short cut: one that this release cannot read is rebuilt from the events.
+    /// A snapshot is a short cut: one that this release cannot read is rebuilt from the events.
     pub(crate) async fn read_state(
         &self,
         stream: &Stream,
@@ -109,7 +109,8 @@ impl Engine {
 
     /// The state as the ledger tells it.
     pub async fn rebuild(&self, stream: &Stream) -> Result<State, StoreError> {
-        let corrupt = |problem: String| StoreError::Corrupt(format!("{}: {problem}", stream.subject));
+        let corrupt =
+            |problem: String| StoreError::Corrupt(format!("{}: {problem}", stream.subject));
         let mut newest_first = Vec::new();
         let mut before = u64::MAX;
         loop {

@@ -64,12 +64,7 @@ impl Slots {
 }
 
 impl Latest {
-    pub fn durable(
-        state: Option<Arc<State>>,
-        position: u64,
-        head: Hash,
-        at: Time,
-    ) -> Self {
+    pub fn durable(state: Option<Arc<State>>, position: u64, head: Hash, at: Time) -> Self {
         Self { state, position, head, at, durable: watch::channel(Durability::Durable).1 }
     }
 

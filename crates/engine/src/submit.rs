@@ -116,11 +116,7 @@ impl Engine {
         Err(SubmitError::Contended)
     }
 
-    async fn attempt(
-        &self,
-        asked: &Asked<'_>,
-        hold: &AssumedHold,
-    ) -> Result<Attempt, SubmitError> {
+    async fn attempt(&self, asked: &Asked<'_>, hold: &AssumedHold) -> Result<Attempt, SubmitError> {
         let slot = self.slots.of(asked.stream);
         let mut turn = slot.lock().await;
         let latest = match turn.take() {
@@ -251,13 +247,7 @@ impl Engine {
         Ok(state)
     }
 
-    fn prepare(
-        &self,
-        asked: &Asked<'_>,
-        latest: &Latest,
-        change: Change,
-        now: Time,
-    ) -> Prepared {
+    fn prepare(&self, asked: &Asked<'_>, latest: &Latest, change: Change, now: Time) -> Prepared {
         let actor = asked.caller.principal.to_string();
         let mut head = latest.head;
         let mut position = latest.position;
@@ -283,11 +273,8 @@ impl Engine {
         let announcer = Announcer { feed: Arc::clone(&self.feed), durable: announce, bodies };
         let state = Arc::new(change.state);
         let next = Latest { state: Some(Arc::clone(&state)), position, head, at: now, durable };
-        let done = Done {
-            subject: asked.stream.subject.to_string(),
-            position,
-            outcome: change.outcome,
-        };
+        let done =
+            Done { subject: asked.stream.subject.to_string(), position, outcome: change.outcome };
         let key = asked.key.map(|key| KeyedOutcome {
             scope: asked.scope(key),
             recorded: RecordedOutcome {

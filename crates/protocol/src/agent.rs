@@ -73,9 +73,9 @@ pub fn decide(
     }
     check_profile(profile)?;
     match state {
-        Some(agent) if agent.kind != *kind => Err(Rejection::AlreadyExists {
-            what: "an agent of that id with another kind",
-        }),
+        Some(agent) if agent.kind != *kind => {
+            Err(Rejection::AlreadyExists { what: "an agent of that id with another kind" })
+        }
         Some(agent) if agent.profile == *profile => Ok(Vec::new()),
         Some(_) | None => {
             Ok(vec![Event::Registered(Registered { kind: *kind, profile: profile.clone() })])

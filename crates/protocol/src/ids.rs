@@ -12,7 +12,7 @@ use uuid::Uuid;
 /// Long enough for any scheme of names people use, short enough to be a file name.
 pub const NAME_BYTES_MAX: usize = 64;
 
-/// Task and thread ids come from trackers and URLs, so they are freer and longer than our own names.
+/// Task and thread ids come from trackers and URLs, so they are freer and longer than our names.
 pub const REFERENCE_BYTES_MAX: usize = 200;
 
 /// Why a text is not a valid id.
@@ -171,11 +171,9 @@ impl TeamspaceId {
 
 fn is_name(text: &str) -> bool {
     let mut bytes = text.bytes();
-    let first_is_plain =
-        bytes.next().is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-    let rest_is_plain = bytes.all(|b| {
-        b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'_' | b'-')
-    });
+    let first_is_plain = bytes.next().is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    let rest_is_plain = bytes
+        .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'_' | b'-'));
     first_is_plain && rest_is_plain && text.len() <= NAME_BYTES_MAX
 }
 
@@ -224,9 +222,13 @@ mod tests {
 
     #[test]
     fn references_are_free_text_without_surprises() {
-        for (text, valid) in
-            [("workq:task-123", true), ("タスク 1", true), ("", false), (" x", false), ("a\tb", false)]
-        {
+        for (text, valid) in [
+            ("workq:task-123", true),
+            ("タスク 1", true),
+            ("", false),
+            (" x", false),
+            ("a\tb", false),
+        ] {
             assert_eq!(text.parse::<TaskId>().is_ok(), valid, "{text:?}");
         }
     }

@@ -30,7 +30,6 @@ pub enum Rejection {
 
     #[error("{what} exists already")]
     AlreadyExists { what: &'static str },
-
 }
 
 /// Why a task cannot change hands now.
@@ -92,10 +91,9 @@ fn describe_conflict(task_id: &TaskId, conflict: &Conflict) -> String {
             "`{target}` is not the previous owner of task `{task_id}` (chain: {})",
             arrows(chain)
         ),
-        Conflict::NotOwner { sender, chain } => format!(
-            "`{sender}` has never owned task `{task_id}` (chain: {})",
-            arrows(chain)
-        ),
+        Conflict::NotOwner { sender, chain } => {
+            format!("`{sender}` has never owned task `{task_id}` (chain: {})", arrows(chain))
+        }
         Conflict::TooManyHops { chain } => format!(
             "task `{task_id}` has changed hands as often as it may (chain: {})",
             arrows(chain)

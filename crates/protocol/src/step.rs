@@ -20,7 +20,10 @@ pub enum Command {
     Agent(agent::Command),
     Token(token::Command),
     /// Erases the body of one entry of the stream, for whichever aggregate it belongs to.
-    Erase { position: u64, reason: String },
+    Erase {
+        position: u64,
+        reason: String,
+    },
 }
 
 /// What happened.
@@ -225,7 +228,7 @@ fn decide(
     context: Context<'_>,
 ) -> Result<(Vec<Event>, Option<Document>), Rejection> {
     let no_such = || Rejection::NotFound { what: stream.subject.kind() };
-    // Gateways build streams from the caller's own teamspace; should one ever not, nothing is found.
+    // Gateways name streams in the caller's own teamspace; should one ever not, nothing is found.
     if context.caller.teamspace != stream.teamspace {
         return Err(no_such());
     }

@@ -115,8 +115,8 @@ pub fn evolve(
 impl Token {
     /// The party a request with this token comes from, if the token is still good.
     pub fn bearer(&self, now: Time) -> Option<Principal> {
-        let has_ended = self.revoked_at.is_some()
-            || self.grant.expires_at.is_some_and(|expiry| expiry <= now);
+        let has_ended =
+            self.revoked_at.is_some() || self.grant.expires_at.is_some_and(|expiry| expiry <= now);
         if has_ended {
             return None;
         }

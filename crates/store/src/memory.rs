@@ -256,4 +256,3 @@ fn passes(filter: &HandoffFilter, handoff: &Handoff) -> bool {
         && filter.to_agent.as_ref().is_none_or(|agent| handoff.to() == Some(agent))
         && filter.status.is_none_or(|status| handoff.status() == status)
 }
-

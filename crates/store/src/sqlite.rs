@@ -28,9 +28,7 @@ use protocol::step::HoldState;
 use protocol::time::Time;
 use rusqlite::{Connection, OpenFlags};
 
-pub use audit_rows::{
-    Columns, DocumentRow, HandoffColumns, LedgerRow, SnapshotPlace, SnapshotRow,
-};
+pub use audit_rows::{Columns, DocumentRow, HandoffColumns, LedgerRow, SnapshotPlace, SnapshotRow};
 pub use reader::ReadOnly;
 use reader::Readers;
 use writer::Writer;
@@ -71,7 +69,7 @@ struct Inner {
 pub enum OpenError {
     #[error("{} is in use by another server", .0.display())]
     InUse(PathBuf),
-    #[error("{} was written by a newer release (schema {found}, this one knows {known})", .path.display())]
+    #[error("{} is of a newer release: schema {found}, not {known}", .path.display())]
     Newer { path: PathBuf, found: u32, known: u32 },
     #[error("cannot open {}", .path.display())]
     Io { path: PathBuf, source: std::io::Error },

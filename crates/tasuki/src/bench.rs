@@ -173,7 +173,10 @@ impl Bench<'_> {
             (Some(small), Some(large)) if seen.len() > 1 => {
                 let sizes = small.iter().zip(large);
                 let callers = self.plan.callers.iter();
-                callers.zip(sizes).map(|(n, (small, large))| report::growth(*n, small, large)).collect()
+                callers
+                    .zip(sizes)
+                    .map(|(n, (small, large))| report::growth(*n, small, large))
+                    .collect()
             }
             (_, _) => Vec::new(),
         };

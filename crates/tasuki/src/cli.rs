@@ -256,7 +256,9 @@ fn is_unanswered(error: &anyhow::Error) -> bool {
 fn hint(error: &anyhow::Error) -> Option<&'static str> {
     if let Some(refused) = error.downcast_ref::<Refused>() {
         return match refused.code.as_str() {
-            "unauthenticated" => Some("set TASUKI_TOKEN, or use --as AGENT on the server's machine"),
+            "unauthenticated" => {
+                Some("set TASUKI_TOKEN, or use --as AGENT on the server's machine")
+            }
             "not_allowed" if refused.detail.starts_with("only an agent may") => {
                 Some("say who you are, with --as AGENT or --token TOKEN")
             }

@@ -124,7 +124,8 @@ impl Client {
     pub async fn call(&self, call: Call) -> Result<Answer> {
         let response = self.send(&call, &[]).await?;
         let status = response.status().as_u16();
-        let bytes = response.into_body().collect().await.context("the answer broke off")?.to_bytes();
+        let bytes =
+            response.into_body().collect().await.context("the answer broke off")?.to_bytes();
         let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
         Ok(Answer { status, body })
     }

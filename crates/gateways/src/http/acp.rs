@@ -203,9 +203,7 @@ fn command(
             let CompleteInput { completion_notes, final_artifacts } = read(fields)?;
             Ok(Command::Complete { completion_notes, final_artifacts })
         }
-        "close" => {
-            Ok(Command::Close { closure_notes: read::<CloseInput>(fields)?.closure_notes })
-        }
+        "close" => Ok(Command::Close { closure_notes: read::<CloseInput>(fields)?.closure_notes }),
         _ => Err(Problem::schema_invalid("action", ACTIONS)),
     }
 }

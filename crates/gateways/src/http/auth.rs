@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use axum::extract::FromRequestParts;
-use axum::http::{HeaderMap, StatusCode};
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode};
 use engine::access::SESSION_BYTES_MAX;
 use protocol::caller::{Caller, Principal};
 use protocol::ids::{AgentId, TeamspaceId};
@@ -83,8 +83,7 @@ pub async fn authenticate(gateway: &Gateway, parts: &Parts) -> Result<Asker, Pro
 }
 
 async fn from_token(gateway: &Gateway, secret: &str) -> Result<Asker, Problem> {
-    let bearer =
-        gateway.engine.authenticate(secret).await?.ok_or_else(Problem::unauthenticated)?;
+    let bearer = gateway.engine.authenticate(secret).await?.ok_or_else(Problem::unauthenticated)?;
     Ok(Asker {
         caller: bearer.caller,
         credential: Credential::Token { secret: secret.to_owned(), id: bearer.token.to_string() },
@@ -127,10 +126,7 @@ fn bearer_secret(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
     Ok(Some(secret.trim()))
 }
 
-fn text_header<'a>(
-    headers: &'a HeaderMap,
-    name: &'static str,
-) -> Result<Option<&'a str>, Problem> {
+fn text_header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<Option<&'a str>, Problem> {
     headers
         .get(name)
         .map(|value| value.to_str().map_err(|_| Problem::schema_invalid(name, "plain ASCII text")))

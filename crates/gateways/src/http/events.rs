@@ -242,7 +242,9 @@ impl Sending {
         let mut text = Vec::new();
         for followed in page.iter().filter(|followed| self.filter.passes(followed)) {
             let name = &followed.sequenced.entry.name;
-            text.extend_from_slice(format!("id: {}\nevent: {name}\ndata: ", followed.seq()).as_bytes());
+            text.extend_from_slice(
+                format!("id: {}\nevent: {name}\ndata: ", followed.seq()).as_bytes(),
+            );
             text.extend_from_slice(followed.json());
             text.extend_from_slice(b"\n\n");
         }

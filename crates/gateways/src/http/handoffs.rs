@@ -170,8 +170,7 @@ pub async fn activate(
     write: Write<ActivateInput>,
 ) -> Result<Response, Problem> {
     let (write, input) = write.split();
-    let command =
-        Command::Activate { work_state_update: input.work_state_update.map(Box::new) };
+    let command = Command::Activate { work_state_update: input.work_state_update.map(Box::new) };
     act(&gateway, write, Target::Existing(id), command).await
 }
 
@@ -206,7 +205,10 @@ pub async fn erase(
     let asker = write.asker.operator()?;
     let item = visible(&gateway, &asker, id).await?;
     if !(1..=item.position).contains(&position) {
-        return Err(Problem::schema_invalid("position", "the position of an entry of this handoff"));
+        return Err(Problem::schema_invalid(
+            "position",
+            "the position of an entry of this handoff",
+        ));
     }
     let key = write.key.for_action("erase", Some(&id.to_string()));
     let command = step::Command::Erase { position, reason };

@@ -110,12 +110,7 @@ pub const OPERATIONS: [Operation; 26] = [
     },
     Operation {
         method: "put",
-        ..action(
-            "/v1/handoffs/{handoff}/draft",
-            "edit_draft",
-            "Replaces a draft.",
-            schema::<Offer>,
-        )
+        ..action("/v1/handoffs/{handoff}/draft", "edit_draft", "Replaces a draft.", schema::<Offer>)
     },
     action(
         "/v1/handoffs/{handoff}/initiate",

@@ -122,14 +122,17 @@ impl Collector for Counted {
         ];
         for (name, help, value) in counters {
             let counter = ConstCounter::new(value);
-            let metric =
-                encoder.encode_descriptor(name, help, None, counter.metric_type())?;
+            let metric = encoder.encode_descriptor(name, help, None, counter.metric_type())?;
             counter.encode(metric)?;
         }
         let open = i64::try_from(self.connections.open()).unwrap_or(i64::MAX);
         let gauge = ConstGauge::new(open);
-        let metric =
-            encoder.encode_descriptor("connections_open", "Open connections", None, gauge.metric_type())?;
+        let metric = encoder.encode_descriptor(
+            "connections_open",
+            "Open connections",
+            None,
+            gauge.metric_type(),
+        )?;
         gauge.encode(metric)
     }
 }

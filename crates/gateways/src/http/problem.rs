@@ -73,7 +73,8 @@ struct Body<'a> {
 
 impl Problem {
     pub fn new(code: &'static str, detail: impl Into<String>) -> Self {
-        let status = CODES.iter().find(|(known, _)| *known == code).map_or(500, |(_, status)| *status);
+        let status =
+            CODES.iter().find(|(known, _)| *known == code).map_or(500, |(_, status)| *status);
         Self {
             status: StatusCode::from_u16(status).expect("the table holds real statuses"),
             code,
@@ -179,9 +180,7 @@ impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         tracing::error!(%error, "the store failed a request");
         match error {
-            StoreError::Full => {
-                Self::new("storage_full", "the disk is full; nothing was changed")
-            }
+            StoreError::Full => Self::new("storage_full", "the disk is full; nothing was changed"),
             StoreError::Overloaded => {
                 Self::new("overloaded", "too many commands are waiting; nothing was changed")
                     .retry_after(1)
@@ -189,7 +188,7 @@ impl From<StoreError> for Problem {
             StoreError::Closed => Self::new("stopping", "the server is stopping").retry_after(1),
             StoreError::Unknown => Self::new(
                 "unknown_outcome",
-                "it is not known whether this took effect; repeat it with the same `Idempotency-Key`",
+                "whether this took effect is not known; repeat it with the same `Idempotency-Key`",
             )
             .retry_after(1),
             StoreError::Corrupt(_) | StoreError::Broken(_) => {

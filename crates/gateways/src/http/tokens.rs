@@ -66,7 +66,8 @@ pub async fn issue(
         Some(TokenKind::Worker | TokenKind::System | TokenKind::Human | TokenKind::Queue)
         | None => BearerKind::Agent,
     };
-    let secret = format!("{SECRET_PREFIX}{}", protocol::canonical::hex(&gateway.engine.new_secret()));
+    let secret =
+        format!("{SECRET_PREFIX}{}", protocol::canonical::hex(&gateway.engine.new_secret()));
     let id = gateway.engine.new_token_id();
     let grant = Grant {
         bearer: input.agent.clone(),

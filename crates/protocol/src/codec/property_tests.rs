@@ -61,7 +61,9 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_body_is_answered(event in events(), at in any::<usize>(), piece in "[{}\",:0-9a-z]?") {
+    fn a_damaged_body_is_answered(
+        event in events(), at in any::<usize>(), piece in "[{}\",:0-9a-z]?"
+    ) {
         let recorded = encode(&event);
         let mut damaged: Vec<char> = recorded.body.chars().collect();
         let at = at % damaged.len();

@@ -13,16 +13,32 @@ use crate::time::Time;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
     /// Saves a draft, new or again.
-    Draft { offer: Box<Offer> },
+    Draft {
+        offer: Box<Offer>,
+    },
     /// Proposes: a saved draft as it is (`None`), or an offer, which replaces a saved one.
-    Initiate { offer: Option<Box<Offer>> },
-    Accept { notes: Option<String> },
+    Initiate {
+        offer: Option<Box<Offer>>,
+    },
+    Accept {
+        notes: Option<String>,
+    },
     Reject(Reject),
-    Activate { work_state_update: Option<Box<OfferedWorkState>> },
-    Complete { completion_notes: Option<String>, final_artifacts: Vec<Artifact> },
-    Close { closure_notes: Option<String> },
+    Activate {
+        work_state_update: Option<Box<OfferedWorkState>>,
+    },
+    Complete {
+        completion_notes: Option<String>,
+        final_artifacts: Vec<Artifact>,
+    },
+    Close {
+        closure_notes: Option<String>,
+    },
     /// A deadline passed. Asked by the server alone.
-    Elapse { stage: SlaStage, due: Time },
+    Elapse {
+        stage: SlaStage,
+        due: Time,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -54,9 +54,7 @@ pub fn decide(
         Command::Complete { completion_notes, final_artifacts } => {
             complete::decide(state, completion_notes.as_deref(), final_artifacts, context)
         }
-        Command::Close { closure_notes } => {
-            close::decide(state, closure_notes.as_deref(), context)
-        }
+        Command::Close { closure_notes } => close::decide(state, closure_notes.as_deref(), context),
         Command::Elapse { stage, due } => elapse::decide(state, *stage, *due, context),
     }
 }
@@ -72,10 +70,7 @@ fn existing(state: Option<&Handoff>) -> Result<&Handoff, Rejection> {
 }
 
 /// The caller as an agent; operators and customers are not in the directory and hold no work.
-fn calling_agent<'a>(
-    context: Context<'a>,
-    action: &'static str,
-) -> Result<&'a AgentId, Rejection> {
+fn calling_agent<'a>(context: Context<'a>, action: &'static str) -> Result<&'a AgentId, Rejection> {
     context.caller.agent().ok_or(Rejection::NotAllowed { action, who: "an agent" })
 }
 

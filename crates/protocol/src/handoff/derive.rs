@@ -94,7 +94,7 @@ fn encode_chain(chain: &[AgentId]) -> String {
     serde_json::to_string(chain).expect("a list of names is JSON")
 }
 
-/// The chain in a hold's value. One that cannot be read is treated as empty and noticed by `verify`.
+/// The chain in a hold's value. One that cannot be read is treated as empty.
 pub fn decode_chain(value: &str) -> Vec<AgentId> {
     serde_json::from_str(value).unwrap_or_default()
 }

@@ -135,7 +135,13 @@ pub struct Escalated {
 }
 
 impl Escalated {
-    pub fn timeout(parties: Parties, stage: SlaStage, limit: Span, elapsed: Span, at: Time) -> Self {
+    pub fn timeout(
+        parties: Parties,
+        stage: SlaStage,
+        limit: Span,
+        elapsed: Span,
+        at: Time,
+    ) -> Self {
         Self {
             parties,
             trigger: "timeout".to_owned(),

@@ -51,10 +51,7 @@ fn evolve_made(mut made: Made, event: &Event, at: Time) -> Result<Made, BadHisto
             close(&mut made.notes, closed, at, WasActivated::Yes)
         }
         (
-            Stage::Proposed(_)
-            | Stage::Validating(_)
-            | Stage::Accepted(_)
-            | Stage::Rejected { .. },
+            Stage::Proposed(_) | Stage::Validating(_) | Stage::Accepted(_) | Stage::Rejected { .. },
             Event::Closed(closed),
         ) => close(&mut made.notes, closed, at, WasActivated::No),
         (stage, Event::Escalated(escalated)) => {
@@ -132,7 +129,9 @@ pub const ERASED: &str = "[erased]";
 pub fn without_texts(handoff: Handoff) -> Handoff {
     let erased = || ERASED.to_owned();
     match handoff {
-        Handoff::Draft(draft) => Handoff::Draft(Draft { title: draft.title.map(|_| erased()), ..draft }),
+        Handoff::Draft(draft) => {
+            Handoff::Draft(Draft { title: draft.title.map(|_| erased()), ..draft })
+        }
         Handoff::Discarded { draft, closed } => Handoff::Discarded {
             draft: Draft { title: draft.title.map(|_| erased()), ..draft },
             closed: Closed { closure_notes: closed.closure_notes.map(|_| erased()), ..closed },

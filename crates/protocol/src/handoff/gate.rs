@@ -78,6 +78,9 @@ fn check_hash(terms: &Terms, stored: Option<&str>) -> Check {
             RejectReason::HashMismatch,
             format!("the package hashes to {actual}, and {} was proposed", terms.package_hash),
         )),
-        None => Err((RejectReason::HashMismatch, "there is no package with a true seal".to_owned())),
+        None => {
+            let detail = "there is no package with a true seal".to_owned();
+            Err((RejectReason::HashMismatch, detail))
+        }
     }
 }

@@ -1,5 +1,5 @@
 //! What a handoff carries. [`Offer`] is what a sender writes, all of it optional while it is a
-//! draft; [`Package`] is the complete, sealed form, with the parts that only the server may fill in.
+//! draft; [`Package`] is the complete, sealed form, with the parts that only the server fills in.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -7,7 +7,7 @@ mod cells;
 mod chain;
 mod content;
 mod gate;
-mod package;
+mod package_tests;
 mod page;
 mod script;
 mod waiting;

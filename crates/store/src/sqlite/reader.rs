@@ -107,9 +107,7 @@ impl ReadOnly {
     /// also keeps the server from starting its log anew, so it should not be held for long.
     pub fn pin(&self) -> Result<(), StoreError> {
         // A transaction begins with its first read.
-        self.connection
-            .execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema;")
-            .map_err(broken)
+        self.connection.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema;").map_err(broken)
     }
 
     pub fn entries(&self, after: u64, limit: usize) -> Result<Vec<Sequenced>, StoreError> {

@@ -24,9 +24,7 @@ pub fn newest(connection: &Connection) -> Result<u64> {
 pub fn sealed(connection: &Connection) -> Result<Option<Sealed>> {
     connection
         .prepare_cached("SELECT size, edge, note FROM sealed")?
-        .query_row([], |row| {
-            Ok(Sealed { size: row.get(0)?, edge: row.get(1)?, note: row.get(2)? })
-        })
+        .query_row([], |row| Ok(Sealed { size: row.get(0)?, edge: row.get(1)?, note: row.get(2)? }))
         .optional()
 }
 

@@ -39,8 +39,12 @@ pub fn write_commit(
         let missing = StoreError::Corrupt("no such position to erase".to_owned());
         return Ok(Err(missing.into()));
     }
-    let last_seq =
-        write_entries(connection, commit, next_seq, known.as_ref().map_or(0, |known| known.last_seq))?;
+    let last_seq = write_entries(
+        connection,
+        commit,
+        next_seq,
+        known.as_ref().map_or(0, |known| known.last_seq),
+    )?;
     if let Some(document) = &commit.document {
         connection
             .prepare_cached("INSERT INTO documents (seq, hash, text) VALUES (?1, ?2, ?3)")?
@@ -57,7 +61,6 @@ struct Place {
     position: u64,
     head: Hash,
     last_seq: u64,
-    document_seq: u64,
 }
 
 fn place(connection: &Connection, stream: &Stream) -> Result<Option<Place>> {
@@ -67,20 +70,19 @@ fn place(connection: &Connection, stream: &Stream) -> Result<Option<Place>> {
             position: row.get(1)?,
             head: row.get(2)?,
             last_seq: row.get(3)?,
-            document_seq: row.get(4)?,
         })
     };
     match &stream.subject {
         Subject::Handoff(id) => connection
             .prepare_cached(
-                "SELECT row, position, head, last_seq, document_seq FROM handoffs
+                "SELECT row, position, head, last_seq FROM handoffs
                  WHERE id = ?1 AND teamspace = ?2",
             )?
             .query_row(params![id.to_string(), stream.teamspace.as_str()], read)
             .optional(),
         Subject::Agent(_) | Subject::Token(_) => connection
             .prepare_cached(
-                "SELECT row, position, head, last_seq, 0 FROM streams
+                "SELECT row, position, head, last_seq FROM streams
                  WHERE teamspace = ?1 AND subject = ?2",
             )?
             .query_row(params![stream.teamspace.as_str(), stream.subject.to_string()], read)
@@ -214,34 +216,49 @@ fn write_handoff(
     known: Option<&Place>,
     last_seq: u64,
 ) -> Result<()> {
-    let last = last_entry(commit);
-    let document_seq = match (&commit.document, known) {
-        (Some(_), _) => last_seq,
-        (None, Some(known)) => known.document_seq,
-        (None, None) => 0,
-    };
-    let status = handoff.status().as_str();
-    let resolved_at = handoff.resolved_at().map(Time::as_millis);
-    if let (Some(known), None) = (known, &commit.document) {
-        // What was agreed on does not change any more, so only the narrow columns are written.
-        return connection
-            .prepare_cached(
-                "UPDATE handoffs SET status = ?2, resolved_at = ?3, position = ?4, last_seq = ?5,
-                        head = ?6, at = ?7, state = ?8, title = ?9 WHERE row = ?1",
-            )?
-            .execute(params![
-                known.row,
-                status,
-                resolved_at,
-                last.position,
-                last_seq,
-                last.hash,
-                last.at.as_millis(),
-                commit.state_text,
-                handoff.title(),
-            ])
-            .map(|_| ());
+    match (known, &commit.document) {
+        (Some(known), None) => move_handoff(connection, commit, handoff, known, last_seq),
+        (known, _) => put_handoff(connection, commit, handoff, known, last_seq),
     }
+}
+
+/// What was agreed on does not change any more, so only the narrow columns are written.
+fn move_handoff(
+    connection: &Connection,
+    commit: &Commit,
+    handoff: &Handoff,
+    known: &Place,
+    last_seq: u64,
+) -> Result<()> {
+    let last = last_entry(commit);
+    connection
+        .prepare_cached(
+            "UPDATE handoffs SET status = ?2, resolved_at = ?3, position = ?4, last_seq = ?5,
+                    head = ?6, at = ?7, state = ?8, title = ?9 WHERE row = ?1",
+        )?
+        .execute(params![
+            known.row,
+            handoff.status().as_str(),
+            handoff.resolved_at().map(Time::as_millis),
+            last.position,
+            last_seq,
+            last.hash,
+            last.at.as_millis(),
+            commit.state_text,
+            handoff.title(),
+        ])
+        .map(|_| ())
+}
+
+fn put_handoff(
+    connection: &Connection,
+    commit: &Commit,
+    handoff: &Handoff,
+    known: Option<&Place>,
+    last_seq: u64,
+) -> Result<()> {
+    let last = last_entry(commit);
+    let document_seq = if commit.document.is_some() { last_seq } else { 0 };
     connection
         .prepare_cached(
             // Only its own row may be replaced: an id or a task that another row has is an error.
@@ -267,9 +284,9 @@ fn write_handoff(
             handoff.from().as_str(),
             handoff.to().map(|id| id.as_str()),
             handoff.title(),
-            status,
+            handoff.status().as_str(),
             handoff.initiated_at().as_millis(),
-            resolved_at,
+            handoff.resolved_at().map(Time::as_millis),
             document_seq,
             last.position,
             last_seq,
@@ -369,9 +386,8 @@ pub fn forget_outcomes(
             Ok(((row.get(0)?, row.get(1)?, row.get(2)?), row.get(3)?))
         })?
         .collect::<Result<_>>()?;
-    let mut remove = connection.prepare_cached(
-        "DELETE FROM outcomes WHERE teamspace = ?1 AND caller = ?2 AND key = ?3",
-    )?;
+    let mut remove = connection
+        .prepare_cached("DELETE FROM outcomes WHERE teamspace = ?1 AND caller = ?2 AND key = ?3")?;
     for ((teamspace, caller, key), _) in rows.iter().filter(|(_, at)| *at < older_than.as_millis())
     {
         remove.execute(params![teamspace, caller, key])?;

@@ -5,9 +5,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::thread::JoinHandle;
 
-use engine::port::{
-    Answer, Commit, CommitError, Committed, Receipt, Sealed, StoreError,
-};
+use engine::port::{Answer, Commit, CommitError, Committed, Receipt, Sealed, StoreError};
 use protocol::time::{Span, Time};
 use rusqlite::{Connection, ErrorCode, ffi};
 use tokio::sync::{mpsc, oneshot};
@@ -275,10 +273,8 @@ fn uncommitted(error: rusqlite::Error) -> StoreError {
 #[expect(clippy::disallowed_methods, reason = "going on after a failed sync would lose data")]
 pub fn end_if_unsafe(error: &rusqlite::Error) {
     let rusqlite::Error::SqliteFailure(failure, _) = error else { return };
-    let is_sync = matches!(
-        failure.extended_code,
-        ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC
-    );
+    let is_sync =
+        matches!(failure.extended_code, ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC);
     if failure.code == ErrorCode::SystemIoFailure && is_sync {
         tracing::error!(%error, "a sync failed; ending at once so that nothing false is answered");
         std::process::abort();

@@ -153,7 +153,8 @@ mod tests {
 
     #[test]
     fn an_answer_is_whole_when_its_body_is() {
-        let whole = b"HTTP/1.1 200 OK\r\ncontent-type: a\r\ncontent-length: 12\r\n\r\n{\"a\": \"b\" }\n";
+        let whole =
+            b"HTTP/1.1 200 OK\r\ncontent-type: a\r\ncontent-length: 12\r\n\r\n{\"a\": \"b\" }\n";
         for end in 0..whole.len() {
             assert!(!is_whole(&whole[..end]), "{end}");
         }

@@ -59,7 +59,8 @@ impl Meter {
         let started = now();
         let done = transition.await?;
         if self.phase.load(Ordering::Relaxed) == MEASURING {
-            self.latencies_us.push(u32::try_from(started.elapsed().as_micros()).unwrap_or(u32::MAX));
+            self.latencies_us
+                .push(u32::try_from(started.elapsed().as_micros()).unwrap_or(u32::MAX));
         }
         Ok(done)
     }
@@ -70,11 +71,7 @@ impl Meter {
 }
 
 /// Lets the callers walk until the window is over. `process` is the one whose use is measured.
-pub async fn drive<W: Walker>(
-    walkers: Vec<W>,
-    window: Window,
-    process: Process,
-) -> Result<Seen> {
+pub async fn drive<W: Walker>(walkers: Vec<W>, window: Window, process: Process) -> Result<Seen> {
     let phase = Arc::new(AtomicU8::new(WARMING));
     let mut tasks = Vec::with_capacity(walkers.len());
     for mut walker in walkers {

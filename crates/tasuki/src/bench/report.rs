@@ -230,7 +230,8 @@ mod tests {
     #[test]
     fn bars_say_what_was_missed() {
         let measured = vec![Row::of(256, &[trio(100.0, 70.0, 40.0)])];
-        let store = StoreReport { handoffs: 10, filled_per_second: 1.0, database_bytes: 1, measured };
+        let store =
+            StoreReport { handoffs: 10, filled_per_second: 1.0, database_bytes: 1, measured };
         let age = Age { n_edits: 10, first_ms: 1.0, last_ms: 1.0, last_of_first: 1.0 };
         let idle = Idle { handoffs: 10, ready_ms: 250.0, resident_mib: Some(12.0) };
         let bars = bars(&[store], &[], &age, &idle);

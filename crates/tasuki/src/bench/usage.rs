@@ -1,4 +1,4 @@
-//! What a process uses, as Linux tells it. Elsewhere there is nothing to read, and nothing is shown.
+//! What a process uses, as Linux tells it. Elsewhere nothing can be read, and nothing is shown.
 
 use std::path::PathBuf;
 

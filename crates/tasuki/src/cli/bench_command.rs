@@ -139,14 +139,16 @@ fn show(report: &Report) {
                 rows.push(cells(row.callers, who, figures, ratio));
             }
         }
-        let header =
-            ["callers", "", "per s", "of raw", "p50 ms", "p99 ms", "bytes", "cpu µs", "MiB", "peak"];
+        let header = [
+            "callers", "", "per s", "of raw", "p50 ms", "p99 ms", "bytes", "cpu µs", "MiB", "peak",
+        ];
         output::line(&format!("{}\n", output::table(&header, rows)));
     }
     if !report.growth.is_empty() {
         output::line("Cost in the largest store, of that in the smallest");
         let rows = report.growth.iter().map(|growth| {
-            let ratios = [growth.raw, growth.engine, growth.server].map(|ratio| format!("{ratio:.2}"));
+            let ratios =
+                [growth.raw, growth.engine, growth.server].map(|ratio| format!("{ratio:.2}"));
             [vec![growth.callers.to_string()], ratios.to_vec()].concat()
         });
         let table = output::table(&["callers", "raw", "engine", "server"], rows.collect());
@@ -159,7 +161,12 @@ fn show(report: &Report) {
     ));
     let rows = report.bars.iter().map(|bar| {
         let verdict = if bar.met { "met" } else { "not met" };
-        vec![bar.what.clone(), bar.wanted.clone(), format!("{:.2}", bar.measured), verdict.to_owned()]
+        vec![
+            bar.what.clone(),
+            bar.wanted.clone(),
+            format!("{:.2}", bar.measured),
+            verdict.to_owned(),
+        ]
     });
     output::line(&output::table(&["bar", "wanted", "measured", ""], rows.collect()));
 }

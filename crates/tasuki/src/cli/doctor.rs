@@ -93,10 +93,9 @@ fn sealed(data: &Path) -> Finding {
         return bad(check, "no database to compare with".to_owned());
     };
     match (store.sealed(), store.newest()) {
-        (Ok(Some(sealed)), Ok(newest)) if sealed.size > newest => bad(
-            check,
-            format!("{} entries were sealed, and only {newest} are there", sealed.size),
-        ),
+        (Ok(Some(sealed)), Ok(newest)) if sealed.size > newest => {
+            bad(check, format!("{} entries were sealed, and only {newest} are there", sealed.size))
+        }
         (Ok(Some(sealed)), Ok(newest)) => {
             good(check, format!("{} of {newest} entries are sealed", sealed.size))
         }

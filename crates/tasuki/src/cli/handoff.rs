@@ -183,7 +183,9 @@ async fn act(client: &Client, action: HandoffCommand, json: bool) -> Result<()> 
             on(&id, "reject", fields)
         }
         HandoffCommand::Activate { id } => on(&id, "activate", []),
-        HandoffCommand::Complete { id, notes } => on(&id, "complete", [("completion_notes", notes)]),
+        HandoffCommand::Complete { id, notes } => {
+            on(&id, "complete", [("completion_notes", notes)])
+        }
         HandoffCommand::Close { id, notes } => on(&id, "close", [("closure_notes", notes)]),
         HandoffCommand::Erase { id, position, reason } => {
             let body = json!({ "position": position, "reason": reason });

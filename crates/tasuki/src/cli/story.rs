@@ -106,7 +106,8 @@ fn sentence(entry: &Value) -> String {
                 Some(fix) => format!("; suggests: “{}”", clean(fix)),
                 None => String::new(),
             };
-            let reopened = if text("from_status") == "activated" { ", which re-opens the task" } else { "" };
+            let reopened =
+                if text("from_status") == "activated" { ", which re-opens the task" } else { "" };
             format!("{actor} rejected it ({}){reopened}{}{fix}", text("reason"), quoted("detail"))
         }
         "handoff.activated" => format!("{actor} started the work and owns the task"),

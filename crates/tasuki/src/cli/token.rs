@@ -65,7 +65,8 @@ pub async fn run(args: TokenArgs) -> Result<u8> {
             let roles: Vec<_> = roles.iter().map(|role| role.as_str()).collect();
             body.insert("roles".to_owned(), json!(roles));
             put(&mut body, "expires_at", expires_in.map(|span| now().plus(span).to_string()));
-            let answer = client.call(Call::post("/v1/tokens", Value::Object(body))).await?.success()?;
+            let answer =
+                client.call(Call::post("/v1/tokens", Value::Object(body))).await?.success()?;
             if args.reach.json {
                 output::json(&answer);
             } else {

@@ -62,8 +62,7 @@ async fn follow(
             path.push_str(&format!("{name}={}&", percent_encode(&value)));
         }
     }
-    let headers: Vec<_> =
-        cursor.iter().map(|cursor| ("last-event-id", cursor.clone())).collect();
+    let headers: Vec<_> = cursor.iter().map(|cursor| ("last-event-id", cursor.clone())).collect();
     let response = client.open(&Call::get(path.trim_end_matches(['?', '&'])), &headers).await?;
     let status = response.status().as_u16();
     let mut body = response.into_body();

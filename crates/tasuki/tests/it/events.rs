@@ -13,7 +13,6 @@ use crate::power_loss::Random;
 use crate::server::{Server, act, initiate, offer, ok, refused, seed};
 use crate::sse::{Event, Stream, whole_ledger};
 
-
 #[tokio::test]
 async fn a_stream_shows_what_its_filters_ask_for() {
     let server = Server::start();
@@ -150,9 +149,8 @@ async fn there_are_only_so_many_streams() {
         }
     }
     drop(first);
-    let opening = async {
-        while bob.open(&Call::get("/v1/events"), &[]).await.unwrap().status() != 200 {}
-    };
+    let opening =
+        async { while bob.open(&Call::get("/v1/events"), &[]).await.unwrap().status() != 200 {} };
     tokio::time::timeout(Duration::from_secs(10), opening).await.expect("a place is given back");
 }
 

@@ -246,16 +246,16 @@ pub fn check_sealed(data: &Path, newest: u64) -> Verdict {
 
 /// Waits until there is nothing left to write: all sealed, and every line in the audit log.
 pub async fn until_idle(data: &Path) -> Ledger {
-    let mut ledger = None;
-    eventually("the followers", || {
-        let read = Ledger::read(data)?;
-        check_sealed(data, read.newest())?;
-        read.check_lines(data)?;
-        ledger = Some(read);
-        Ok(())
-    })
-    .await;
-    ledger.expect("it was read when all was well")
+    let ledger = until_lines(data).await;
+    eventually("the last checkpoint", || check_sealed(data, ledger.newest())).await;
+    ledger
+}
+
+/// Waits until every line of the ledger is in the audit log; nothing may be added meanwhile.
+pub async fn until_lines(data: &Path) -> Ledger {
+    let ledger = Ledger::read(data).expect("the ledger can be read");
+    eventually("the audit log", || ledger.check_lines(data)).await;
+    ledger
 }
 
 /// Looks again and again until it is so.

@@ -3,7 +3,7 @@
 use serde_json::json;
 use tasuki::client::Call;
 
-use crate::server::{Server, act, initiate, ok, offer, refused};
+use crate::server::{Server, act, initiate, offer, ok, refused};
 
 #[tokio::test]
 async fn a_task_passes_from_alice_to_bob_and_on_to_carol() {
@@ -42,7 +42,9 @@ async fn a_rejected_task_is_free_again_and_an_activated_one_can_be_reopened() {
     let server = Server::start();
     let (alice, bob, carol) = (server.agent("alice"), server.agent("bob"), server.agent("carol"));
     let refusal = json!({
-        "reason": "capacity_unavailable", "detail": "two releases today", "suggested_fix": "ask carol",
+        "reason": "capacity_unavailable",
+        "detail": "two releases today",
+        "suggested_fix": "ask carol",
     });
 
     let first = initiate(&alice, "T-2", "bob").await;

@@ -1,16 +1,24 @@
 //! The integration tests: the whole, seen from outside. One executable, one module per subject.
 
+#![expect(clippy::print_stdout, reason = "tests print their seeds and what they counted")]
+
 mod audit;
+mod authorization;
+mod cli;
+mod concurrency;
 mod crash;
 mod disk_faults;
+mod events;
 mod ledger;
 mod lifecycle;
 mod load;
+mod outside_input;
 mod power_loss;
 mod refusals;
 mod road;
 mod server;
 mod simulation;
+mod slow_sockets;
 mod sse;
 mod start_stop;
 mod store_conformance;

@@ -33,7 +33,9 @@ async fn every_refusal_has_its_code_and_changes_nothing() {
         form::ACP,
     ];
     let mut rows: Vec<Row> = tables.iter().flat_map(|table| row::rows(table)).collect();
-    rows.extend([grids::STATES, grids::CALLERS, grids::IDS].iter().flat_map(|grid| grids::rows(grid)));
+    rows.extend(
+        [grids::STATES, grids::CALLERS, grids::IDS].iter().flat_map(|grid| grids::rows(grid)),
+    );
     let before = (world.newest().await, world.ledger().await);
     let mut failures = Vec::new();
     let mut n_requests = 0;
@@ -112,8 +114,7 @@ async fn too_many_requests_are_told_when_to_come_back() {
         command.env("TASUKI_LIMITS_REQUESTS_BURST", "3");
         command.env("TASUKI_LIMITS_REQUESTS_PER_SECOND", "1");
     });
-    let expected =
-        Expected { status: 429, code: "rate_limited".to_owned(), field: None };
+    let expected = Expected { status: 429, code: "rate_limited".to_owned(), field: None };
     let cases = [("GET /v1/agents", false), ("POST /v1/acp/handoff", true)];
     for (line, is_acp) in cases {
         // A token of its own: buckets belong to tokens.
@@ -147,4 +148,18 @@ async fn a_body_that_does_not_arrive_is_not_waited_for() {
         assert!(answer.starts_with("HTTP/1.1 408 "), "{path}: {answer}");
         assert!(answer.contains("\"code\":\"request_timeout\""), "{path}: {answer}");
     }
+}
+
+#[tokio::test]
+async fn a_request_that_is_not_refused_is_noticed() {
+    let world = World::build().await;
+    let before = world.newest().await;
+    let row = Row::new("alice", "initiate", "409 wrong_state detail");
+    let request = row.native(&world).unwrap();
+    let answer = request.send(world.server.address()).await;
+    let wrong = wrong_with(&answer, &row.expected, false);
+    for name in ["status", "type", "content type", "code", "field"] {
+        assert!(wrong.iter().any(|line| line.starts_with(name)), "{name}: {wrong:#?}");
+    }
+    assert_ne!(world.newest().await, before);
 }

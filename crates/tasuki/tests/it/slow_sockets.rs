@@ -63,6 +63,19 @@ async fn slow_and_silent_connections_are_closed_and_others_do_not_notice() {
     assert!(!is_full_run() || ratio <= SLOWDOWN_MAX, "{ratio:.2} times slower");
 }
 
+/// What would be seen if the server waited for heads as long as they take.
+#[tokio::test]
+async fn a_server_that_waits_for_ever_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start_on(&folder.path().join("data"), |command| {
+        command.env("TASUKI_LIMITS_HEADER_READ_MS", "60000");
+    });
+    let address = server.address().to_owned();
+    let patience = Duration::from_secs(6);
+    let closing = tokio::time::timeout(patience, be_slow(address, 1));
+    closing.await.expect_err("nothing closes it");
+}
+
 /// Callers who do what callers do. Each takes its samples, and goes on until it is calm. Returns
 /// the seconds each request took.
 async fn good_callers(

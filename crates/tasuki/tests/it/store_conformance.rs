@@ -2,10 +2,15 @@
 //! an empty store; it knows the port and nothing of what is behind it. What only a file can promise
 //! is in [`sqlite_only`].
 
+// The rows are tests, although the macro below is what makes test functions of them.
+#[cfg(test)]
 mod commits;
 mod fixture;
+#[cfg(test)]
 mod groups;
+#[cfg(test)]
 mod lists;
+#[cfg(test)]
 mod reads;
 mod sqlite_only;
 

@@ -19,9 +19,8 @@ pub fn decide(
         let who = "the sender, the target or a coordinator";
         return Err(Rejection::NotAllowed { action: "close", who });
     }
-    let wrong_state = |needed| {
-        Err(Rejection::WrongState { action: "close", state: handoff.status(), needed })
-    };
+    let wrong_state =
+        |needed| Err(Rejection::WrongState { action: "close", state: handoff.status(), needed });
     let forced = match handoff.status() {
         Status::Rejected | Status::Completed => false,
         Status::Closed => return wrong_state("one that is not closed yet"),

@@ -50,11 +50,9 @@ pub fn check_may_edit(
     }
     match handoff {
         Handoff::Draft(_) => Ok(()),
-        Handoff::Discarded { .. } | Handoff::Made(_) => Err(Rejection::WrongState {
-            action,
-            state: handoff.status(),
-            needed: "a draft",
-        }),
+        Handoff::Discarded { .. } | Handoff::Made(_) => {
+            Err(Rejection::WrongState { action, state: handoff.status(), needed: "a draft" })
+        }
     }
 }
 

@@ -57,16 +57,10 @@ pub fn decide(
         origin_session: context.caller.session.clone(),
         package_hash: package_hash.clone(),
     }));
-    Ok(Decision {
-        events: vec![event],
-        document: Some(Document { hash: package_hash, text }),
-    })
+    Ok(Decision { events: vec![event], document: Some(Document { hash: package_hash, text }) })
 }
 
-fn saved_offer(
-    state: Option<&Handoff>,
-    context: Context<'_>,
-) -> Result<Option<Offer>, Rejection> {
+fn saved_offer(state: Option<&Handoff>, context: Context<'_>) -> Result<Option<Offer>, Rejection> {
     if state.is_none() {
         return Ok(None);
     }

@@ -16,7 +16,7 @@ fn the_page_is_what_the_machine_does() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/transitions.md");
     let page = page();
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&path, &page).unwrap();
+        fs::write(&path, &page).expect("the documents can be written");
     }
     let committed = fs::read_to_string(&path).unwrap_or_default();
     assert!(
@@ -29,8 +29,7 @@ fn page() -> String {
     [INTRODUCTION, &moves(), &refusals(), &events(), &derived()].join("\n")
 }
 
-const INTRODUCTION: &str = "\
-# Transitions of a handoff
+const INTRODUCTION: &str = r"# Transitions of a handoff
 
 Made by running the machine; a test keeps it true. `UPDATE_DOCS=1 cargo test -p protocol page` writes it anew.
 

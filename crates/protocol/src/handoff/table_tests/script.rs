@@ -1,6 +1,6 @@
-//! The language of the tables. A line is a command and its result, `sender accept h1 -> not_allowed`,
-//! or a question about what is then true, `hold t1 -> h1 [sender]`. The world behind it is `step`
-//! and a few maps: what a store would keep, kept plainly.
+//! The language of the tables. A line is a command and its result, as in `sender accept h1 ->
+//! not_allowed`, or a question about what is then true, `hold t1 -> h1 [sender]`. The world behind
+//! it is `step` and a few maps: what a store would keep, kept plainly.
 //!
 //! Commands are `<caller> <action> <handoff> [path=value | -path]…`, where the paths change the
 //! request. Values are JSON if they read as JSON, `+2h` is a time from now, `x*300` is a long text.

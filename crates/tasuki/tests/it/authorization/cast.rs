@@ -80,13 +80,16 @@ impl Cast {
 
     async fn add_bearers(&mut self, teamspace: &'static str) {
         let operator = self.operator(teamspace);
-        let now = engine::clock::Clock::now(&engine::clock::SystemClock);
-        let soon = now.plus(protocol::time::Span::from_millis(250)).to_string();
         for (role, agent, kind) in BEARERS {
             let mut body = json!({ "agent": agent, "kind": kind });
             match role {
                 "coordinator" => body["roles"] = json!(["coordinator"]),
-                "expired" => body["expires_at"] = soon.clone().into(),
+                "expired" => {
+                    // Later than the request takes, even on a machine that is busy.
+                    let now = engine::clock::Clock::now(&engine::clock::SystemClock);
+                    let soon = now.plus(protocol::time::Span::from_millis(2_000));
+                    body["expires_at"] = soon.to_string().into();
+                }
                 _ => {}
             }
             let issued = ok(&operator, Call::post("/v1/tokens", body)).await;
@@ -175,7 +178,8 @@ impl Cast {
         case: &Case,
         subject: &str,
     ) -> Answer {
-        let path = case.path.split('/').map(|step| if step.starts_with('{') { subject } else { step });
+        let path =
+            case.path.split('/').map(|step| if step.starts_with('{') { subject } else { step });
         let path = path.collect::<Vec<_>>().join("/");
         let mut request = Request::new(&format!("{} {path}", case.method.to_uppercase()));
         request = match caller {
@@ -187,7 +191,11 @@ impl Cast {
             request = request.json(&self.body(case, subject));
         }
         let mut line = Line::open(self.server.address()).await;
-        if case.operation == "follow_events" { line.begin(&request).await } else { line.ask(&request).await }
+        if case.operation == "follow_events" {
+            line.begin(&request).await
+        } else {
+            line.ask(&request).await
+        }
     }
 
     fn body(&self, case: &Case, subject: &str) -> Value {
@@ -197,9 +205,7 @@ impl Cast {
             (None, "register_agent") => json!({ "kind": "worker" }),
             (None, "issue_token") => json!({ "agent": "eve" }),
             (None, "erase_content") => json!({ "position": 1, "reason": "asked for" }),
-            (None, operation) => {
-                body_of(operation.split('_').next().expect("a verb"), &task)
-            }
+            (None, operation) => body_of(operation.split('_').next().expect("a verb"), &task),
         };
         if let Some(action) = &case.action {
             body["action"] = action.as_str().into();

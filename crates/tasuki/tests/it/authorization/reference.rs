@@ -56,7 +56,8 @@ async fn the_reference_lists_what_is_routed_and_nothing_else() {
 
     let paths: BTreeSet<_> = described.iter().map(|(path, _)| path).collect();
     for path in paths {
-        let some = path.replace("{handoff}", super::UNKNOWN_ID).replace("{token}", super::UNKNOWN_ID);
+        let some =
+            path.replace("{handoff}", super::UNKNOWN_ID).replace("{token}", super::UNKNOWN_ID);
         let some = some.replace("{agent}", super::UNKNOWN_NAME);
         for method in ["get", "post", "put", "patch", "delete"] {
             let is_listed = described.contains(&(path.clone(), method.to_owned()));
@@ -81,9 +82,8 @@ fn routes_in_source() -> BTreeSet<(String, String)> {
         let Some(route) = line.trim().strip_prefix(".route(\"") else { continue };
         let (path, handlers) = route.split_once('"').expect("a path ends");
         for method in ["get", "post", "put", "patch", "delete"] {
-            let is_handled = [" ", "."].iter().any(|before| {
-                handlers.contains(&format!("{before}{method}("))
-            });
+            let is_handled =
+                [" ", "."].iter().any(|before| handlers.contains(&format!("{before}{method}(")));
             if is_handled {
                 routes.insert((path.to_owned(), method.to_owned()));
             }
@@ -116,7 +116,9 @@ fn the_reference_is_complete_in_itself() {
         let parameters = described["parameters"].as_array().unwrap();
         for name in operation.path.split(['{', '}']).skip(1).step_by(2) {
             let is_there = |parameter: &&Value| {
-                parameter["name"] == name && parameter["in"] == "path" && parameter["required"] == true
+                parameter["name"] == name
+                    && parameter["in"] == "path"
+                    && parameter["required"] == true
             };
             assert_eq!(parameters.iter().filter(is_there).count(), 1, "{} {name}", operation.id);
         }

@@ -128,7 +128,8 @@ fn flags_beat_the_environment_and_the_environment_beats_the_file() {
     }
     std::fs::write(folder.path().join("tasuki.toml"), "data = 'from-file'\n").unwrap();
     let environment = [("TASUKI_DATA", "from-environment")];
-    let cases: [(&str, &[(&str, &str)], &str); 3] = [
+    type Case<'c> = (&'c str, &'c [(&'c str, &'c str)], &'c str);
+    let cases: [Case<'_>; 3] = [
         ("agent list", &[], "in-from-file"),
         ("agent list", &environment, "in-from-environment"),
         ("agent list --data from-flag", &environment, "in-from-flag"),

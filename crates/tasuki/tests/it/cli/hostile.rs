@@ -34,7 +34,8 @@ fn nothing_a_server_says_reaches_the_terminal_unseen() {
     let mut story = handoff.clone();
     story["items"] = json!(events);
     let agent = json!({ "agent": HOSTILE, "kind": HOSTILE, "profile": { "name": HOSTILE } });
-    let token = json!({ "token_id": HOSTILE, "agent": HOSTILE, "bearer": HOSTILE, "roles": [HOSTILE] });
+    let token =
+        json!({ "token_id": HOSTILE, "agent": HOSTILE, "bearer": HOSTILE, "roles": [HOSTILE] });
     let problem = json!({ "code": HOSTILE, "detail": HOSTILE });
     let cases = [
         (200, json!({ "items": [handoff], "next_cursor": HOSTILE }), "handoff list"),

@@ -41,7 +41,12 @@ fn a_command_reaches_a_server_over_tls() {
     ];
     for (trust, code, words) in cases {
         let refused = run(path, &format!("agent list {over_tls} {trust}"));
-        assert_eq!((refused.code, refused.stdout.as_str()), (code, ""), "{trust}: {}", refused.stderr);
+        assert_eq!(
+            (refused.code, refused.stdout.as_str()),
+            (code, ""),
+            "{trust}: {}",
+            refused.stderr
+        );
         assert!(refused.stderr.contains(words), "{trust}: {}", refused.stderr);
     }
     let plain = over_tls.replace("https://", "http://");

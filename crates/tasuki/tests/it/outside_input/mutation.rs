@@ -75,8 +75,21 @@ fn key() -> impl Strategy<Value = String> {
     prop_oneof![
         "\\PC{0,10}",
         select(vec![
-            "action", "from", "from_agent", "to_agent", "task", "context", "deadline", "return",
-            "handoff_id", "artifacts", "thread_id", "limit", "cursor", "percent_complete", "roles",
+            "action",
+            "from",
+            "from_agent",
+            "to_agent",
+            "task",
+            "context",
+            "deadline",
+            "return",
+            "handoff_id",
+            "artifacts",
+            "thread_id",
+            "limit",
+            "cursor",
+            "percent_complete",
+            "roles",
             "expires_at",
         ])
         .prop_map(str::to_owned),

@@ -71,8 +71,12 @@ impl Place {
             root.clone().with_identity(Identity { act_as, ..Identity::default() })
         };
         let (alice, bob) = (acting("alice"), acting("bob"));
-        let bearers =
-            [("alice", "worker"), ("bob", "worker"), ("customer", "customer"), ("operator", "operator")];
+        let bearers = [
+            ("alice", "worker"),
+            ("bob", "worker"),
+            ("customer", "customer"),
+            ("operator", "operator"),
+        ];
         let (tokens, ids) = (&mut self.tokens, &mut self.ids);
         self.runtime.block_on(async {
             for (name, kind) in bearers {
@@ -124,9 +128,10 @@ impl Place {
         let before = newest();
         let answer = self.runtime.block_on(async {
             let response = self.node.router.clone().oneshot(built).await.expect("an answer");
-            let is_stream = response.headers().get("content-type").is_some_and(|kind| {
-                kind.as_bytes().starts_with(b"text/event-stream")
-            });
+            let is_stream = response
+                .headers()
+                .get("content-type")
+                .is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
             let response = if is_stream { response.map(|_| Body::empty()) } else { response };
             Answer::read(response).await
         });
@@ -161,4 +166,26 @@ fn check_refusal(request: &Request, answer: &Answer) -> Result<(), TestCaseError
     let is_harmless = !detail.chars().any(protocol::json::is_forbidden);
     prop_assert!(is_harmless, "the detail repeats what is forbidden: {:?}", detail);
     Ok(())
+}
+
+#[test]
+fn an_answer_that_breaks_the_promise_is_noticed() {
+    let request = Request::new("POST /v1/handoffs");
+    let answer = |status: u16, body: Value| Answer {
+        status,
+        headers: axum::http::HeaderMap::new(),
+        bytes: body.to_string().into(),
+    };
+    let good = json!({ "code": "wrong_state", "detail": "no" });
+    check_refusal(&request, &answer(409, good.clone())).unwrap();
+    let cases = [
+        answer(422, good),
+        answer(409, json!({ "code": "teapot", "detail": "no" })),
+        answer(409, json!({ "code": "wrong_state", "detail": "" })),
+        answer(409, json!({ "code": "wrong_state", "detail": "\u{1b}[2J" })),
+        answer(409, json!("wrong_state")),
+    ];
+    for bad in cases {
+        check_refusal(&request, &bad).unwrap_err();
+    }
 }

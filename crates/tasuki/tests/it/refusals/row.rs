@@ -5,8 +5,8 @@
 //! ACP form), the change to an otherwise good request, and the expected status, code and field.
 //!
 //! A change is `path = value`, `- path`, `raw text` or `@header: value`; several are divided by
-//! ` ; `. A value is JSON, or `text(n)`, `list(n)`, `keys(n)`, `nest(n)` for large ones. An expected
-//! field that ends with `…` is only the beginning of it.
+//! ` ; `. A value is JSON, or `text(n)`, `list(n)`, `keys(n)`, `nest(n)` for large ones. A field
+//! that is expected and ends with `…` is only the beginning of it.
 
 use serde_json::{Map, Value, json};
 
@@ -48,7 +48,13 @@ impl Row {
         let mut words = expected.split(' ').map(str::to_owned);
         let status = words.next().and_then(|status| status.parse().ok()).expect("a status");
         let code = words.next().expect("a code");
-        Self { what, caller, action, change, expected: Expected { status, code, field: words.next() } }
+        Self {
+            what,
+            caller,
+            action,
+            change,
+            expected: Expected { status, code, field: words.next() },
+        }
     }
 
     /// The request through the native API; `None` for a row about ACP's own form.
@@ -183,7 +189,9 @@ fn parse_value(text: &str) -> Value {
     match kind {
         "text" => Value::String("x".repeat(n)),
         "list" => Value::Array(vec![json!("x"); n]),
-        "keys" => Value::Object((0..n).map(|key| (key.to_string(), json!(1))).collect::<Map<_, _>>()),
+        "keys" => {
+            Value::Object((0..n).map(|key| (key.to_string(), json!(1))).collect::<Map<_, _>>())
+        }
         // Only text: a value of this depth would overflow our own stack.
         "nest" => Value::String(format!("nest {n}")),
         other => panic!("no such value: {other}"),

@@ -67,7 +67,7 @@ impl World {
         self.admit("revoked", issued["token"].as_str().expect("a token"));
         self.ids.insert("TOKEN", id);
         let now = engine::clock::Clock::now(&engine::clock::SystemClock);
-        let expires_at = now.plus(protocol::time::Span::from_millis(100)).to_string();
+        let expires_at = now.plus(protocol::time::Span::from_millis(2_000)).to_string();
         let issued = self.issue(json!({ "agent": "alice", "expires_at": expires_at })).await;
         self.admit("expired", issued["token"].as_str().expect("a token"));
         let ask = self.request("expired", "GET /v1/agents");

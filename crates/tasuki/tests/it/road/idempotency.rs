@@ -99,7 +99,7 @@ async fn a_request_that_changes_nothing_does_not_hide_its_key() {
     let first = submit(named("a"), key("k1", "a")).await.unwrap();
     submit(named("b"), key("k2", "b")).await.unwrap();
     submit(named("a"), key("k3", "a")).await.unwrap();
-    // The profile is `a` already, so there is nothing to do; the recorded answer counts all the same.
+    // The profile is `a` already, so there is nothing to do; the recorded answer still counts.
     assert_eq!(submit(named("a"), key("k1", "a")).await.unwrap(), first);
     let reused = submit(named("a"), key("k2", "a")).await;
     assert!(matches!(reused, Err(SubmitError::KeyReused)), "{reused:?}");

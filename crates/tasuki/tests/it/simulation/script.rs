@@ -43,7 +43,7 @@ const CURRENT_MAX: usize = 10;
 
 #[derive(Debug, Clone)]
 pub enum Act {
-    Submit(Asked),
+    Submit(Box<Asked>),
     /// Look for deadlines that are due.
     Fire,
     Move(Span),
@@ -109,7 +109,7 @@ impl Script {
         let Some(key) = asked.key.as_ref().map(|key| &key.text) else { return };
         let has_key = |recent: &Asked| recent.key.as_ref().is_some_and(|other| other.text == *key);
         if !self.recent.iter().any(|(recent, _)| has_key(recent)) {
-            self.recent.push_back((asked, watch.latest()));
+            self.recent.push_back((*asked, watch.latest()));
             if self.recent.len() > RECENT_MAX {
                 self.recent.pop_front();
             }
@@ -143,7 +143,7 @@ impl Script {
             }
             _ => {}
         }
-        Some(Act::Submit(asked))
+        Some(Act::Submit(Box::new(asked)))
     }
 
     fn sensible(&mut self, watch: &Watch) -> Act {
@@ -358,7 +358,7 @@ impl Script {
             let fingerprint = canonical::sha256(&[format!("{command:?}").as_bytes()]);
             Key { text: format!("key-{}", self.n_made), fingerprint }
         });
-        Act::Submit(Asked { caller, stream, command, key })
+        Act::Submit(Box::new(Asked { caller, stream, command, key }))
     }
 
     fn caller(&mut self) -> Caller {
@@ -412,7 +412,7 @@ impl fmt::Display for Act {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Act::Submit(asked) => {
-                let Asked { caller, stream, key, .. } = asked;
+                let Asked { caller, stream, key, .. } = asked.as_ref();
                 let (who, name) = (&caller.principal, asked.name());
                 write!(f, "{who} of {} asks: {name} ", caller.teamspace)?;
                 write!(f, "{} of {}", stream.subject, stream.teamspace)?;
