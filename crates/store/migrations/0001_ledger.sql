@@ -56,10 +56,11 @@ CREATE TABLE handoffs (
 ) STRICT;
 CREATE UNIQUE INDEX handoffs_task_active ON handoffs (teamspace, task_id)
   WHERE status IN ('proposed', 'validating', 'accepted', 'activated');
+CREATE INDEX handoffs_by_row ON handoffs (teamspace, row);
 CREATE INDEX handoffs_by_task ON handoffs (teamspace, task_id, row);
 CREATE INDEX handoffs_by_sender ON handoffs (teamspace, from_agent, row);
 CREATE INDEX handoffs_by_target ON handoffs (teamspace, to_agent, row);
--- Only what is still open: the closed ones are the many, and a scan finds them at once.
+-- Only what is still open: the closed ones are the many, and the newest of all finds them at once.
 CREATE INDEX handoffs_open ON handoffs (teamspace, status, row) WHERE status <> 'closed';
 
 -- Packages and drafts, stored once, under the number of the entry that names them by hash.

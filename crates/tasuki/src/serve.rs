@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use gateways::listen::{self, Endpoint};
 use gateways::tls::{self, TlsFiles};
 use serde_json::json;
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, TcpSocket, UnixListener};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
@@ -29,7 +29,7 @@ pub async fn run(config: Config, demo: Demo) -> Result<()> {
     // From here on a signal is a request to stop, also one that comes before everything is up.
     let signals = Signals::listen()?;
     let (stop, stopped) = watch::channel(false);
-    let listener = TcpListener::bind(&config.listen)
+    let listener = listen_on(&config.listen)
         .await
         .with_context(|| format!("cannot listen on {}", config.listen))?;
     let address = listener.local_addr().context("cannot tell the address")?;
@@ -66,6 +66,26 @@ pub async fn run(config: Config, demo: Demo) -> Result<()> {
     Ok(())
 }
 
+/// Callers that have connected and wait to be accepted. The usual 128 are fewer than we promise to
+/// serve at once, and whoever does not fit tries again only after a second, or never. The system's
+/// own maximum (`net.core.somaxconn`) is usually the same.
+const WAITING_CALLERS_MAX: u32 = 4_096;
+
+/// The first address of a name that can be had.
+async fn listen_on(name: &str) -> std::io::Result<TcpListener> {
+    let mut failure = std::io::Error::from(std::io::ErrorKind::AddrNotAvailable);
+    for address in tokio::net::lookup_host(name).await? {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        // A restart may take the port while connections of the last run are still fading away.
+        socket.set_reuseaddr(true)?;
+        match socket.bind(address).and_then(|()| socket.listen(WAITING_CALLERS_MAX)) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
 /// What to do next. On the first start that includes a token, shown this once.
 async fn greet(
     config: &Config,
@@ -74,7 +94,6 @@ async fn greet(
     is_first_start: bool,
     demo: Demo,
 ) -> Result<()> {
-    tracing::info!(url, data = %config.data.display(), "ready");
     let client = Client::in_process(node.router.clone());
     if is_first_start {
         let body = json!({ "agent": "root", "kind": "operator" });
@@ -93,6 +112,7 @@ async fn greet(
     } else {
         output::remark(&format!("Tasuki is ready at {url} (reference: {url}/docs)"));
     }
+    tracing::info!(url, data = %config.data.display(), "ready");
     Ok(())
 }
 

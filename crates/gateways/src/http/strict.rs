@@ -95,6 +95,7 @@ mod tests {
     #[derive(Debug, PartialEq, Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Outer {
+        #[serde(default)]
         name: Option<String>,
         #[serde(default)]
         inner: Vec<Inner>,

@@ -17,6 +17,9 @@ use crate::wire::{Line, Request};
 const CLOSED_WITHIN_SECONDS: f64 = 10.0;
 const SLOWDOWN_MAX: f64 = 2.0;
 
+/// When to stop waiting for a connection to be closed, and fail.
+const GIVE_UP: Duration = Duration::from_secs(20);
+
 const GOOD_CALLERS: usize = 4;
 
 /// The pace of a good caller. Slower than the server by far, so that what is measured is the
@@ -139,6 +142,8 @@ async fn be_slow(address: String, number: usize) -> f64 {
     tokio::select! {
         () = closed => {}
         () = trickle => {}
+        // Long past the limit: it will not be closed any more.
+        _ = tokio::time::timeout(GIVE_UP, std::future::pending::<()>()) => {}
     }
     stopwatch.seconds()
 }

@@ -147,12 +147,27 @@ impl Place {
     /// Kills the server once it has nothing more to write.
     async fn end(self, server: &Server, loads: impl IntoIterator<Item = Load>) -> Life {
         ledger::until_idle(&self.data).await;
+        self.until_quiet().await;
         server.kill();
         let log = Log::read(&self.log, &self.data).expect("the server does what can be recorded");
         let unrecorded = log.unrecorded(&self.data).expect("the folder can be read");
         assert_eq!(unrecorded, Vec::<PathBuf>::new(), "something went past the recorder");
         let acks = loads.into_iter().flat_map(|load| load.acks.all()).collect();
         Life { log, acks, _folder: self.folder }
+    }
+}
+
+impl Place {
+    /// A change shows in its file before it is in the recording; a while without either is enough.
+    async fn until_quiet(&self) {
+        let (mut length, mut n_still) = (0, 0);
+        ledger::eventually("the recorder to rest", || {
+            let now = std::fs::metadata(&self.log).map_or(0, |log| log.len());
+            n_still = if now == length { n_still + 1 } else { 0 };
+            length = now;
+            if n_still >= 50 { Ok(()) } else { Err(format!("{length} bytes are recorded")) }
+        })
+        .await;
     }
 }
 
