@@ -281,7 +281,7 @@ mod tests {
         connection.execute_batch(include_str!("../../migrations/0001_ledger.sql")).unwrap();
         let statuses = [None, Some("proposed"), Some("closed")];
         for choice in 0..24 {
-            let wants = |bit: u32| choice / 3 & (1 << bit) != 0;
+            let wants = |bit: u32| (choice / 3) & (1 << bit) != 0;
             let filter = HandoffFilter {
                 task_id: wants(0).then(|| "T-1".parse().unwrap()),
                 from_agent: wants(1).then(|| "alice".parse().unwrap()),

@@ -246,9 +246,16 @@ pub fn check_sealed(data: &Path, newest: u64) -> Verdict {
 
 /// Waits until there is nothing left to write: all sealed, and every line in the audit log.
 pub async fn until_idle(data: &Path) -> Ledger {
-    let ledger = until_lines(data).await;
-    eventually("the last checkpoint", || check_sealed(data, ledger.newest())).await;
-    ledger
+    let mut idle = None;
+    eventually("everything to be written", || {
+        let ledger = Ledger::read(data)?;
+        check_sealed(data, ledger.newest())?;
+        ledger.check_lines(data)?;
+        idle = Some(ledger);
+        Ok(())
+    })
+    .await;
+    idle.expect("it was read when all was well")
 }
 
 /// Waits until every line of the ledger is in the audit log; nothing may be added meanwhile.

@@ -155,14 +155,12 @@ impl Place {
         let acks = loads.into_iter().flat_map(|load| load.acks.all()).collect();
         Life { log, acks, _folder: self.folder }
     }
-}
 
-impl Place {
     /// A change shows in its file before it is in the recording; a while without either is enough.
     async fn until_quiet(&self) {
         let (mut length, mut n_still) = (0, 0);
         ledger::eventually("the recorder to rest", || {
-            let now = std::fs::metadata(&self.log).map_or(0, |log| log.len());
+            let now = fs::metadata(&self.log).map_or(0, |log| log.len());
             n_still = if now == length { n_still + 1 } else { 0 };
             length = now;
             if n_still >= 50 { Ok(()) } else { Err(format!("{length} bytes are recorded")) }
