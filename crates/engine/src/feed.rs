@@ -1,11 +1,11 @@
 //! Following the ledger: read after my place, use it, wait for the bell, read again. The bell
 //! carries no events, so a slow reader falls behind and catches up, and never loses one.
 //!
-//! The newest entries are kept in a ring that all followers share; only those behind it read the
-//! store.
+//! The newest entries are kept in a ring that the store fills and all followers share; only those
+//! behind it read the store.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 use bytes::Bytes;
 use protocol::canonical;
@@ -14,28 +14,39 @@ use serde_json::value::RawValue;
 use tokio::sync::watch;
 
 use crate::Engine;
-use crate::port::{Sequenced, Store, StoreError};
+use crate::port::{Listener, Sequenced, Store, StoreError};
 
-/// Enough for followers that keep up to live on memory alone; at a few hundred bytes each it stays
-/// around a megabyte.
-const RING_ENTRIES_MAX: usize = 2_048;
+/// Enough for followers that keep up to live on memory alone, even those that come by only ten
+/// times a second.
+const RING_ENTRIES_MAX: usize = 4_096;
+
+/// Most bodies are a few hundred bytes, but they need not be.
+const RING_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// One read of the store. Small enough to be sent on before the next is needed.
 pub const PAGE_ENTRIES_MAX: usize = 512;
 
-/// The newest entries, and the bell.
+/// Where followers get their entries.
 pub struct Feed {
     store: Arc<dyn Store>,
+    tail: Arc<Tail>,
+    /// Held by whoever reads the store, so that followers do not all read the same page.
+    reading: tokio::sync::Mutex<()>,
+}
+
+/// The newest entries, and the bell. Apart from the feed, so that the store can know it.
+struct Tail {
     newest: watch::Sender<u64>,
     ring: Mutex<Ring>,
-    /// Held by whoever extends the ring, so that followers do not all read the same page.
-    extending: tokio::sync::Mutex<()>,
 }
 
 /// The newest entries, without a gap.
 #[derive(Default)]
 struct Ring {
     entries: VecDeque<Arc<Followed>>,
+    n_bytes: usize,
+    /// The last entry that the store told of: there is none after it yet.
+    told: u64,
     /// Grows when the ring is emptied, so that what was read before is not put into it any more.
     generation: u64,
 }
@@ -57,36 +68,77 @@ pub struct Follower {
 
 impl std::fmt::Debug for Feed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Feed").field("newest", &*self.newest.borrow()).finish_non_exhaustive()
+        f.debug_struct("Feed").field("newest", &*self.tail.newest.borrow()).finish_non_exhaustive()
     }
 }
 
 impl Engine {
     /// Follows the ledger from just after `cursor`; 0 is the beginning.
     pub fn follow(&self, cursor: u64) -> Follower {
-        Follower { bell: self.feed.newest.subscribe(), feed: Arc::clone(&self.feed), cursor }
+        Follower { bell: self.feed.tail.newest.subscribe(), feed: Arc::clone(&self.feed), cursor }
     }
 
     /// The newest sequence number there is.
     pub async fn newest(&self) -> Result<u64, StoreError> {
         let newest = self.store.newest().await?;
-        self.feed.ring(newest);
+        self.feed.tail.ring_bell(newest);
         Ok(newest)
     }
 }
 
 impl Feed {
     pub(crate) fn new(store: Arc<dyn Store>) -> Self {
-        Self {
-            store,
-            newest: watch::channel(0).0,
-            ring: Mutex::default(),
-            extending: tokio::sync::Mutex::default(),
-        }
+        let tail = Arc::new(Tail { newest: watch::channel(0).0, ring: Mutex::default() });
+        let listener: Weak<Tail> = Arc::downgrade(&tail);
+        store.listen(listener);
+        Self { store, tail, reading: tokio::sync::Mutex::default() }
     }
 
-    /// There is an entry with this number now. Called after every commit.
-    pub(crate) fn ring(&self, seq: u64) {
+    /// Bodies were erased: whoever reads from now on reads the store.
+    pub(crate) fn forget(&self) {
+        let mut ring = self.tail.lock_ring();
+        ring.clear();
+        ring.generation += 1;
+    }
+
+    /// The next entries after a cursor; empty when there are none yet.
+    async fn after(&self, cursor: u64) -> Result<Vec<Arc<Followed>>, StoreError> {
+        if let Some(page) = self.tail.lock_ring().after(cursor) {
+            return Ok(page);
+        }
+        let _turn = self.reading.lock().await;
+        let generation = {
+            let ring = self.tail.lock_ring();
+            if let Some(page) = ring.after(cursor) {
+                return Ok(page);
+            }
+            ring.generation
+        };
+        let read = self.store.entries(cursor, PAGE_ENTRIES_MAX).await?;
+        let page: Vec<_> = read.into_iter().map(Followed::new).map(Arc::new).collect();
+        let mut ring = self.tail.lock_ring();
+        if ring.generation == generation {
+            ring.extend(&page);
+        }
+        Ok(page)
+    }
+}
+
+impl Listener for Tail {
+    fn committed(&self, entries: Vec<Sequenced>) {
+        let Some(newest) = entries.last().map(|entry| entry.seq) else { return };
+        let entries: Vec<_> = entries.into_iter().map(Followed::new).map(Arc::new).collect();
+        let mut ring = self.lock_ring();
+        ring.extend(&entries);
+        ring.told = newest;
+        drop(ring);
+        self.ring_bell(newest);
+    }
+}
+
+impl Tail {
+    /// There is an entry with this number now.
+    fn ring_bell(&self, seq: u64) {
         self.newest.send_if_modified(|newest| {
             let is_news = seq > *newest;
             *newest = (*newest).max(seq);
@@ -94,63 +146,44 @@ impl Feed {
         });
     }
 
-    /// Bodies were erased: whoever reads from now on reads the store.
-    pub(crate) fn forget(&self) {
-        let mut ring = self.lock_ring();
-        ring.entries.clear();
-        ring.generation += 1;
+    fn lock_ring(&self) -> MutexGuard<'_, Ring> {
+        self.ring.lock().expect("nothing panics while holding the ring")
     }
+}
 
-    /// The next entries after a cursor; empty when there are none yet.
-    async fn after(&self, cursor: u64) -> Result<Vec<Arc<Followed>>, StoreError> {
-        if let Some(page) = self.in_ring(cursor) {
-            return Ok(page);
-        }
-        let _turn = self.extending.lock().await;
-        if let Some(page) = self.in_ring(cursor) {
-            return Ok(page);
-        }
-        let generation = self.lock_ring().generation;
-        let read = self.store.entries(cursor, PAGE_ENTRIES_MAX).await?;
-        let page: Vec<_> = read.into_iter().map(Followed::new).map(Arc::new).collect();
-        self.extend_ring(&page, generation);
-        Ok(page)
-    }
-
-    fn in_ring(&self, cursor: u64) -> Option<Vec<Arc<Followed>>> {
-        let ring = &self.lock_ring().entries;
-        let first = ring.front()?.seq();
-        let last = ring.back()?.seq();
-        if cursor >= last || cursor + 1 < first {
+impl Ring {
+    /// The part after a cursor; `None` when only the store can tell.
+    fn after(&self, cursor: u64) -> Option<Vec<Arc<Followed>>> {
+        let first = self.entries.front()?.seq();
+        let last = self.entries.back()?.seq();
+        if cursor > last || cursor + 1 < first || (cursor == last && self.told != last) {
             return None;
         }
         let skip = usize::try_from(cursor + 1 - first).expect("the ring fits in memory");
-        Some(ring.iter().skip(skip).take(PAGE_ENTRIES_MAX).cloned().collect())
+        Some(self.entries.iter().skip(skip).take(PAGE_ENTRIES_MAX).cloned().collect())
     }
 
-    /// Pages that continue the ring are kept; a reader far behind does not disturb it.
-    fn extend_ring(&self, page: &[Arc<Followed>], read_in: u64) {
-        let mut ring = self.lock_ring();
-        if ring.generation != read_in {
-            return;
-        }
-        let ring = &mut ring.entries;
+    /// Entries that continue the ring are kept; a reader far behind does not disturb it.
+    fn extend(&mut self, page: &[Arc<Followed>]) {
         let Some(first) = page.first().map(|followed| followed.seq()) else { return };
-        let last = ring.back().map_or(0, |followed| followed.seq());
+        let last = self.entries.back().map_or(0, |followed| followed.seq());
         if first > last + 1 {
-            ring.clear();
+            self.clear();
         }
-        let end = ring.back().map_or(first - 1, |followed| followed.seq());
+        let end = self.entries.back().map_or(first - 1, |followed| followed.seq());
         for followed in page.iter().filter(|followed| followed.seq() > end) {
-            ring.push_back(Arc::clone(followed));
+            self.n_bytes += followed.n_bytes();
+            self.entries.push_back(Arc::clone(followed));
         }
-        while ring.len() > RING_ENTRIES_MAX {
-            ring.pop_front();
+        while self.entries.len() > RING_ENTRIES_MAX || self.n_bytes > RING_BYTES_MAX {
+            let Some(oldest) = self.entries.pop_front() else { break };
+            self.n_bytes -= oldest.n_bytes();
         }
     }
 
-    fn lock_ring(&self) -> MutexGuard<'_, Ring> {
-        self.ring.lock().expect("nothing panics while holding the ring")
+    fn clear(&mut self) {
+        self.entries.clear();
+        self.n_bytes = 0;
     }
 }
 
@@ -209,6 +242,11 @@ impl Followed {
 
     pub fn seq(&self) -> u64 {
         self.sequenced.seq
+    }
+
+    /// About what it takes in memory.
+    fn n_bytes(&self) -> usize {
+        self.sequenced.entry.body.text().map_or(0, str::len) + 400
     }
 
     pub fn json(&self) -> &Bytes {

@@ -1,14 +1,13 @@
 //! A commit that is in line at the store. Whoever asked for it may go away, but the commit stands:
-//! somebody must wait for it all the same, and tell those who build on it and those who follow.
+//! somebody must wait for it all the same, and tell those who build on it.
 
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
-use tokio::sync::watch;
 
 use crate::feed::Feed;
 use crate::port::{CommitError, Committed, Receipt};
-use crate::slots::Durability;
+use crate::slots::Herald;
 
 pub struct InLine {
     waiting: Option<(Receipt, Announcer)>,
@@ -17,7 +16,7 @@ pub struct InLine {
 /// Who must hear how it went.
 pub struct Announcer {
     pub feed: Arc<Feed>,
-    pub durable: watch::Sender<Durability>,
+    pub herald: Herald,
     pub bodies: Bodies,
 }
 
@@ -58,14 +57,13 @@ impl Drop for InLine {
 impl Announcer {
     fn announce(self, result: &Result<Committed, CommitError>) {
         match result {
-            Ok(committed) => {
+            Ok(_) => {
                 if self.bodies == Bodies::Erased {
                     self.feed.forget();
                 }
-                self.durable.send_replace(Durability::Durable);
-                self.feed.ring(committed.last_seq);
+                self.herald.durable();
             }
-            Err(_) => drop(self.durable.send_replace(Durability::Failed)),
+            Err(_) => drop(self.herald),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use protocol::canonical::Hash;
 use protocol::handoff::Status;
@@ -27,8 +27,13 @@ pub type Receipt = Pin<Box<dyn Future<Output = Result<Committed, CommitError>> +
 /// - `Err` means that nothing of the commit was written, except [`StoreError::Unknown`].
 /// - Sequence numbers start at 1, have no gaps, and grow in the order of commits. An entry is
 ///   visible only after every entry with a smaller number is.
+/// - A listener hears of every entry, in order, once it is visible and before its receipt is
+///   answered, whether or not anybody still waits for that.
 pub trait Store: Send + Sync + 'static {
     fn commit(&self, commit: Commit) -> Receipt;
+
+    /// Somebody to tell what is committed from now on, for as long as it lives.
+    fn listen(&self, listener: Weak<dyn Listener>);
 
     /// Replaces the sealed edge of the ledger. Durable when the answer is `Ok`.
     fn seal(&self, sealed: Sealed) -> Answer<()>;
@@ -63,6 +68,12 @@ pub trait Store: Send + Sync + 'static {
     fn next_due(&self) -> Answer<Option<Time>>;
 
     fn list(&self, list: List) -> Answer<Vec<Listed>>;
+}
+
+/// Told what was committed, on the thread that wrote it: it must be quick, and wait for nothing.
+pub trait Listener: Send + Sync + 'static {
+    /// These follow those that were told before.
+    fn committed(&self, entries: Vec<Sequenced>);
 }
 
 /// Everything that one command changes.

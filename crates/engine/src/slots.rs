@@ -3,13 +3,14 @@
 //! at commit, so a lost or doubled slot costs a retry and nothing else.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
 
 use protocol::canonical::Hash;
-use protocol::ledger::Stream;
+use protocol::ledger::{GENESIS, Stream};
 use protocol::step::State;
 use protocol::time::Time;
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 /// How many streams a generation remembers. Two generations of small snapshots stay within a few
 /// megabytes, and cover far more streams than are in motion at once.
@@ -23,7 +24,7 @@ pub struct Latest {
     pub position: u64,
     pub head: Hash,
     pub at: Time,
-    pub durable: watch::Receiver<Durability>,
+    pub fate: Fate,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +33,31 @@ pub enum Durability {
     Durable,
     Failed,
 }
+
+/// Whether a state was written, as far as is known.
+#[derive(Debug, Clone)]
+pub enum Fate {
+    /// It was read from the store.
+    Durable,
+    /// It is on its way there.
+    Announced(Arc<Announced>),
+}
+
+#[derive(Debug, Default)]
+pub struct Announced {
+    /// [`PENDING`], [`DURABLE`] or [`FAILED`].
+    outcome: AtomicU8,
+    known: Notify,
+}
+
+/// Held by whoever waits for a commit. Gone without a word, it counts as failed: then only the
+/// store knows.
+#[derive(Debug)]
+pub struct Herald(Arc<Announced>);
+
+const PENDING: u8 = 0;
+const DURABLE: u8 = 1;
+const FAILED: u8 = 2;
 
 pub type Slot = Arc<tokio::sync::Mutex<Option<Latest>>>;
 
@@ -65,26 +91,68 @@ impl Slots {
 
 impl Latest {
     pub fn durable(state: Option<Arc<State>>, position: u64, head: Hash, at: Time) -> Self {
-        Self { state, position, head, at, durable: watch::channel(Durability::Durable).1 }
+        Self { state, position, head, at, fate: Fate::Durable }
+    }
+
+    /// A stream that does not exist.
+    pub fn absent() -> Self {
+        Self::durable(None, 0, GENESIS, Time::from_millis(0))
     }
 
     /// Waits until it is known whether this state was written.
     pub async fn settled(&self) -> Durability {
-        let mut durable = self.durable.clone();
-        match durable.wait_for(|durability| *durability != Durability::Pending).await {
-            Ok(durability) => *durability,
-            // Whoever was waiting for the commit gave up; only the store knows.
-            Err(_) => Durability::Failed,
+        let Fate::Announced(announced) = &self.fate else { return Durability::Durable };
+        loop {
+            // Before looking: what is announced in between is heard.
+            let known = announced.known.notified();
+            match announced.durability() {
+                Durability::Pending => known.await,
+                settled @ (Durability::Durable | Durability::Failed) => return settled,
+            }
         }
     }
 
     /// Whether the next command may build on this state.
     pub fn is_usable(&self) -> bool {
-        let durability = *self.durable.borrow();
-        match durability {
-            Durability::Durable => true,
-            Durability::Pending => self.durable.has_changed().is_ok(),
-            Durability::Failed => false,
+        match &self.fate {
+            Fate::Durable => true,
+            Fate::Announced(announced) => announced.durability() != Durability::Failed,
         }
+    }
+}
+
+impl Announced {
+    fn durability(&self) -> Durability {
+        match self.outcome.load(Ordering::Acquire) {
+            PENDING => Durability::Pending,
+            DURABLE => Durability::Durable,
+            _ => Durability::Failed,
+        }
+    }
+}
+
+impl Herald {
+    /// Somebody to say what becomes of a state, and the state's side of it.
+    pub fn new() -> (Self, Fate) {
+        let announced = Arc::<Announced>::default();
+        (Self(Arc::clone(&announced)), Fate::Announced(announced))
+    }
+
+    pub fn durable(self) {
+        self.announce(DURABLE);
+    }
+
+    /// The first word counts.
+    fn announce(&self, outcome: u8) {
+        let order = (Ordering::AcqRel, Ordering::Acquire);
+        if self.0.outcome.compare_exchange(PENDING, outcome, order.0, order.1).is_ok() {
+            self.0.known.notify_waiters();
+        }
+    }
+}
+
+impl Drop for Herald {
+    fn drop(&mut self) {
+        self.announce(FAILED);
     }
 }

@@ -13,7 +13,6 @@ use protocol::rejection::Rejection;
 use protocol::step::{self, Change, Command, Facts, HoldState, Outcome, State};
 use protocol::time::Time;
 use serde::{Deserialize, Serialize};
-use tokio::sync::watch;
 use tracing::Instrument;
 
 use crate::Engine;
@@ -21,7 +20,7 @@ use crate::in_line::{Announcer, Bodies, InLine};
 use crate::port::{
     Commit, CommitError, Committed, KeyScope, KeyedOutcome, RecordedOutcome, StoreError,
 };
-use crate::slots::{Durability, Latest};
+use crate::slots::{Durability, Herald, Latest};
 
 /// A conflict means that somebody else made progress, so a handful of tries is plenty; more says
 /// that something is wrong, and the caller should hear of it.
@@ -83,13 +82,34 @@ impl Engine {
         key: Option<Key>,
     ) -> Result<Done, SubmitError> {
         let asked = Asked { caller, stream: &stream, command: &command, key: key.as_ref() };
+        self.submit_assuming(&asked, AssumedStream::Unknown).await
+    }
+
+    /// The same for a stream whose id was just made: it cannot exist yet, which spares a read.
+    /// Should it exist all the same, the store notices, as it compares at commit.
+    pub async fn submit_new(
+        &self,
+        caller: &Caller,
+        stream: Stream,
+        command: Command,
+        key: Option<Key>,
+    ) -> Result<Done, SubmitError> {
+        let asked = Asked { caller, stream: &stream, command: &command, key: key.as_ref() };
+        self.submit_assuming(&asked, AssumedStream::Absent).await
+    }
+
+    async fn submit_assuming(
+        &self,
+        asked: &Asked<'_>,
+        assumed: AssumedStream,
+    ) -> Result<Done, SubmitError> {
         let span = tracing::debug_span!(
             "submit",
-            command = command.name(),
-            stream = stream.subject.kind(),
+            command = asked.command.name(),
+            stream = asked.stream.subject.kind(),
             outcome = tracing::field::Empty,
         );
-        let result = self.attempt_until_settled(&asked).instrument(span.clone()).await;
+        let result = self.attempt_until_settled(asked, assumed).instrument(span.clone()).await;
         span.record("outcome", outcome_code(&result));
         match &result {
             Ok(_) => {}
@@ -103,10 +123,15 @@ impl Engine {
         result
     }
 
-    async fn attempt_until_settled(&self, asked: &Asked<'_>) -> Result<Done, SubmitError> {
+    async fn attempt_until_settled(
+        &self,
+        asked: &Asked<'_>,
+        mut assumed: AssumedStream,
+    ) -> Result<Done, SubmitError> {
         let mut hold = AssumedHold::Vacant;
         for _ in 0..ATTEMPTS_MAX {
-            match self.attempt(asked, &hold).await? {
+            let assumed = std::mem::replace(&mut assumed, AssumedStream::Unknown);
+            match self.attempt(asked, assumed, &hold).await? {
                 Attempt::Done(done) => return Ok(done),
                 Attempt::Again => {}
                 Attempt::AgainKnowing(current) => hold = AssumedHold::Known(current),
@@ -116,12 +141,18 @@ impl Engine {
         Err(SubmitError::Contended)
     }
 
-    async fn attempt(&self, asked: &Asked<'_>, hold: &AssumedHold) -> Result<Attempt, SubmitError> {
+    async fn attempt(
+        &self,
+        asked: &Asked<'_>,
+        assumed: AssumedStream,
+        hold: &AssumedHold,
+    ) -> Result<Attempt, SubmitError> {
         let slot = self.slots.of(asked.stream);
         let mut turn = slot.lock().await;
-        let latest = match turn.take() {
-            Some(latest) if latest.is_usable() => latest,
-            Some(_) | None => self.load_latest(asked.stream).await?,
+        let latest = match (turn.take(), assumed) {
+            (Some(latest), _) if latest.is_usable() => latest,
+            (None, AssumedStream::Absent) => Latest::absent(),
+            (Some(_) | None, _) => self.load_latest(asked.stream).await?,
         };
         let facts = match self.facts(asked, &latest, hold).await {
             Ok(facts) => facts,
@@ -204,7 +235,7 @@ impl Engine {
                 let state = Some(Arc::new(state));
                 Ok(Latest::durable(state, snapshot.position, snapshot.head, snapshot.at))
             }
-            None => Ok(Latest::durable(None, 0, GENESIS, Time::from_millis(0))),
+            None => Ok(Latest::absent()),
         }
     }
 
@@ -268,11 +299,11 @@ impl Engine {
             head = entry.hash;
             entries.push(entry);
         }
-        let (announce, durable) = watch::channel(Durability::Pending);
+        let (herald, fate) = Herald::new();
         let bodies = if change.erase.is_some() { Bodies::Erased } else { Bodies::Stay };
-        let announcer = Announcer { feed: Arc::clone(&self.feed), durable: announce, bodies };
+        let announcer = Announcer { feed: Arc::clone(&self.feed), herald, bodies };
         let state = Arc::new(change.state);
-        let next = Latest { state: Some(Arc::clone(&state)), position, head, at: now, durable };
+        let next = Latest { state: Some(Arc::clone(&state)), position, head, at: now, fate };
         let done =
             Done { subject: asked.stream.subject.to_string(), position, outcome: change.outcome };
         let key = asked.key.map(|key| KeyedOutcome {
@@ -330,6 +361,12 @@ struct Asked<'a> {
     stream: &'a Stream,
     command: &'a Command,
     key: Option<&'a Key>,
+}
+
+/// What is believed about a stream that nobody has asked for lately.
+enum AssumedStream {
+    Unknown,
+    Absent,
 }
 
 /// What is believed about the hold a command needs. New tasks are the rule, so the first try takes

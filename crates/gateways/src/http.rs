@@ -64,19 +64,30 @@ const FAILED_LOGINS: RateLimit = RateLimit {
     burst: NonZeroU32::new(2_000).expect("2,000 is not 0"),
 };
 
-/// Everything the handlers share.
+/// What the handlers share. A request clones it several times, so it is one pointer.
 #[derive(Clone)]
-pub struct Gateway {
+pub struct Gateway(Arc<Shared>);
+
+/// Everything behind a [`Gateway`].
+pub struct Shared {
     engine: Engine,
-    limits: Arc<RequestLimits>,
-    rate: Arc<RateLimiter>,
+    limits: RequestLimits,
+    rate: RateLimiter,
     /// Failed logins, by address: guessing is hopeless, but it must not be cheap to try.
-    failures: Arc<RateLimiter>,
-    proxies: Arc<TrustedProxies>,
-    metrics: Arc<Metrics>,
+    failures: RateLimiter,
+    proxies: TrustedProxies,
+    metrics: Metrics,
     streams: Arc<OpenStreams>,
     join_trace: Option<JoinTrace>,
     stopping: watch::Receiver<bool>,
+}
+
+impl std::ops::Deref for Gateway {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
 }
 
 #[derive(Debug, Default)]
@@ -86,6 +97,12 @@ struct OpenStreams {
 }
 
 impl std::fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::fmt::Debug for Shared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Gateway").field("limits", &self.limits).finish_non_exhaustive()
     }
@@ -100,22 +117,24 @@ impl Gateway {
         connections: Arc<ConnectionCounts>,
         stopping: watch::Receiver<bool>,
     ) -> Self {
-        Self {
-            metrics: Arc::new(Metrics::new(engine.clone(), connections)),
-            rate: Arc::new(RateLimiter::new(limits.rate)),
-            failures: Arc::new(RateLimiter::new(FAILED_LOGINS)),
+        Self(Arc::new(Shared {
+            metrics: Metrics::new(engine.clone(), connections),
+            rate: RateLimiter::new(limits.rate),
+            failures: RateLimiter::new(FAILED_LOGINS),
             engine,
-            limits: Arc::new(limits),
-            proxies: Arc::new(proxies),
+            limits,
+            proxies,
             streams: Arc::default(),
             join_trace: None,
             stopping,
-        }
+        }))
     }
 
     /// Shows the span of every request to `join_trace` before anything happens in it.
-    pub fn joining_traces(self, join_trace: JoinTrace) -> Self {
-        Self { join_trace: Some(join_trace), ..self }
+    pub fn joining_traces(mut self, join_trace: JoinTrace) -> Self {
+        let shared = Arc::get_mut(&mut self.0).expect("nothing shares it before it has routes");
+        shared.join_trace = Some(join_trace);
+        self
     }
 
     /// The routes. [`OPERATIONS`] documents them; a test keeps the two together.
@@ -161,5 +180,5 @@ async fn wrong_method() -> Problem {
 
 /// Counts and times every request, and puts it into the caller's trace.
 async fn observe(State(gateway): State<Gateway>, request: Request, next: Next) -> Response {
-    gateway.metrics.clone().observe(gateway.join_trace, request, next).await
+    gateway.metrics.observe(gateway.join_trace, request, next).await
 }

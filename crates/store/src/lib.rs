@@ -4,6 +4,7 @@
 //! Read [`sqlite`] for the real one; [`memory`] is the plainest program that keeps the same
 //! promises, and the two are checked against one suite.
 
+mod listeners;
 pub mod memory;
 pub mod sqlite;
 

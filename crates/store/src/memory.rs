@@ -3,17 +3,19 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::future::ready;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use engine::port::{
     Answer, Commit, CommitError, Committed, Due, HandoffFilter, KeyScope, List, ListOf, Listed,
-    Receipt, RecordedOutcome, Sealed, Sequenced, Snapshot, Store, StoreError,
+    Listener, Receipt, RecordedOutcome, Sealed, Sequenced, Snapshot, Store, StoreError,
 };
 use protocol::handoff::Handoff;
 use protocol::ids::TeamspaceId;
 use protocol::ledger::{Body, GENESIS, Stream};
 use protocol::step::{Deadline, Document, HoldState, State};
 use protocol::time::Time;
+
+use crate::listeners::Listeners;
 
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
@@ -33,6 +35,7 @@ struct Tables {
     deadlines: BTreeMap<(Time, Stream, String), ()>,
     outcomes: HashMap<KeyScope, RecordedOutcome>,
     sealed: Option<Sealed>,
+    listeners: Listeners,
 }
 
 #[derive(Debug)]
@@ -56,8 +59,16 @@ fn answer<T: Send + 'static>(value: T) -> Answer<T> {
 
 impl Store for Memory {
     fn commit(&self, commit: Commit) -> Receipt {
-        let result = self.tables().commit(commit);
+        let mut tables = self.tables();
+        let n_before = tables.entries.len();
+        let result = tables.commit(commit);
+        // While nobody else can commit, so that listeners hear of entries in order.
+        tables.listeners.tell(tables.entries[n_before..].to_vec());
         Box::pin(ready(result))
+    }
+
+    fn listen(&self, listener: Weak<dyn Listener>) {
+        self.tables().listeners.add(listener);
     }
 
     fn seal(&self, sealed: Sealed) -> Answer<()> {

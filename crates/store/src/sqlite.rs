@@ -10,17 +10,18 @@ mod migrate;
 pub mod raw_limit;
 mod reader;
 mod rows;
+mod sweep;
 mod write;
 mod writer;
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use engine::port::{
-    Answer, Commit, Due, KeyScope, List, Listed, Receipt, RecordedOutcome, Sealed, Sequenced,
-    Snapshot, Store, StoreError,
+    Answer, Commit, Due, KeyScope, List, Listed, Listener, Receipt, RecordedOutcome, Sealed,
+    Sequenced, Snapshot, Store, StoreError,
 };
 use protocol::ids::TeamspaceId;
 use protocol::ledger::Stream;
@@ -161,6 +162,10 @@ fn sync_folder(folder: &Path) -> Result<(), OpenError> {
 impl Store for Sqlite {
     fn commit(&self, commit: Commit) -> Receipt {
         self.inner.writer.commit(commit)
+    }
+
+    fn listen(&self, listener: Weak<dyn Listener>) {
+        self.inner.writer.listen(listener);
     }
 
     fn seal(&self, sealed: Sealed) -> Answer<()> {

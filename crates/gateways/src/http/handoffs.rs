@@ -288,7 +288,11 @@ pub async fn submit(
         }
     }
     let command = step::Command::Handoff(command);
-    Ok(gateway.engine.submit(&asker.caller, stream, command, Some(key)).await?)
+    let (engine, key) = (&gateway.engine, Some(key));
+    Ok(match target {
+        Target::New(_) => engine.submit_new(&asker.caller, stream, command, key).await?,
+        Target::Existing(_) => engine.submit(&asker.caller, stream, command, key).await?,
+    })
 }
 
 pub fn stream(teamspace: &TeamspaceId, id: HandoffId) -> Stream {

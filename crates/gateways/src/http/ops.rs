@@ -60,7 +60,7 @@ impl Metrics {
 
     /// Counts, times and traces one request.
     pub async fn observe(
-        self: Arc<Self>,
+        &self,
         join_trace: Option<JoinTrace>,
         request: Request,
         next: Next,

@@ -14,8 +14,10 @@ use protocol::step::State;
 use rusqlite::{Connection, Result, Statement, params};
 use tokio::sync::{mpsc, oneshot};
 
-use super::checkpointer::{Checkpointer, move_log};
-use super::writer::{GROUP_COMMITS_MAX, LOG_BYTES_MAX, WAITING_COMMITS_MAX, approximate_bytes};
+use super::checkpointer::{Checkpointer, move_log, restart_log};
+use super::writer::{
+    GROUP_COMMITS_MAX, GROUP_PAGE_BYTES, LOG_BYTES_MAX, WAITING_COMMITS_MAX, approximate_bytes,
+};
 use super::{Durability, FILE_NAME, OpenError, broken, migrate, open_for_writing, rows};
 
 /// A bare writer on a database of its own.
@@ -125,12 +127,13 @@ fn run(
             // Whoever asked may have gone; the rows stand all the same.
             let _ = job.reply.send(Ok(place));
         }
+        log_bytes += GROUP_PAGE_BYTES;
         if log_bytes > LOG_BYTES_MAX {
             log_bytes = 0;
             checkpointer.wake();
         }
         if checkpointer.take_moved() {
-            move_log(connection, "RESTART")?;
+            restart_log(connection)?;
         }
     }
     move_log(connection, "TRUNCATE")
@@ -185,7 +188,7 @@ impl<'c> Statements<'c> {
             )?,
             update: connection.prepare(
                 "UPDATE handoffs SET status = ?2, resolved_at = ?3, position = ?4, last_seq = ?5,
-                        head = ?6, at = ?7, state = ?8 WHERE row = ?1",
+                        head = ?6, at = ?7, state = ?8, title = ?9 WHERE row = ?1",
             )?,
         })
     }
@@ -280,6 +283,7 @@ impl<'c> Statements<'c> {
                 last.hash,
                 last.at.as_millis(),
                 rows.state_text,
+                handoff.title(),
             ])?;
             return Ok(RawPlace { last_seq, ..place });
         }

@@ -1,7 +1,7 @@
 //! The write side: how one commit becomes rows. Everything is compared before it is written, and a
 //! conflict is an answer, not an error.
 
-use engine::port::{Commit, CommitError, Committed, Sealed, StoreError};
+use engine::port::{Commit, CommitError, Committed, Sealed, Sequenced, StoreError};
 use protocol::canonical::Hash;
 use protocol::handoff::Handoff;
 use protocol::ledger::{Body, Entry, GENESIS, Stream, Subject};
@@ -11,33 +11,41 @@ use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 
 use super::rows;
 
-/// How many outcomes one sweep looks at: more than come in between two sweeps on average, and few
-/// enough that no commit waits for it.
-const SWEEP_ROWS: usize = 1_024;
-
-/// Writes one commit. `Ok(Err(_))` is a conflict: the caller rolls back to its savepoint.
+/// Writes one commit. `Ok(Err(_))` is a conflict, and then nothing of it was written: everything is
+/// compared before the first row is.
 pub fn write_commit(
     connection: &Connection,
     commit: &Commit,
     next_seq: u64,
 ) -> Result<std::result::Result<Committed, CommitError>> {
-    if let Some(conflict) = write_outcome(connection, commit)? {
-        return Ok(Err(conflict));
-    }
     let known = place(connection, &commit.stream)?;
     let (position, head) =
         known.as_ref().map_or((0, GENESIS), |place| (place.position, place.head));
-    if (position, head) != (commit.expected_position, commit.expected_head) {
-        return Ok(Err(CommitError::Moved));
+    let has_moved = (position, head) != (commit.expected_position, commit.expected_head);
+    let mut conflict = has_moved.then_some(CommitError::Moved);
+    if conflict.is_none() {
+        conflict = compare_holds(connection, commit)?;
     }
-    if let Some(conflict) = write_holds(connection, commit)? {
-        return Ok(Err(conflict));
+    let mut erased = None;
+    if let (None, Some(position)) = (&conflict, commit.erase) {
+        erased = find(connection, &commit.stream, position)?;
+        if erased.is_none() {
+            let missing = StoreError::Corrupt("no such position to erase".to_owned());
+            conflict = Some(missing.into());
+        }
     }
-    if let Some(position) = commit.erase
-        && !erase(connection, &commit.stream, position)?
+    if let Some(conflict) = conflict {
+        // A retry of what was done meets its own changes; that it was done is the answer to it.
+        return Ok(Err(used_key(connection, commit)?.unwrap_or(conflict)));
+    }
+    if !write_outcome(connection, commit)?
+        && let Some(used) = used_key(connection, commit)?
     {
-        let missing = StoreError::Corrupt("no such position to erase".to_owned());
-        return Ok(Err(missing.into()));
+        return Ok(Err(used));
+    }
+    write_holds(connection, commit)?;
+    if let Some(erased) = &erased {
+        erase(connection, erased)?;
     }
     let last_seq = write_entries(
         connection,
@@ -90,9 +98,10 @@ fn place(connection: &Connection, stream: &Stream) -> Result<Option<Place>> {
     }
 }
 
-fn write_outcome(connection: &Connection, commit: &Commit) -> Result<Option<CommitError>> {
-    let Some(key) = &commit.key else { return Ok(None) };
-    let inserted = connection
+/// `false` when the key is used already.
+fn write_outcome(connection: &Connection, commit: &Commit) -> Result<bool> {
+    let Some(key) = &commit.key else { return Ok(true) };
+    connection
         .prepare_cached(
             "INSERT INTO outcomes (teamspace, caller, key, fingerprint, outcome, at)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING",
@@ -104,19 +113,27 @@ fn write_outcome(connection: &Connection, commit: &Commit) -> Result<Option<Comm
             key.recorded.fingerprint,
             key.recorded.outcome,
             key.at.as_millis(),
-        ])?;
-    if inserted == 1 {
-        return Ok(None);
-    }
+        ])
+        .map(|inserted| inserted == 1)
+}
+
+fn used_key(connection: &Connection, commit: &Commit) -> Result<Option<CommitError>> {
+    let Some(key) = &commit.key else { return Ok(None) };
     Ok(rows::outcome(connection, &key.scope)?.map(CommitError::KeyUsed))
 }
 
-fn write_holds(connection: &Connection, commit: &Commit) -> Result<Option<CommitError>> {
+fn compare_holds(connection: &Connection, commit: &Commit) -> Result<Option<CommitError>> {
     for write in &commit.holds {
         let current = rows::hold(connection, &commit.stream.teamspace, &write.key)?;
         if current != write.expected {
             return Ok(Some(CommitError::HoldTaken { key: write.key.clone(), current }));
         }
+    }
+    Ok(None)
+}
+
+fn write_holds(connection: &Connection, commit: &Commit) -> Result<()> {
+    for write in &commit.holds {
         connection
             .prepare_cached(
                 "INSERT INTO holds (teamspace, key, holder, value) VALUES (?1, ?2, ?3, ?4)
@@ -130,7 +147,7 @@ fn write_holds(connection: &Connection, commit: &Commit) -> Result<Option<Commit
                 write.next.value,
             ])?;
     }
-    Ok(None)
+    Ok(())
 }
 
 fn write_entries(
@@ -334,25 +351,23 @@ fn last_entry(commit: &Commit) -> &Entry {
     commit.entries.last().expect("a commit has entries")
 }
 
-/// Replaces a body by its commitment, and the document that came with it by nothing. `false` when
-/// the stream has no such position.
-fn erase(connection: &Connection, stream: &Stream, position: u64) -> Result<bool> {
-    let above = position.saturating_add(1);
-    let Some(found) = rows::history(connection, stream, above, 1)?.pop() else {
-        return Ok(false);
-    };
-    if found.entry.position != position {
-        return Ok(false);
-    }
+/// The entry at a position of a stream, if there is one.
+fn find(connection: &Connection, stream: &Stream, position: u64) -> Result<Option<Sequenced>> {
+    let found = rows::history(connection, stream, position.saturating_add(1), 1)?.pop();
+    Ok(found.filter(|found| found.entry.position == position))
+}
+
+/// Replaces a body by its commitment, and the document that came with it by nothing.
+fn erase(connection: &Connection, erased: &Sequenced) -> Result<()> {
     connection
         .prepare_cached(
             "UPDATE entries SET salt = NULL, body = NULL, commitment = ?2 WHERE seq = ?1",
         )?
-        .execute(params![found.seq, found.entry.body.commitment()])?;
+        .execute(params![erased.seq, erased.entry.body.commitment()])?;
     connection
         .prepare_cached("UPDATE documents SET text = NULL WHERE seq = ?1")?
-        .execute(params![found.seq])?;
-    Ok(true)
+        .execute(params![erased.seq])
+        .map(|_| ())
 }
 
 pub fn write_sealed(connection: &Connection, sealed: &Sealed) -> Result<()> {
@@ -362,36 +377,4 @@ pub fn write_sealed(connection: &Connection, sealed: &Sealed) -> Result<()> {
         )?
         .execute(params![sealed.size, sealed.edge, sealed.note])
         .map(|_| ())
-}
-
-/// Where a sweep over the outcomes goes on: the last key it looked at.
-pub type SweptTo = (String, String, String);
-
-/// Looks at the next few outcomes after `from` and removes those that no retry will ask for any
-/// more. Returns where to go on; `None` when the end was reached.
-pub fn forget_outcomes(
-    connection: &Connection,
-    from: Option<&SweptTo>,
-    older_than: Time,
-) -> Result<Option<SweptTo>> {
-    let start = (String::new(), String::new(), String::new());
-    let (teamspace, caller, key) = from.unwrap_or(&start);
-    let rows: Vec<(SweptTo, i64)> = connection
-        .prepare_cached(
-            "SELECT teamspace, caller, key, at FROM outcomes
-             WHERE (teamspace, caller, key) > (?1, ?2, ?3)
-             ORDER BY teamspace, caller, key LIMIT ?4",
-        )?
-        .query_map(params![teamspace, caller, key, SWEEP_ROWS], |row| {
-            Ok(((row.get(0)?, row.get(1)?, row.get(2)?), row.get(3)?))
-        })?
-        .collect::<Result<_>>()?;
-    let mut remove = connection
-        .prepare_cached("DELETE FROM outcomes WHERE teamspace = ?1 AND caller = ?2 AND key = ?3")?;
-    for ((teamspace, caller, key), _) in rows.iter().filter(|(_, at)| *at < older_than.as_millis())
-    {
-        remove.execute(params![teamspace, caller, key])?;
-    }
-    let is_end = rows.len() < SWEEP_ROWS;
-    Ok(if is_end { None } else { rows.into_iter().next_back().map(|(place, _)| place) })
 }

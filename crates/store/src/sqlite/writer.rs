@@ -1,17 +1,25 @@
-//! The one writer. It takes whatever is queued, applies each commit inside a savepoint, so that a
-//! conflict fails alone, commits all of it with one sync, and only then answers.
+//! The one writer. It takes whatever is queued, writes what does not conflict, commits all of it
+//! with one sync, and only then tells and answers.
+//!
+//! A conflict is found before anything of its commit is written, so it fails alone. Only when the
+//! schema forbids what a commit writes is its group written again, with a savepoint around each
+//! commit: a savepoint copies every page that is touched after it, which is a third of the work.
 
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, Weak};
 use std::thread::JoinHandle;
 
-use engine::port::{Answer, Commit, CommitError, Committed, Receipt, Sealed, StoreError};
-use protocol::time::{Span, Time};
+use engine::port::{
+    Answer, Commit, CommitError, Committed, Listener, Receipt, Sealed, Sequenced, StoreError,
+};
+use protocol::time::Time;
 use rusqlite::{Connection, ErrorCode, ffi};
 use tokio::sync::{mpsc, oneshot};
 
 use super::checkpointer::{Checkpointer, move_log, restart_log};
+use super::sweep::Sweep;
 use super::{OpenError, broken, rows, write};
+use crate::listeners::Listeners;
 
 /// Commits that may wait. At some ten thousand a second the last of them waits under a second.
 pub const WAITING_COMMITS_MAX: usize = 8_192;
@@ -22,15 +30,14 @@ pub const GROUP_COMMITS_MAX: usize = 512;
 /// The log is moved into the database when it has grown by about this much.
 pub const LOG_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Outcomes answer retries for this long.
-const OUTCOMES_KEPT: Span = Span::from_hours(7 * 24);
-
-/// Old outcomes are looked for once in so many groups, a few at a time.
-const GROUPS_PER_SWEEP: u64 = 16;
+/// What a group adds to the log besides its rows: the pages they lie on are written whole, about
+/// one for each table and index.
+pub const GROUP_PAGE_BYTES: usize = 8 * 8_192;
 
 #[derive(Debug)]
 pub struct Writer {
     queue: Option<mpsc::Sender<Job>>,
+    listeners: Arc<Listeners>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -46,20 +53,21 @@ impl Writer {
         connection.set_prepared_statement_cache_capacity(64);
         let checkpointer = Checkpointer::start(path)?;
         let (queue, jobs) = mpsc::channel(WAITING_COMMITS_MAX);
+        let listeners = Arc::<Listeners>::default();
         let mut work = Work {
             connection,
             checkpointer,
+            listeners: Arc::clone(&listeners),
             next_seq,
             log_bytes: 0,
-            groups: 0,
             newest_at: None,
-            swept: None,
+            sweep: Sweep::default(),
         };
         let thread = std::thread::Builder::new()
             .name("store-writer".to_owned())
             .spawn(move || work.run(jobs))
             .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
-        Ok(Self { queue: Some(queue), thread: Mutex::new(Some(thread)) })
+        Ok(Self { queue: Some(queue), listeners, thread: Mutex::new(Some(thread)) })
     }
 
     pub fn commit(&self, commit: Commit) -> Receipt {
@@ -70,6 +78,10 @@ impl Writer {
             sent?;
             answer.await.unwrap_or(Err(StoreError::Unknown.into()))
         })
+    }
+
+    pub fn listen(&self, listener: Weak<dyn Listener>) {
+        self.listeners.add(listener);
     }
 
     pub fn seal(&self, sealed: Sealed) -> Answer<()> {
@@ -105,11 +117,19 @@ impl Drop for Writer {
 struct Work {
     connection: Connection,
     checkpointer: Checkpointer,
+    listeners: Arc<Listeners>,
     next_seq: u64,
     log_bytes: usize,
-    groups: u64,
     newest_at: Option<Time>,
-    swept: Option<write::SweptTo>,
+    sweep: Sweep,
+}
+
+/// How the commits of a group are kept apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Apart {
+    /// Not at all: none fails once its first row is written.
+    Never,
+    BySavepoint,
 }
 
 /// How the commits of a group came out, before it is known whether the group was written.
@@ -133,24 +153,19 @@ impl Work {
 
     fn write(&mut self, group: &mut Vec<Job>) {
         let first_seq = self.next_seq;
-        let written = self.apply(group).map_err(|error| failure(error, broken));
-        let written = written.and_then(|verdicts| {
+        let mut written = self.apply(group, Apart::Never);
+        if written.as_ref().is_err_and(is_forbidden) {
+            self.roll_back(first_seq);
+            written = self.apply(group, Apart::BySavepoint);
+        }
+        let written = written.map_err(|error| failure(error, broken)).and_then(|verdicts| {
             run_cached(&self.connection, "COMMIT").map_err(|error| failure(error, uncommitted))?;
             Ok(verdicts)
         });
         match written {
-            Ok(verdicts) => {
-                for (job, verdict) in group.drain(..).zip(verdicts) {
-                    answer(job, verdict);
-                }
-            }
+            Ok(verdicts) => self.tell_and_answer(group, verdicts),
             Err(failure) => {
-                self.next_seq = first_seq;
-                if !self.connection.is_autocommit()
-                    && let Err(error) = self.connection.execute_batch("ROLLBACK")
-                {
-                    end_if_unsafe(&error);
-                }
+                self.roll_back(first_seq);
                 for job in group.drain(..) {
                     answer(job, Err(failure.clone().into()));
                 }
@@ -158,46 +173,74 @@ impl Work {
         }
     }
 
-    fn apply(&mut self, group: &[Job]) -> rusqlite::Result<Vec<Verdict>> {
+    fn roll_back(&mut self, first_seq: u64) {
+        self.next_seq = first_seq;
+        if !self.connection.is_autocommit()
+            && let Err(error) = self.connection.execute_batch("ROLLBACK")
+        {
+            end_if_unsafe(&error);
+        }
+    }
+
+    fn apply(&mut self, group: &[Job], apart: Apart) -> rusqlite::Result<Vec<Verdict>> {
         run_cached(&self.connection, "BEGIN IMMEDIATE")?;
         let mut verdicts = Vec::with_capacity(group.len());
         for job in group {
-            let verdict = match job {
-                Job::Commit(commit, _) => self.apply_commit(commit)?,
-                Job::Seal(sealed, _) => {
+            let verdict = match (job, apart) {
+                (Job::Commit(commit, _), Apart::Never) => {
+                    write::write_commit(&self.connection, commit, self.next_seq)?
+                }
+                (Job::Commit(commit, _), Apart::BySavepoint) => self.apply_apart(commit)?,
+                (Job::Seal(sealed, _), _) => {
                     write::write_sealed(&self.connection, sealed)?;
                     Ok(Committed { last_seq: self.next_seq - 1 })
                 }
             };
+            if let (Job::Commit(commit, _), Ok(committed)) = (job, &verdict) {
+                self.next_seq = committed.last_seq + 1;
+                self.log_bytes += approximate_bytes(commit);
+                self.newest_at = commit.entries.last().map(|entry| entry.at);
+                self.sweep.n_written += 1;
+            }
             verdicts.push(verdict);
         }
         Ok(verdicts)
     }
 
-    fn apply_commit(&mut self, commit: &Commit) -> rusqlite::Result<Verdict> {
+    fn apply_apart(&mut self, commit: &Commit) -> rusqlite::Result<Verdict> {
         run_cached(&self.connection, "SAVEPOINT one")?;
         let verdict = match write::write_commit(&self.connection, commit, self.next_seq) {
             // What the schema forbids is wrong with this commit, not with the group it is in.
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+            Err(error) if is_forbidden(&error) => {
                 Err(StoreError::Corrupt(error.to_string()).into())
             }
             written => written?,
         };
-        match &verdict {
-            Ok(committed) => {
-                self.next_seq = committed.last_seq + 1;
-                self.log_bytes += approximate_bytes(commit);
-                self.newest_at = commit.entries.last().map(|entry| entry.at);
-            }
-            Err(_) => run_cached(&self.connection, "ROLLBACK TO one")?,
+        if verdict.is_err() {
+            run_cached(&self.connection, "ROLLBACK TO one")?;
         }
         run_cached(&self.connection, "RELEASE one")?;
         Ok(verdict)
     }
 
+    fn tell_and_answer(&self, group: &mut Vec<Job>, verdicts: Vec<Verdict>) {
+        let mut entries = Vec::with_capacity(group.len());
+        for (job, verdict) in group.iter_mut().zip(&verdicts) {
+            if let (Job::Commit(commit, _), Ok(committed)) = (job, verdict) {
+                let first_seq = committed.last_seq + 1 - commit.entries.len() as u64;
+                let numbered = (first_seq..).zip(commit.entries.drain(..));
+                entries.extend(numbered.map(|(seq, entry)| Sequenced { seq, entry }));
+            }
+        }
+        self.listeners.tell(entries);
+        for (job, verdict) in group.drain(..).zip(verdicts) {
+            answer(job, verdict);
+        }
+    }
+
     /// What keeps the files small. Between groups, and little at a time.
     fn keep_house(&mut self) {
-        self.groups += 1;
+        self.log_bytes += GROUP_PAGE_BYTES;
         if self.log_bytes > LOG_BYTES_MAX {
             self.log_bytes = 0;
             self.checkpointer.wake();
@@ -206,15 +249,8 @@ impl Work {
         if self.checkpointer.take_moved() {
             done = restart_log(&self.connection);
         }
-        if self.groups.is_multiple_of(GROUPS_PER_SWEEP)
-            && let Some(now) = self.newest_at
-        {
-            let oldest = Time::from_millis(now.as_millis() - OUTCOMES_KEPT.as_millis());
-            done = done.and_then(|()| {
-                let swept = write::forget_outcomes(&self.connection, self.swept.as_ref(), oldest)?;
-                self.swept = swept;
-                Ok(())
-            });
+        if let Some(now) = self.newest_at {
+            done = done.and_then(|()| self.sweep.go_on(&self.connection, now));
         }
         if let Err(error) = done {
             end_if_unsafe(&error);
@@ -249,6 +285,10 @@ fn answer(job: Job, verdict: Verdict) {
 
 fn run_cached(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
     connection.prepare_cached(sql)?.execute([]).map(|_| ())
+}
+
+fn is_forbidden(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation)
 }
 
 /// Why a group was not written, in the words of `kind`.

@@ -5,14 +5,14 @@ use std::net::SocketAddr;
 
 use anyhow::{Context, Result, bail};
 use engine::clock::{Clock, SystemClock};
-use engine::ids::{Ids, RandomIds};
+use engine::ids::{Ids, SeededIds};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::child::Server;
 use super::load::{Meter, Seen, Walker, Window, drive};
-use super::work::{COMPLETION_NOTES, new_task_id, offer_json};
+use super::work::{COMPLETION_NOTES, cheap_ids, new_task_id, offer_json};
 
 /// The answers of the walk are a few hundred bytes; whatever is longer is an error we print.
 const ANSWER_BYTES_MAX: usize = 16 * 1_024;
@@ -44,6 +44,7 @@ struct HttpWalker {
     tokens: Tokens,
     /// The offer around its task id.
     offer: (String, String),
+    ids: SeededIds,
     request: Vec<u8>,
     answer: Vec<u8>,
 }
@@ -58,6 +59,7 @@ impl HttpWalker {
             stream,
             tokens,
             offer: (before.to_owned(), after.to_owned()),
+            ids: cheap_ids(),
             request: Vec::with_capacity(4_096),
             answer: Vec::with_capacity(4_096),
         })
@@ -68,7 +70,7 @@ impl HttpWalker {
             From::Sender => &self.tokens.sender,
             From::Target => &self.tokens.target,
         };
-        let key = RandomIds.uuid(SystemClock.now());
+        let key = self.ids.uuid(SystemClock.now());
         self.request.clear();
         let length = body.len();
         std::io::Write::write_fmt(
@@ -111,7 +113,7 @@ impl HttpWalker {
 
 impl Walker for HttpWalker {
     async fn walk(&mut self, meter: &mut Meter) -> Result<()> {
-        let task_id = new_task_id(SystemClock.now());
+        let task_id = new_task_id(&self.ids, SystemClock.now());
         let body = [self.offer.0.as_str(), &task_id, &self.offer.1].concat();
         meter.time(self.post("/v1/handoffs", From::Sender, &body)).await?;
         let id = self.handoff_id()?;

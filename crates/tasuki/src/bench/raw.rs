@@ -1,15 +1,15 @@
 //! The raw limit: the rows that the engine writes for a walk, without the engine.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use anyhow::{Context, Result, ensure};
 use engine::Engine;
 use engine::clock::{Clock, SystemClock};
-use engine::ids::{Ids, RandomIds};
+use engine::ids::{Ids, RandomIds, SeededIds};
 use engine::port::{
-    Answer, Commit, Due, KeyScope, List, Listed, Receipt, RecordedOutcome, Sealed, Sequenced,
-    Snapshot, Store,
+    Answer, Commit, Due, KeyScope, List, Listed, Listener, Receipt, RecordedOutcome, Sealed,
+    Sequenced, Snapshot, Store,
 };
 use protocol::ids::TeamspaceId;
 use protocol::ledger::{Stream, Subject};
@@ -20,7 +20,7 @@ use store::sqlite::raw_limit::{RawTransition, RawWriter};
 
 use super::load::{Meter, Seen, Walker, Window, drive};
 use super::usage::Process;
-use super::work::{EngineWalker, new_task_id, register_agents};
+use super::work::{EngineWalker, cheap_ids, new_task_id, register_agents};
 
 /// The commits of one walk, in order. Their rows are written again for every handoff.
 pub type Rows = Arc<[Arc<Commit>]>;
@@ -45,7 +45,11 @@ pub fn measure(folder: &Path, rows: &Rows, n_callers: usize, window: Window) -> 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let writer = Arc::new(RawWriter::open(folder).context("cannot open the bare database")?);
     let walkers = (0..n_callers)
-        .map(|_| RawWalker { writer: Arc::clone(&writer), rows: Arc::clone(rows) })
+        .map(|_| RawWalker {
+            writer: Arc::clone(&writer),
+            rows: Arc::clone(rows),
+            ids: cheap_ids(),
+        })
         .collect();
     runtime.block_on(drive(walkers, window, Process::Own))
 }
@@ -53,20 +57,21 @@ pub fn measure(folder: &Path, rows: &Rows, n_callers: usize, window: Window) -> 
 struct RawWalker {
     writer: Arc<RawWriter>,
     rows: Rows,
+    ids: SeededIds,
 }
 
 impl Walker for RawWalker {
     async fn walk(&mut self, meter: &mut Meter) -> Result<()> {
         let now = SystemClock.now();
-        let id = RandomIds.uuid(now).to_string();
-        let task_id = new_task_id(now);
+        let id = self.ids.uuid(now).to_string();
+        let task_id = new_task_id(&self.ids, now);
         let mut place = None;
         for rows in self.rows.iter() {
             let transition = RawTransition {
                 rows: Arc::clone(rows),
                 id: id.clone(),
                 task_id: task_id.clone(),
-                key: RandomIds.uuid(SystemClock.now()).to_string(),
+                key: self.ids.uuid(SystemClock.now()).to_string(),
                 place,
             };
             let writing = async { anyhow::Ok(self.writer.write(transition).await?) };
@@ -87,6 +92,10 @@ impl Store for Recorder {
     fn commit(&self, commit: Commit) -> Receipt {
         self.commits.lock().expect("nothing panics in here").push(commit.clone());
         self.inner.commit(commit)
+    }
+
+    fn listen(&self, listener: Weak<dyn Listener>) {
+        self.inner.listen(listener);
     }
 
     fn seal(&self, sealed: Sealed) -> Answer<()> {

@@ -1,12 +1,12 @@
 //! Stores that break one promise each, to show that the simulation notices.
 
 use std::pin::pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Waker};
 
 use engine::port::{
-    Answer, Commit, Due, KeyScope, List, Listed, Receipt, RecordedOutcome, Sealed, Sequenced,
-    Snapshot, Store,
+    Answer, Commit, Due, KeyScope, List, Listed, Listener, Receipt, RecordedOutcome, Sealed,
+    Sequenced, Snapshot, Store,
 };
 use protocol::ids::TeamspaceId;
 use protocol::ledger::Stream;
@@ -89,6 +89,10 @@ impl Store for Careless {
             self.commits.lock().expect("nothing panics while holding it").push(commit);
         }
         Box::pin(std::future::ready(committed))
+    }
+
+    fn listen(&self, listener: Weak<dyn Listener>) {
+        self.memory().listen(listener);
     }
 
     fn seal(&self, sealed: Sealed) -> Answer<()> {
