@@ -15,9 +15,7 @@ use rusqlite::{Connection, Result, Statement, params};
 use tokio::sync::{mpsc, oneshot};
 
 use super::checkpointer::{Checkpointer, move_log, restart_log};
-use super::writer::{
-    GROUP_COMMITS_MAX, GROUP_PAGE_BYTES, LOG_BYTES_MAX, WAITING_COMMITS_MAX, approximate_bytes,
-};
+use super::writer::{GROUP_COMMITS_MAX, LOG_BYTES_MAX, WAITING_COMMITS_MAX, approximate_bytes};
 use super::{Durability, FILE_NAME, OpenError, broken, migrate, open_for_writing, rows};
 
 /// A bare writer on a database of its own.
@@ -127,7 +125,6 @@ fn run(
             // Whoever asked may have gone; the rows stand all the same.
             let _ = job.reply.send(Ok(place));
         }
-        log_bytes += GROUP_PAGE_BYTES;
         if log_bytes > LOG_BYTES_MAX {
             log_bytes = 0;
             checkpointer.wake();

@@ -30,10 +30,6 @@ pub const GROUP_COMMITS_MAX: usize = 512;
 /// The log is moved into the database when it has grown by about this much.
 pub const LOG_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// What a group adds to the log besides its rows: the pages they lie on are written whole, about
-/// one for each table and index.
-pub const GROUP_PAGE_BYTES: usize = 8 * 8_192;
-
 #[derive(Debug)]
 pub struct Writer {
     queue: Option<mpsc::Sender<Job>>,
@@ -240,7 +236,6 @@ impl Work {
 
     /// What keeps the files small. Between groups, and little at a time.
     fn keep_house(&mut self) {
-        self.log_bytes += GROUP_PAGE_BYTES;
         if self.log_bytes > LOG_BYTES_MAX {
             self.log_bytes = 0;
             self.checkpointer.wake();
