@@ -16,6 +16,7 @@ use engine::Engine;
 use engine::feed::{Followed, Follower};
 use engine::port::StoreError;
 use protocol::codec::Unreadable;
+use protocol::ledger::Erased;
 use protocol::time::Span;
 use tokio::sync::watch;
 
@@ -83,7 +84,7 @@ async fn follow(
         };
         let batch = fill(&mut follower, first).await?;
         let is_full = n_bytes(&batch) >= BATCH_BYTES_MAX;
-        files = append(files, batch).await?;
+        files = write(engine, &mut follower, files, batch).await?;
         *retry_after = RETRY_AFTER_MIN;
         if !is_full {
             tokio::select! {
@@ -98,7 +99,7 @@ async fn follow(
         if batch.is_empty() {
             break;
         }
-        files = append(files, batch).await?;
+        files = write(engine, &mut follower, files, batch).await?;
     }
     blocking(move || Ok(files.record()?)).await
 }
@@ -126,12 +127,31 @@ fn n_bytes(batch: &[Arc<Followed>]) -> usize {
     batch.iter().map(line).sum()
 }
 
-async fn append(mut files: Files, batch: Vec<Arc<Followed>>) -> Result<Files, Error> {
-    blocking(move || {
-        files.append(batch.iter().map(|followed| &followed.sequenced))?;
+/// Appends a batch. If it erases what the files may say, they are emptied instead, and the follower
+/// goes back to the beginning: what it reads from now on does not say it any more.
+async fn write(
+    engine: &Engine,
+    follower: &mut Follower,
+    mut files: Files,
+    batch: Vec<Arc<Followed>>,
+) -> Result<Files, Error> {
+    let erases = batch.iter().any(|followed| followed.sequenced.entry.name == Erased::NAME);
+    let newest = if erases { engine.newest().await? } else { follower.cursor() };
+    let files = blocking(move || {
+        let entries = || batch.iter().map(|followed| &followed.sequenced);
+        let outdated = files.outdated_by(entries())?;
+        if outdated.is_empty() {
+            files.append(entries())?;
+        } else {
+            files.derive_again(&outdated, newest)?;
+        }
         Ok(files)
     })
-    .await
+    .await?;
+    if files.cursor() != follower.cursor() {
+        *follower = engine.follow(files.cursor());
+    }
+    Ok(files)
 }
 
 async fn blocking<T: Send + 'static>(

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 use bytes::Bytes;
 use protocol::canonical;
+use protocol::ledger::Erased;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
@@ -94,13 +95,6 @@ impl Feed {
         Self { store, tail, reading: tokio::sync::Mutex::default() }
     }
 
-    /// Bodies were erased: whoever reads from now on reads the store.
-    pub(crate) fn forget(&self) {
-        let mut ring = self.tail.lock_ring();
-        ring.clear();
-        ring.generation += 1;
-    }
-
     /// The next entries after a cursor; empty when there are none yet.
     async fn after(&self, cursor: u64) -> Result<Vec<Arc<Followed>>, StoreError> {
         if let Some(page) = self.tail.lock_ring().after(cursor) {
@@ -127,9 +121,16 @@ impl Feed {
 impl Listener for Tail {
     fn committed(&self, entries: Vec<Sequenced>) {
         let Some(newest) = entries.last().map(|entry| entry.seq) else { return };
+        let erases = entries.iter().any(|one| one.entry.name == Erased::NAME);
         let entries: Vec<_> = entries.into_iter().map(Followed::new).map(Arc::new).collect();
         let mut ring = self.lock_ring();
-        ring.extend(&entries);
+        if erases {
+            // The body may be in the ring, or in this group: whoever comes now reads the store.
+            ring.clear();
+            ring.generation += 1;
+        } else {
+            ring.extend(&entries);
+        }
         ring.told = newest;
         drop(ring);
         self.ring_bell(newest);

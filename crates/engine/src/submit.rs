@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use tracing::Instrument;
 
 use crate::Engine;
-use crate::in_line::{Announcer, Bodies, InLine};
+use crate::in_line::InLine;
 use crate::port::{
     Commit, CommitError, Committed, KeyScope, KeyedOutcome, RecordedOutcome, StoreError,
 };
@@ -169,7 +169,7 @@ impl Engine {
             Ok(change) if !change.events.is_empty() => {
                 let prepared = self.prepare(asked, &latest, change, now);
                 let receipt = self.store.commit(prepared.commit);
-                let in_line = InLine::new(receipt, prepared.announcer);
+                let in_line = InLine::new(receipt, prepared.herald);
                 *turn = Some(prepared.next);
                 drop(turn);
                 self.settle(asked, prepared.done, in_line.settle().await)
@@ -300,8 +300,6 @@ impl Engine {
             entries.push(entry);
         }
         let (herald, fate) = Herald::new();
-        let bodies = if change.erase.is_some() { Bodies::Erased } else { Bodies::Stay };
-        let announcer = Announcer { feed: Arc::clone(&self.feed), herald, bodies };
         let state = Arc::new(change.state);
         let next = Latest { state: Some(Arc::clone(&state)), position, head, at: now, fate };
         let done =
@@ -328,7 +326,7 @@ impl Engine {
             erase: change.erase,
             key,
         };
-        Prepared { commit, next, done, announcer }
+        Prepared { commit, next, done, herald }
     }
 
     fn settle(
@@ -380,7 +378,7 @@ struct Prepared {
     commit: Commit,
     next: Latest,
     done: Done,
-    announcer: Announcer,
+    herald: Herald,
 }
 
 enum Attempt {

@@ -5,7 +5,7 @@
 //! all. Whatever a crash leaves after a recorded length is cut off on the next start and written
 //! again from the ledger, so no line is lost and none is doubled.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use engine::port::Sequenced;
 use protocol::ids::TeamspaceId;
+use protocol::ledger::Erased;
 
 use super::position::{Position, PositionFile};
 use super::{Error, lines};
@@ -77,6 +78,9 @@ struct LinesFile {
     path: PathBuf,
     position_file: PositionFile,
     position: Position,
+    /// Its lines were derived from a ledger that had this entry already: what was erased before it
+    /// is not in them.
+    derived_at: u64,
 }
 
 impl Files {
@@ -127,7 +131,9 @@ impl Files {
             cursor = *seq;
             let text = lines::of(entry).map_err(|error| Error::Unreadable { seq: *seq, error })?;
             let teamspace = &entry.stream.teamspace;
-            if text.is_empty() || *seq <= self.file(teamspace)?.position.sequence {
+            // An erasure adds no line, but that it was seen is recorded.
+            let is_news = !text.is_empty() || entry.name == Erased::NAME;
+            if !is_news || *seq <= self.file(teamspace)?.position.sequence {
                 continue;
             }
             let part = parts.entry(teamspace.clone()).or_default();
@@ -143,6 +149,37 @@ impl Files {
             self.record()?;
         }
         Ok(())
+    }
+
+    /// The teamspaces in whose files there may be lines of bodies that these entries erase.
+    pub fn outdated_by<'e>(
+        &mut self,
+        entries: impl IntoIterator<Item = &'e Sequenced>,
+    ) -> io::Result<BTreeSet<TeamspaceId>> {
+        let mut outdated = BTreeSet::new();
+        for Sequenced { seq, entry } in entries {
+            if entry.name == Erased::NAME {
+                let file = self.file(&entry.stream.teamspace)?;
+                if *seq > file.position.sequence.max(file.derived_at) {
+                    outdated.insert(entry.stream.teamspace.clone());
+                }
+            }
+        }
+        Ok(outdated)
+    }
+
+    /// Empties the files of these teamspaces and goes back to the beginning of the ledger, whose
+    /// newest entry this is now. The other files know by themselves what they have already.
+    pub fn derive_again(
+        &mut self,
+        teamspaces: &BTreeSet<TeamspaceId>,
+        newest: u64,
+    ) -> io::Result<()> {
+        for teamspace in teamspaces {
+            self.file(teamspace)?.empty(newest)?;
+        }
+        self.cursor = 0;
+        self.record()
     }
 
     /// Records the cursor, if it moved.
@@ -170,6 +207,9 @@ struct Part {
     sequence: u64,
 }
 
+/// The record of a file that was emptied in order to be derived again.
+const EMPTIED: Position = Position { length: 0, sequence: 0 };
+
 #[derive(Debug, PartialEq, Eq)]
 enum Found {
     Whole,
@@ -187,6 +227,7 @@ impl LinesFile {
         let file = durable::create(&path)?;
         let length = file.metadata()?.len();
         let (position, found) = match position_file.position() {
+            Some(EMPTIED) => (EMPTIED, Found::Empty),
             Some(position) if position.length <= length => (position, Found::Whole),
             None if length == 0 => (Position::default(), Found::Empty),
             Some(_) | None => {
@@ -197,7 +238,15 @@ impl LinesFile {
         if position.length < length {
             file.set_len(position.length)?;
         }
-        Ok((Self { path, position_file, position }, found))
+        Ok((Self { path, position_file, position, derived_at: 0 }, found))
+    }
+
+    /// The record goes first: whatever a crash leaves of the lines is cut off on the next start.
+    fn empty(&mut self, newest: u64) -> io::Result<()> {
+        self.position_file.record(EMPTIED)?;
+        self.position = EMPTIED;
+        self.derived_at = newest;
+        OpenOptions::new().write(true).open(&self.path)?.set_len(0)
     }
 
     fn append(&mut self, part: &Part) -> io::Result<()> {

@@ -10,8 +10,7 @@ use protocol::ledger::{Entry, Subject};
 use protocol::step::Event;
 
 /// The lines of one entry, each with its line feed. None for what is not about a handoff, and none
-/// for a body that was erased: a file that had its lines keeps them, a file that is derived anew
-/// does not get them back.
+/// for a body that was erased: a file that had its lines is derived again without them.
 pub fn of(entry: &Entry) -> Result<String, Unreadable> {
     let Subject::Handoff(_) = entry.stream.subject else { return Ok(String::new()) };
     let Some(text) = entry.body.text() else { return Ok(String::new()) };
