@@ -27,6 +27,7 @@ use protocol::ids::TeamspaceId;
 use protocol::ledger::Stream;
 use protocol::step::HoldState;
 use protocol::time::Time;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 pub use audit_rows::{Columns, DocumentRow, HandoffColumns, LedgerRow, SnapshotPlace, SnapshotRow};
@@ -122,8 +123,15 @@ fn open_for_writing(path: &Path, durability: Durability) -> Result<Connection, O
              PRAGMA cache_size = -8192;
              PRAGMA temp_store = MEMORY;"
         ))
+        .and_then(|()| keep_plans(&connection))
         .map_err(failed)?;
     Ok(connection)
+}
+
+/// A table with partial indexes has its statements prepared anew whenever a value is bound that
+/// might make another index usable. Ours never do.
+fn keep_plans(connection: &Connection) -> Result<(), rusqlite::Error> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(|_| ())
 }
 
 fn open_for_reading(path: &Path) -> Result<Connection, rusqlite::Error> {
@@ -132,6 +140,7 @@ fn open_for_reading(path: &Path) -> Result<Connection, rusqlite::Error> {
     connection.execute_batch(&format!(
         "PRAGMA busy_timeout = {BUSY_MS_MAX}; PRAGMA query_only = ON; PRAGMA cache_size = -2048;"
     ))?;
+    keep_plans(&connection)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
 }

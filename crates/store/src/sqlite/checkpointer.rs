@@ -1,27 +1,46 @@
-//! Moves the write-ahead log into the database beside the writer, so that the writer only has to
-//! finish the rest when it starts the log anew.
+//! Keeps the write-ahead log short: a thread of its own moves it into the database beside the
+//! writer, so that the writer only has to finish the rest when it starts the log anew.
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rusqlite::Connection;
+use rusqlite::hooks::Wal;
 
-use super::{BUSY_MS_MAX, OpenError};
+use super::{BUSY_MS_MAX, OpenError, PAGE_BYTES};
+
+/// The log is moved into the database each time it has grown by this much.
+pub const LOG_BYTES_MAX: u64 = 32 * 1024 * 1024;
+
+const LOG_PAGES_MAX: u64 = LOG_BYTES_MAX / PAGE_BYTES as u64;
 
 #[derive(Debug)]
 pub struct Checkpointer {
+    /// The length of the log after the writer's last commit.
+    n_pages: Arc<AtomicU64>,
+    /// Its length when it was last asked to be moved.
+    n_pages_asked: u64,
     wake: Option<SyncSender<()>>,
     moved: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Checkpointer {
-    pub fn start(path: &Path) -> Result<Self, OpenError> {
+    /// For the one connection that writes to this database.
+    pub fn start(path: &Path, writer: &mut Connection) -> Result<Self, OpenError> {
         let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
+        let n_pages = Arc::<AtomicU64>::default();
+        let counted = Arc::clone(&n_pages);
+        writer
+            .wal_hook(Some(move |_: &mut Wal, n_pages: i32| {
+                counted.store(u64::from(n_pages.unsigned_abs()), Ordering::Relaxed);
+                Ok(())
+            }))
+            .map_err(failed)?;
         let connection = Connection::open(path).map_err(failed)?;
         connection
             .execute_batch(&format!(
@@ -48,20 +67,27 @@ impl Checkpointer {
                 }
             })
             .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
-        Ok(Self { wake: Some(wake), moved, thread: Some(thread) })
+        Ok(Self { n_pages, n_pages_asked: 0, wake: Some(wake), moved, thread: Some(thread) })
     }
 
-    /// The log has grown. Returns at once.
-    pub fn wake(&self) {
-        if let Some(wake) = &self.wake {
+    /// To be called by the writer between two transactions. It does not wait for the thread.
+    pub fn keep_short(&mut self, writer: &Connection) -> rusqlite::Result<()> {
+        let n_pages = self.n_pages.load(Ordering::Relaxed);
+        if n_pages < self.n_pages_asked {
+            // The log was started anew.
+            self.n_pages_asked = 0;
+        }
+        if n_pages - self.n_pages_asked >= LOG_PAGES_MAX
+            && let Some(wake) = &self.wake
+        {
+            self.n_pages_asked = n_pages;
             // A full channel means that it is awake already.
             let _ = wake.try_send(());
         }
-    }
-
-    /// Whether a round ended since the last call: then little of the log is left to move.
-    pub fn take_moved(&self) -> bool {
-        self.moved.swap(false, Ordering::AcqRel)
+        if self.moved.swap(false, Ordering::AcqRel) {
+            return restart_log(writer);
+        }
+        Ok(())
     }
 }
 
@@ -78,7 +104,7 @@ impl Drop for Checkpointer {
 
 /// Lets the next commit start the log anew, if nobody is reading it. A long reader is not waited
 /// for: commits are, and the log may grow meanwhile.
-pub fn restart_log(connection: &Connection) -> rusqlite::Result<()> {
+fn restart_log(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(Duration::ZERO)?;
     let restarted = move_log(connection, "RESTART");
     connection.busy_timeout(Duration::from_millis(u64::from(BUSY_MS_MAX)))?;

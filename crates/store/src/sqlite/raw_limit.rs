@@ -14,8 +14,8 @@ use protocol::step::State;
 use rusqlite::{Connection, Result, Statement, params};
 use tokio::sync::{mpsc, oneshot};
 
-use super::checkpointer::{Checkpointer, move_log, restart_log};
-use super::writer::{GROUP_COMMITS_MAX, LOG_BYTES_MAX, WAITING_COMMITS_MAX, approximate_bytes};
+use super::checkpointer::{Checkpointer, move_log};
+use super::writer::{GROUP_COMMITS_MAX, WAITING_COMMITS_MAX};
 use super::{Durability, FILE_NAME, OpenError, broken, migrate, open_for_writing, rows};
 
 /// A bare writer on a database of its own.
@@ -58,12 +58,12 @@ impl RawWriter {
         let mut connection = open_for_writing(&path, Durability::Full)?;
         migrate::run(&mut connection, &path)?;
         let next_seq = rows::newest(&connection).map_err(failed)? + 1;
-        let checkpointer = Checkpointer::start(&path)?;
+        let mut checkpointer = Checkpointer::start(&path, &mut connection)?;
         let (queue, jobs) = mpsc::channel(WAITING_COMMITS_MAX);
         let thread = std::thread::Builder::new()
             .name("raw-writer".to_owned())
             .spawn(move || {
-                if let Err(error) = run(&connection, &checkpointer, next_seq, jobs) {
+                if let Err(error) = run(&connection, &mut checkpointer, next_seq, jobs) {
                     tracing::error!(%error, "the bare writer ended");
                 }
             })
@@ -96,20 +96,18 @@ impl Drop for RawWriter {
 
 fn run(
     connection: &Connection,
-    checkpointer: &Checkpointer,
+    checkpointer: &mut Checkpointer,
     mut next_seq: u64,
     mut jobs: mpsc::Receiver<Job>,
 ) -> Result<()> {
     let mut statements = Statements::prepare(connection)?;
     let mut group: Vec<Job> = Vec::with_capacity(GROUP_COMMITS_MAX);
     let mut places = Vec::with_capacity(GROUP_COMMITS_MAX);
-    let mut log_bytes = 0;
     while jobs.blocking_recv_many(&mut group, GROUP_COMMITS_MAX) > 0 {
         let written = statements.begin.execute([]).and_then(|_| {
             for job in &group {
                 places.push(statements.write(&job.transition, next_seq)?);
                 next_seq += job.transition.rows.entries.len() as u64;
-                log_bytes += approximate_bytes(&job.transition.rows);
             }
             statements.commit.execute([])
         });
@@ -125,13 +123,7 @@ fn run(
             // Whoever asked may have gone; the rows stand all the same.
             let _ = job.reply.send(Ok(place));
         }
-        if log_bytes > LOG_BYTES_MAX {
-            log_bytes = 0;
-            checkpointer.wake();
-        }
-        if checkpointer.take_moved() {
-            restart_log(connection)?;
-        }
+        checkpointer.keep_short(connection)?;
     }
     move_log(connection, "TRUNCATE")
 }

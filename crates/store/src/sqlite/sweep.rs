@@ -42,16 +42,11 @@ impl Sweep {
         self.last = Some(now);
         let rows = rows_after(connection, self.at.as_ref())?;
         let oldest_wanted = Time::from_millis(now.as_millis() - KEPT.as_millis());
-        let mut remove = connection.prepare_cached(
-            "DELETE FROM outcomes WHERE teamspace = ?1 AND caller = ?2 AND key = ?3",
-        )?;
-        for ((teamspace, caller, key), at) in &rows {
-            if *at < oldest_wanted {
-                remove.execute(params![teamspace, caller, key])?;
-            } else {
-                self.oldest_kept = Some(self.oldest_kept.map_or(*at, |oldest| oldest.min(*at)));
-            }
+        let (old, kept): (Vec<_>, Vec<_>) = rows.iter().partition(|(_, at)| *at < oldest_wanted);
+        if !old.is_empty() {
+            remove(connection, old.iter().map(|(key, _)| key))?;
         }
+        self.oldest_kept = kept.iter().map(|(_, at)| *at).chain(self.oldest_kept).min();
         let is_end = rows.len() < SWEEP_ROWS;
         self.at = if is_end { None } else { rows.into_iter().next_back().map(|(key, _)| key) };
         if is_end {
@@ -60,6 +55,17 @@ impl Sweep {
         }
         Ok(())
     }
+}
+
+/// All of them with one sync.
+fn remove<'k>(connection: &Connection, keys: impl Iterator<Item = &'k Key>) -> Result<()> {
+    let transaction = connection.unchecked_transaction()?;
+    let mut remove = connection
+        .prepare_cached("DELETE FROM outcomes WHERE teamspace = ?1 AND caller = ?2 AND key = ?3")?;
+    for (teamspace, caller, key) in keys {
+        remove.execute(params![teamspace, caller, key])?;
+    }
+    transaction.commit()
 }
 
 fn rows_after(connection: &Connection, after: Option<&Key>) -> Result<Vec<(Key, Time)>> {

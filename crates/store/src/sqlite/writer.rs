@@ -16,9 +16,10 @@ use protocol::time::Time;
 use rusqlite::{Connection, ErrorCode, ffi};
 use tokio::sync::{mpsc, oneshot};
 
-use super::checkpointer::{Checkpointer, move_log, restart_log};
+use super::checkpointer::{Checkpointer, move_log};
 use super::sweep::Sweep;
-use super::{OpenError, broken, rows, write};
+use super::write::{self, Statements};
+use super::{OpenError, broken, rows};
 use crate::listeners::Listeners;
 
 /// Commits that may wait. At some ten thousand a second the last of them waits under a second.
@@ -26,9 +27,6 @@ pub const WAITING_COMMITS_MAX: usize = 8_192;
 
 /// Commits in one transaction. Larger groups gain nothing and make the first of them wait.
 pub const GROUP_COMMITS_MAX: usize = 512;
-
-/// The log is moved into the database when it has grown by about this much.
-pub const LOG_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 #[derive(Debug)]
 pub struct Writer {
@@ -38,30 +36,40 @@ pub struct Writer {
 }
 
 enum Job {
-    Commit(Box<Commit>, oneshot::Sender<Result<Committed, CommitError>>),
+    Commit(Box<Commit>, oneshot::Sender<Answered>),
     Seal(Sealed, oneshot::Sender<Result<(), StoreError>>),
 }
 
+/// The commit goes back to whoever asked: memory is cheapest to free where it was allocated.
+type Answered = (Verdict, Box<Commit>);
+
 impl Writer {
-    pub fn start(connection: Connection, path: &Path) -> Result<Self, OpenError> {
+    pub fn start(mut connection: Connection, path: &Path) -> Result<Self, OpenError> {
         let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
         let next_seq = rows::newest(&connection).map_err(failed)? + 1;
         connection.set_prepared_statement_cache_capacity(64);
-        let checkpointer = Checkpointer::start(path)?;
+        let checkpointer = Checkpointer::start(path, &mut connection)?;
         let (queue, jobs) = mpsc::channel(WAITING_COMMITS_MAX);
         let listeners = Arc::<Listeners>::default();
-        let mut work = Work {
-            connection,
-            checkpointer,
-            listeners: Arc::clone(&listeners),
-            next_seq,
-            log_bytes: 0,
-            newest_at: None,
-            sweep: Sweep::default(),
-        };
+        let told = Arc::clone(&listeners);
         let thread = std::thread::Builder::new()
             .name("store-writer".to_owned())
-            .spawn(move || work.run(jobs))
+            .spawn(move || match Statements::prepare(&connection) {
+                Ok(statements) => {
+                    let work = Work {
+                        connection: &connection,
+                        statements,
+                        checkpointer,
+                        listeners: told,
+                        next_seq,
+                        newest_at: None,
+                        sweep: Sweep::default(),
+                    };
+                    work.run(jobs);
+                }
+                // Whoever asks hears that the store is closed.
+                Err(error) => tracing::error!(%error, "the database has not the right tables"),
+            })
             .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
         Ok(Self { queue: Some(queue), listeners, thread: Mutex::new(Some(thread)) })
     }
@@ -72,7 +80,8 @@ impl Writer {
         let sent = self.send(Job::Commit(Box::new(commit), reply));
         Box::pin(async move {
             sent?;
-            answer.await.unwrap_or(Err(StoreError::Unknown.into()))
+            let (verdict, _spent) = answer.await.map_err(|_| StoreError::Unknown)?;
+            verdict
         })
     }
 
@@ -110,12 +119,12 @@ impl Drop for Writer {
     }
 }
 
-struct Work {
-    connection: Connection,
+struct Work<'c> {
+    connection: &'c Connection,
+    statements: Statements<'c>,
     checkpointer: Checkpointer,
     listeners: Arc<Listeners>,
     next_seq: u64,
-    log_bytes: usize,
     newest_at: Option<Time>,
     sweep: Sweep,
 }
@@ -131,8 +140,8 @@ enum Apart {
 /// How the commits of a group came out, before it is known whether the group was written.
 type Verdict = Result<Committed, CommitError>;
 
-impl Work {
-    fn run(&mut self, mut jobs: mpsc::Receiver<Job>) {
+impl Work<'_> {
+    fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
         let mut group = Vec::with_capacity(GROUP_COMMITS_MAX);
         while jobs.blocking_recv_many(&mut group, GROUP_COMMITS_MAX) > 0 {
             self.write(&mut group);
@@ -141,7 +150,7 @@ impl Work {
         let finished = self
             .connection
             .execute_batch("PRAGMA optimize;")
-            .and_then(|()| move_log(&self.connection, "TRUNCATE"));
+            .and_then(|()| move_log(self.connection, "TRUNCATE"));
         if let Err(error) = finished {
             end_if_unsafe(&error);
         }
@@ -155,13 +164,14 @@ impl Work {
             written = self.apply(group, Apart::BySavepoint);
         }
         let written = written.map_err(|error| failure(error, broken)).and_then(|verdicts| {
-            run_cached(&self.connection, "COMMIT").map_err(|error| failure(error, uncommitted))?;
+            run_cached(self.connection, "COMMIT").map_err(|error| failure(error, uncommitted))?;
             Ok(verdicts)
         });
         match written {
             Ok(verdicts) => self.tell_and_answer(group, verdicts),
             Err(failure) => {
                 self.roll_back(first_seq);
+                self.next_seq = rows::newest(self.connection).map_or(first_seq, |seq| seq + 1);
                 for job in group.drain(..) {
                     answer(job, Err(failure.clone().into()));
                 }
@@ -171,6 +181,7 @@ impl Work {
 
     fn roll_back(&mut self, first_seq: u64) {
         self.next_seq = first_seq;
+        self.statements.forget();
         if !self.connection.is_autocommit()
             && let Err(error) = self.connection.execute_batch("ROLLBACK")
         {
@@ -179,22 +190,21 @@ impl Work {
     }
 
     fn apply(&mut self, group: &[Job], apart: Apart) -> rusqlite::Result<Vec<Verdict>> {
-        run_cached(&self.connection, "BEGIN IMMEDIATE")?;
+        run_cached(self.connection, "BEGIN IMMEDIATE")?;
         let mut verdicts = Vec::with_capacity(group.len());
         for job in group {
             let verdict = match (job, apart) {
                 (Job::Commit(commit, _), Apart::Never) => {
-                    write::write_commit(&self.connection, commit, self.next_seq)?
+                    self.statements.write_commit(commit, self.next_seq)?
                 }
                 (Job::Commit(commit, _), Apart::BySavepoint) => self.apply_apart(commit)?,
                 (Job::Seal(sealed, _), _) => {
-                    write::write_sealed(&self.connection, sealed)?;
+                    write::write_sealed(self.connection, sealed)?;
                     Ok(Committed { last_seq: self.next_seq - 1 })
                 }
             };
             if let (Job::Commit(commit, _), Ok(committed)) = (job, &verdict) {
                 self.next_seq = committed.last_seq + 1;
-                self.log_bytes += approximate_bytes(commit);
                 self.newest_at = commit.entries.last().map(|entry| entry.at);
                 self.sweep.n_written += 1;
             }
@@ -204,8 +214,8 @@ impl Work {
     }
 
     fn apply_apart(&mut self, commit: &Commit) -> rusqlite::Result<Verdict> {
-        run_cached(&self.connection, "SAVEPOINT one")?;
-        let verdict = match write::write_commit(&self.connection, commit, self.next_seq) {
+        run_cached(self.connection, "SAVEPOINT one")?;
+        let verdict = match self.statements.write_commit(commit, self.next_seq) {
             // What the schema forbids is wrong with this commit, not with the group it is in.
             Err(error) if is_forbidden(&error) => {
                 Err(StoreError::Corrupt(error.to_string()).into())
@@ -213,9 +223,10 @@ impl Work {
             written => written?,
         };
         if verdict.is_err() {
-            run_cached(&self.connection, "ROLLBACK TO one")?;
+            self.statements.forget();
+            run_cached(self.connection, "ROLLBACK TO one")?;
         }
-        run_cached(&self.connection, "RELEASE one")?;
+        run_cached(self.connection, "RELEASE one")?;
         Ok(verdict)
     }
 
@@ -236,16 +247,9 @@ impl Work {
 
     /// What keeps the files small. Between groups, and little at a time.
     fn keep_house(&mut self) {
-        if self.log_bytes > LOG_BYTES_MAX {
-            self.log_bytes = 0;
-            self.checkpointer.wake();
-        }
-        let mut done = Ok(());
-        if self.checkpointer.take_moved() {
-            done = restart_log(&self.connection);
-        }
+        let mut done = self.checkpointer.keep_short(self.connection);
         if let Some(now) = self.newest_at {
-            done = done.and_then(|()| self.sweep.go_on(&self.connection, now));
+            done = done.and_then(|()| self.sweep.go_on(self.connection, now));
         }
         if let Err(error) = done {
             end_if_unsafe(&error);
@@ -254,19 +258,11 @@ impl Work {
     }
 }
 
-/// Pages written are larger than the rows on them; this only has to be about right.
-pub fn approximate_bytes(commit: &Commit) -> usize {
-    let entries: usize =
-        commit.entries.iter().map(|entry| entry.body.text().map_or(0, str::len) + 300).sum();
-    let document = commit.document.as_ref().map_or(0, |document| document.text.len());
-    entries + document + 2 * commit.state_text.len() + 1_000
-}
-
 fn answer(job: Job, verdict: Verdict) {
     // Whoever asked may have gone; the commit stands all the same.
     match job {
-        Job::Commit(_, reply) => {
-            let _ = reply.send(verdict);
+        Job::Commit(commit, reply) => {
+            let _ = reply.send((verdict, commit));
         }
         Job::Seal(_, reply) => {
             let _ = reply.send(match verdict {

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
+use store::sqlite::FILE_NAME;
 use tasuki::client::Call;
 use tempfile::TempDir;
 
@@ -243,6 +244,9 @@ async fn without_room_for_the_index_of_the_log_the_outcome_is_unknown() {
     let disk = Disk::new();
     let server = disk.start();
     let tokens = Tokens::make(&server);
+    // Somebody who reads for long keeps the log from being started anew, so that its index grows.
+    let reader = rusqlite::Connection::open(disk.data.join(FILE_NAME)).unwrap();
+    reader.execute_batch("BEGIN; SELECT * FROM entries LIMIT 1").unwrap();
     let mut load = Load::new("index", 4, seed);
     disk.order(Order { what: "space", nth: 1, times: FOR_GOOD, ending: "-shm" });
     load.run(&tokens.crew(&server), usize::MAX).await;
@@ -251,6 +255,7 @@ async fn without_room_for_the_index_of_the_log_the_outcome_is_unknown() {
     let codes: Vec<_> = unanswered.iter().map(|request| request.code.as_deref()).collect();
     assert!(codes.iter().all(|code| *code == Some("unknown_outcome")), "{codes:?}");
     ok(&tokens.crew(&server).alice, Call::get("/readyz")).await;
+    drop(reader);
     server.kill();
     disk.mend();
     let left = Ledger::read(&disk.data).unwrap();

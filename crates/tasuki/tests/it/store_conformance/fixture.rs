@@ -164,7 +164,7 @@ pub fn handoff_between(from: &str, to: &str, id: HandoffId, task: &str, status: 
         package_hash: "package".to_owned(),
         proposed_at: start(),
     };
-    State::Handoff(Box::new(Handoff::Made(Made { terms, stage, notes: Vec::new() })))
+    State::Handoff(Box::new(Handoff::Made(Made { terms: terms.into(), stage, notes: Vec::new() })))
 }
 
 pub fn agent(name: &str) -> State {

@@ -199,6 +199,24 @@ async fn later_transitions_do_not_write_the_package_again() {
     assert!(large * 2 <= small * 3, "{large} bytes with a large package, {small} with a small one");
 }
 
+/// One caller at a time writes whole pages for a few rows, so the log is as long as its pages.
+#[tokio::test]
+async fn the_log_stays_short_however_small_the_commits_are() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let store = Arc::new(Sqlite::open(folder.path()).expect("a new database"));
+    let (engine, _) = support::engine_on(store);
+    support::register(&engine, &["barry", "tim"]).await;
+    for n in 0..1_600 {
+        let stream = support::handoff_stream(engine.new_handoff_id());
+        let offer = Some(Box::new(support::offer("tim", &format!("t{n}"))));
+        let initiate = Command::Handoff(handoff::Command::Initiate { offer });
+        let done = engine.submit(&support::agent("barry"), stream, initiate, None).await;
+        done.expect("the task is free");
+    }
+    let log_bytes = log_bytes(folder.path());
+    assert!(log_bytes < 64 * 1024 * 1024, "the log has {log_bytes} bytes");
+}
+
 /// How much the log grows while a handoff with a package of this size goes from proposed to closed.
 async fn bytes_of_later_transitions(package_bytes: usize) -> u64 {
     let folder = TempDir::new().expect("a temporary folder");
