@@ -9,6 +9,7 @@ mod auth;
 mod events;
 mod handoffs;
 mod input;
+mod observed;
 mod operations;
 mod ops;
 mod problem;
@@ -22,10 +23,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use axum::Router;
-use axum::extract::{Request, State};
-use axum::middleware::{self, Next};
-use axum::response::Response;
-use axum::routing::{get, post, put};
 use engine::Engine;
 use protocol::json::Bounds;
 use tokio::sync::watch;
@@ -34,11 +31,12 @@ use crate::listen::ConnectionCounts;
 use crate::proxy::TrustedProxies;
 use crate::rate::{RateLimit, RateLimiter};
 use crate::trace_context::JoinTrace;
+use observed::Routes;
 use ops::Metrics;
-use problem::Problem;
 
 pub use operations::{OPERATIONS, Operation, Who};
 pub use problem::CODES;
+pub(crate) use problem::Problem;
 pub use reference::openapi;
 
 /// What a request may cost. Each has a defined answer when it is reached.
@@ -93,7 +91,7 @@ impl std::ops::Deref for Gateway {
 #[derive(Debug, Default)]
 struct OpenStreams {
     all: AtomicUsize,
-    by_token: std::sync::Mutex<std::collections::HashMap<String, usize>>,
+    by_credential: std::sync::Mutex<std::collections::HashMap<auth::Credential, usize>>,
 }
 
 impl std::fmt::Debug for Gateway {
@@ -139,46 +137,30 @@ impl Gateway {
 
     /// The routes. [`OPERATIONS`] documents them; a test keeps the two together.
     pub fn router(self) -> Router {
-        Router::new()
-            .route("/healthz", get(ops::healthz))
-            .route("/readyz", get(ops::readyz))
-            .route("/metrics", get(ops::metrics))
-            .route("/openapi.json", get(reference::openapi_json))
-            .route("/docs", get(reference::page))
-            .route("/v1/agents", get(agents::list))
-            .route("/v1/agents/{agent}", get(agents::show).put(agents::register))
-            .route("/v1/tokens", get(tokens::list).post(tokens::issue))
-            .route("/v1/tokens/{token}/revoke", post(tokens::revoke))
-            .route("/v1/handoffs", get(handoffs::list).post(handoffs::initiate))
-            .route("/v1/handoffs/drafts", post(handoffs::draft))
-            .route("/v1/handoffs/{handoff}", get(handoffs::show))
-            .route("/v1/handoffs/{handoff}/draft", put(handoffs::edit_draft))
-            .route("/v1/handoffs/{handoff}/initiate", post(handoffs::propose))
-            .route("/v1/handoffs/{handoff}/accept", post(handoffs::accept))
-            .route("/v1/handoffs/{handoff}/reject", post(handoffs::reject))
-            .route("/v1/handoffs/{handoff}/activate", post(handoffs::activate))
-            .route("/v1/handoffs/{handoff}/complete", post(handoffs::complete))
-            .route("/v1/handoffs/{handoff}/close", post(handoffs::close))
-            .route("/v1/handoffs/{handoff}/erase", post(handoffs::erase))
-            .route("/v1/handoffs/{handoff}/history", get(handoffs::history))
-            .route("/v1/acp/handoff", post(acp::handle).fallback(acp::wrong_method))
-            .route("/v1/events", get(events::follow))
-            .fallback(no_such_path)
-            .method_not_allowed_fallback(wrong_method)
-            .layer(middleware::from_fn_with_state(self.clone(), observe))
-            .with_state(self)
+        Routes::new()
+            .route("/healthz", |at| at.get(ops::healthz))
+            .route("/readyz", |at| at.get(ops::readyz))
+            .route("/metrics", |at| at.get(ops::metrics))
+            .route("/openapi.json", |at| at.get(reference::openapi_json))
+            .route("/docs", |at| at.get(reference::page))
+            .route("/v1/agents", |at| at.get(agents::list))
+            .route("/v1/agents/{agent}", |at| at.get(agents::show).put(agents::register))
+            .route("/v1/tokens", |at| at.get(tokens::list).post(tokens::issue))
+            .route("/v1/tokens/{token}/revoke", |at| at.post(tokens::revoke))
+            .route("/v1/handoffs", |at| at.get(handoffs::list).post(handoffs::initiate))
+            .route("/v1/handoffs/drafts", |at| at.post(handoffs::draft))
+            .route("/v1/handoffs/{handoff}", |at| at.get(handoffs::show))
+            .route("/v1/handoffs/{handoff}/draft", |at| at.put(handoffs::edit_draft))
+            .route("/v1/handoffs/{handoff}/initiate", |at| at.post(handoffs::propose))
+            .route("/v1/handoffs/{handoff}/accept", |at| at.post(handoffs::accept))
+            .route("/v1/handoffs/{handoff}/reject", |at| at.post(handoffs::reject))
+            .route("/v1/handoffs/{handoff}/activate", |at| at.post(handoffs::activate))
+            .route("/v1/handoffs/{handoff}/complete", |at| at.post(handoffs::complete))
+            .route("/v1/handoffs/{handoff}/close", |at| at.post(handoffs::close))
+            .route("/v1/handoffs/{handoff}/erase", |at| at.post(handoffs::erase))
+            .route("/v1/handoffs/{handoff}/history", |at| at.get(handoffs::history))
+            .route("/v1/acp/handoff", |at| at.post(acp::handle).fallback(acp::wrong_method))
+            .route("/v1/events", |at| at.get(events::follow))
+            .into_router(self)
     }
-}
-
-async fn no_such_path() -> Problem {
-    Problem::not_found("path")
-}
-
-async fn wrong_method() -> Problem {
-    Problem::method_not_allowed()
-}
-
-/// Counts and times every request, and puts it into the caller's trace.
-async fn observe(State(gateway): State<Gateway>, request: Request, next: Next) -> Response {
-    gateway.metrics.observe(gateway.join_trace, request, next).await
 }

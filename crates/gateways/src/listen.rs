@@ -7,6 +7,7 @@
 mod admission;
 mod connection;
 mod head_timer;
+mod spare_sleep;
 mod stream;
 
 use std::io;
@@ -400,7 +401,12 @@ mod tests {
         let mut client = server.connect().await;
         client.send("GET /hold HTTP/1.1\r\nHost: x\r\n\r\n").await;
         let said = client.until_closed().await;
-        assert!(said.starts_with("HTTP/1.1 503 "), "{said}");
+        let (head, body) = said.split_once("\r\n\r\n").expect("a head");
+        assert!(head.starts_with("HTTP/1.1 503 "), "{said}");
+        for line in ["connection: close", "content-type: application/problem+json"] {
+            assert!(head.lines().any(|said| said == line), "{line}: {said}");
+        }
+        assert!(body.contains(r#""code":"unknown_outcome""#), "{said}");
         assert_eq!(server.counts.timed_out_total(), 1);
     }
 

@@ -1,8 +1,11 @@
 //! W3C Trace Context: whose trace a request belongs to. Knows the two headers, `traceparent` and
 //! `tracestate`, not who follows traces.
 
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, HeaderName};
 use tracing::Span;
+
+static TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
+static TRACE_STATE: HeaderName = HeaderName::from_static("tracestate");
 
 /// Puts the span of a request, not entered yet, into a trace: below the caller's span, or into a
 /// new trace if there is none. Whoever gives one may record the span's field `trace_id`, which is
@@ -24,7 +27,7 @@ pub struct CallerSpan<'a> {
 impl<'a> CallerSpan<'a> {
     /// A header that breaks the format counts as none; the standard asks for it.
     pub fn of(headers: &'a HeaderMap) -> Option<Self> {
-        let mut values = headers.get_all("traceparent").iter();
+        let mut values = headers.get_all(&TRACE_PARENT).iter();
         let (value, None) = (values.next()?, values.next()) else { return None };
         let text = value.to_str().ok()?;
         let (head, rest) = text.split_at_checked("00-".len() + 32 + 1 + 16 + "-01".len())?;
@@ -46,7 +49,7 @@ impl<'a> CallerSpan<'a> {
 
     /// `tracestate` as the caller sent it, unchecked, on one line; what other systems noted.
     pub fn trace_state(&self) -> String {
-        let values = self.headers.get_all("tracestate").iter();
+        let values = self.headers.get_all(&TRACE_STATE).iter();
         values.filter_map(|value| value.to_str().ok()).collect::<Vec<_>>().join(",")
     }
 }

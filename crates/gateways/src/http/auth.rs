@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
 use engine::access::SESSION_BYTES_MAX;
 use protocol::caller::{Caller, Principal};
-use protocol::ids::{AgentId, TeamspaceId};
+use protocol::ids::{AgentId, TeamspaceId, TokenId};
 use protocol::ledger::{Stream, Subject};
 use protocol::rejection::Rejection;
 
@@ -17,10 +17,10 @@ use super::problem::Problem;
 use crate::listen::Peer;
 
 /// Names the runtime session a caller works in, for provenance.
-pub const SESSION_HEADER: &str = "tasuki-session";
+static SESSION_HEADER: HeaderName = HeaderName::from_static("tasuki-session");
 /// On the control socket: the teamspace to act in, and the agent to act as.
-pub const TEAMSPACE_HEADER: &str = "tasuki-teamspace";
-pub const ACT_AS_HEADER: &str = "tasuki-act-as";
+static TEAMSPACE_HEADER: HeaderName = HeaderName::from_static("tasuki-teamspace");
+static ACT_AS_HEADER: HeaderName = HeaderName::from_static("tasuki-act-as");
 
 /// An authenticated request.
 #[derive(Debug, Clone)]
@@ -29,10 +29,10 @@ pub struct Asker {
     pub credential: Credential,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Credential {
-    /// A bearer token, kept so that long streams can ask again.
-    Token { secret: String, id: String },
+    /// A bearer token.
+    Token(TokenId),
     /// The control socket.
     Local,
 }
@@ -49,7 +49,6 @@ pub async fn authenticate(gateway: &Gateway, parts: &Parts) -> Result<Asker, Pro
     let peer = parts.extensions.get::<Peer>().copied();
     let is_local = peer.is_some_and(Peer::is_local);
     let now_ms = u64::try_from(gateway.engine.clock().now().as_millis()).unwrap_or(0);
-    let address = gateway.proxies.client_address(peer.and_then(Peer::address), &parts.headers);
     let identified = match bearer_secret(&parts.headers) {
         Ok(Some(secret)) => from_token(gateway, secret).await,
         Ok(None) if is_local => from_control_socket(gateway, &parts.headers).await,
@@ -61,22 +60,22 @@ pub async fn authenticate(gateway: &Gateway, parts: &Parts) -> Result<Asker, Pro
             return problem;
         }
         // Only those who fail are slowed down: a good token from the same address goes through.
+        let address = gateway.proxies.client_address(peer.and_then(Peer::address), &parts.headers);
         match gateway.failures.check(&address, now_ms) {
             Ok(()) => problem,
             Err(retry) => Problem::rate_limited(retry.seconds),
         }
     })?;
-    if let Some(session) = text_header(&parts.headers, SESSION_HEADER)? {
+    if let Some(session) = text_header(&parts.headers, &SESSION_HEADER)? {
         if session.is_empty() || session.len() > SESSION_BYTES_MAX {
-            return Err(Problem::schema_invalid(SESSION_HEADER, "1 to 200 bytes of text"));
+            return Err(Problem::schema_invalid(SESSION_HEADER.as_str(), "1 to 200 bytes of text"));
         }
         asker.caller.session = session.to_owned();
     }
-    match &asker.credential {
-        Credential::Token { id, .. } => gateway
-            .rate
-            .check(id.as_str(), now_ms)
-            .map_err(|retry| Problem::rate_limited(retry.seconds))?,
+    match asker.credential {
+        Credential::Token(id) => {
+            gateway.rate.check(&id, now_ms).map_err(|retry| Problem::rate_limited(retry.seconds))?
+        }
         Credential::Local => {}
     }
     Ok(asker)
@@ -84,28 +83,26 @@ pub async fn authenticate(gateway: &Gateway, parts: &Parts) -> Result<Asker, Pro
 
 async fn from_token(gateway: &Gateway, secret: &str) -> Result<Asker, Problem> {
     let bearer = gateway.engine.authenticate(secret).await?.ok_or_else(Problem::unauthenticated)?;
-    Ok(Asker {
-        caller: bearer.caller,
-        credential: Credential::Token { secret: secret.to_owned(), id: bearer.token.to_string() },
-    })
+    Ok(Asker { caller: bearer.caller, credential: Credential::Token(bearer.token) })
 }
 
 async fn from_control_socket(gateway: &Gateway, headers: &HeaderMap) -> Result<Asker, Problem> {
-    let teamspace: TeamspaceId = match text_header(headers, TEAMSPACE_HEADER)? {
+    let teamspace: TeamspaceId = match text_header(headers, &TEAMSPACE_HEADER)? {
         Some(text) => text.parse().map_err(|error: protocol::ids::InvalidId| {
-            Problem::schema_invalid(TEAMSPACE_HEADER, error.expected)
+            Problem::schema_invalid(TEAMSPACE_HEADER.as_str(), error.expected)
         })?,
         None => TeamspaceId::default_teamspace(),
     };
-    let principal = match text_header(headers, ACT_AS_HEADER)? {
+    let principal = match text_header(headers, &ACT_AS_HEADER)? {
         Some(text) => {
             let agent: AgentId = text.parse().map_err(|error: protocol::ids::InvalidId| {
-                Problem::schema_invalid(ACT_AS_HEADER, error.expected)
+                Problem::schema_invalid(ACT_AS_HEADER.as_str(), error.expected)
             })?;
             let subject = Subject::Agent(agent.clone());
             let stream = Stream { teamspace: teamspace.clone(), subject };
             if gateway.engine.current(&stream).await?.is_none() {
-                return Err(Rejection::UnknownAgent { field: ACT_AS_HEADER, agent }.into());
+                let field = ACT_AS_HEADER.as_str();
+                return Err(Rejection::UnknownAgent { field, agent }.into());
             }
             Principal::Agent(agent)
         }
@@ -116,7 +113,7 @@ async fn from_control_socket(gateway: &Gateway, headers: &HeaderMap) -> Result<A
     Ok(Asker { caller, credential: Credential::Local })
 }
 
-fn bearer_secret(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
+pub fn bearer_secret(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
     let Some(value) = headers.get(axum::http::header::AUTHORIZATION) else { return Ok(None) };
     let text = value.to_str().map_err(|_| Problem::unauthenticated())?;
     let (scheme, secret) = text.split_once(' ').ok_or_else(Problem::unauthenticated)?;
@@ -126,11 +123,9 @@ fn bearer_secret(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
     Ok(Some(secret.trim()))
 }
 
-fn text_header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<Option<&'a str>, Problem> {
-    headers
-        .get(name)
-        .map(|value| value.to_str().map_err(|_| Problem::schema_invalid(name, "plain ASCII text")))
-        .transpose()
+fn text_header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Problem> {
+    let not_text = || Problem::schema_invalid(name.as_str(), "plain ASCII text");
+    headers.get(name).map(|value| value.to_str().map_err(|_| not_text())).transpose()
 }
 
 impl Asker {

@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::auth::{Asker, Credential};
+use super::auth::{Asker, Credential, bearer_secret};
 use super::input::Asked;
 use super::problem::Problem;
 use super::{Gateway, OpenStreams};
@@ -65,7 +65,8 @@ pub async fn follow(
     let place = Place::take(&gateway, &asker)?;
     let (chunks, stream) = mpsc::channel::<Bytes>(CHUNKS_MAX);
     let follower = gateway.engine.follow(cursor);
-    tokio::spawn(Sending { gateway, asker, filter, follower, chunks, _place: place }.run());
+    let secret = bearer_secret(&headers)?.map(str::to_owned);
+    tokio::spawn(Sending { gateway, secret, filter, follower, chunks, _place: place }.run());
     let body = Body::from_stream(ReceiverStream::new(stream).map(Ok::<_, Infallible>));
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream; charset=utf-8"),
@@ -195,7 +196,8 @@ fn concerns(followed: &Followed, agent: &AgentId) -> bool {
 /// One open stream.
 struct Sending {
     gateway: Gateway,
-    asker: Asker,
+    /// With which to ask again whether the caller is still allowed; none on the control socket.
+    secret: Option<String>,
     filter: Filter,
     follower: Follower,
     chunks: mpsc::Sender<Bytes>,
@@ -264,9 +266,9 @@ impl Sending {
     }
 
     async fn is_still_allowed(&self) -> bool {
-        match &self.asker.credential {
-            Credential::Local => true,
-            Credential::Token { secret, .. } => {
+        match &self.secret {
+            None => true,
+            Some(secret) => {
                 matches!(self.gateway.engine.authenticate(secret).await, Ok(Some(_)))
             }
         }
@@ -276,20 +278,17 @@ impl Sending {
 /// A counted place among the open streams, given back when dropped.
 struct Place {
     streams: Arc<OpenStreams>,
-    token: String,
+    credential: Credential,
 }
 
 impl Place {
     fn take(gateway: &Gateway, asker: &Asker) -> Result<Self, Problem> {
-        let token = match &asker.credential {
-            Credential::Token { id, .. } => id.clone(),
-            Credential::Local => "local".to_owned(),
-        };
+        let credential = asker.credential;
         let streams = Arc::clone(&gateway.streams);
         let full = || Problem::new("too_many_streams", "too many streams are open");
         {
-            let mut by_token = streams.by_token.lock().expect("nothing panics in here");
-            let open = by_token.entry(token.clone()).or_default();
+            let mut by_credential = streams.by_credential.lock().expect("nothing panics in here");
+            let open = by_credential.entry(credential).or_default();
             let is_full = *open >= gateway.limits.streams_per_token_max
                 || streams.all.load(Ordering::Relaxed) >= gateway.limits.streams_max;
             if is_full {
@@ -298,18 +297,18 @@ impl Place {
             *open += 1;
         }
         streams.all.fetch_add(1, Ordering::Relaxed);
-        Ok(Self { streams, token })
+        Ok(Self { streams, credential })
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         self.streams.all.fetch_sub(1, Ordering::Relaxed);
-        let mut by_token = self.streams.by_token.lock().expect("nothing panics in here");
-        if let Some(open) = by_token.get_mut(&self.token) {
+        let mut by_credential = self.streams.by_credential.lock().expect("nothing panics in here");
+        if let Some(open) = by_credential.get_mut(&self.credential) {
             *open -= 1;
             if *open == 0 {
-                by_token.remove(&self.token);
+                by_credential.remove(&self.credential);
             }
         }
     }

@@ -2,11 +2,12 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use engine::port::{HandoffFilter, ListOf};
 use engine::query::Item;
-use engine::submit::Done;
+use engine::submit::{Done, SubmitError};
+use protocol::caller::Caller;
 use protocol::handoff::command::Reject;
 use protocol::handoff::package::{Artifact, OfferedWorkState};
 use protocol::handoff::{Command, Offer, RejectReason, Status};
@@ -238,7 +239,7 @@ async fn act(
     target: Target,
     command: Command,
 ) -> Result<Response, Problem> {
-    let key_text = write.key.text.clone();
+    let key_text = HeaderValue::from_str(&write.key.text);
     let done = submit(gateway, write, target, command).await?;
     if let Some(refused) = &done.outcome.refused {
         return Err(Problem::refused(refused));
@@ -250,11 +251,11 @@ async fn act(
     };
     let mut response = (status, Json(view::action_done(id, &done))).into_response();
     let headers = response.headers_mut();
-    if let Ok(value) = HeaderValue::from_str(&key_text) {
-        headers.insert(HeaderName::from_static(KEY_HEADER), value);
+    if let Ok(value) = key_text {
+        headers.insert(&KEY_HEADER, value);
     }
     if let (Target::New(_), Ok(value)) =
-        (target, HeaderValue::from_str(&format!("/v1/handoffs/{id}")))
+        (target, HeaderValue::try_from(format!("/v1/handoffs/{id}")))
     {
         headers.insert(axum::http::header::LOCATION, value);
     }
@@ -279,20 +280,37 @@ pub async fn submit(
     };
     let key = write.key.for_action(command.name(), subject.as_deref());
     let stream = stream(&asker.caller.teamspace, target.id());
-    if subject.is_some() {
-        // Ids are made by the server, so an offer for one that is not there does not make it; and
-        // whoever may not see a draft cannot tell it from one that is not there.
-        let state = gateway.engine.current(&stream).await?;
-        if !state.is_some_and(|state| may_see(&asker.caller, &state)) {
-            return Err(Problem::not_found("handoff"));
-        }
-    }
+    let carries_offer = match &command {
+        Command::Draft { .. } | Command::Initiate { .. } => true,
+        Command::Accept { .. }
+        | Command::Reject(_)
+        | Command::Activate { .. }
+        | Command::Complete { .. }
+        | Command::Close { .. }
+        | Command::Elapse { .. } => false,
+    };
     let command = step::Command::Handoff(command);
-    let (engine, key) = (&gateway.engine, Some(key));
-    Ok(match target {
-        Target::New(_) => engine.submit_new(&asker.caller, stream, command, key).await?,
-        Target::Existing(_) => engine.submit(&asker.caller, stream, command, key).await?,
-    })
+    let (engine, caller, key) = (&gateway.engine, &asker.caller, Some(key));
+    if let Target::New(_) = target {
+        return Ok(engine.submit_new(caller, stream, command, key).await?);
+    }
+    // Ids are made by the server, so an offer for one that is not there does not make it.
+    if carries_offer && !is_visible(gateway, caller, &stream).await? {
+        return Err(Problem::not_found("handoff"));
+    }
+    let submitted = engine.submit(caller, stream.clone(), command, key).await;
+    // Whoever may not see a draft cannot tell it from one that is not there.
+    if let Err(SubmitError::Rejected(_)) = &submitted
+        && !is_visible(gateway, caller, &stream).await?
+    {
+        return Err(Problem::not_found("handoff"));
+    }
+    Ok(submitted?)
+}
+
+async fn is_visible(gateway: &Gateway, caller: &Caller, stream: &Stream) -> Result<bool, Problem> {
+    let state = gateway.engine.current(stream).await?;
+    Ok(state.is_some_and(|state| may_see(caller, &state)))
 }
 
 pub fn stream(teamspace: &TeamspaceId, id: HandoffId) -> Stream {

@@ -3,7 +3,7 @@
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
-use axum::http::{HeaderMap, header, request::Parts};
+use axum::http::{HeaderMap, HeaderName, header, request::Parts};
 use engine::submit::Key;
 use protocol::canonical::{self, Hash};
 use protocol::ids::{AgentId, HandoffId, TokenId};
@@ -20,7 +20,7 @@ use crate::body::read_body;
 /// A key is an id, not a message.
 const KEY_BYTES_MAX: usize = 200;
 
-pub const KEY_HEADER: &str = "idempotency-key";
+pub static KEY_HEADER: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// A write: who asks, what for, and under which key.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub struct GivenKey {
 
 impl GivenKey {
     /// Bound to what is asked of whom: the same key for another action is another request.
-    pub fn for_action(&self, action: &str, subject: Option<&str>) -> Key {
+    pub fn for_action(self, action: &str, subject: Option<&str>) -> Key {
         let subject = subject.unwrap_or("new");
         let fingerprint = canonical::sha256(&[
             action.as_bytes(),
@@ -48,7 +48,7 @@ impl GivenKey {
             b"\n",
             &self.body_hash,
         ]);
-        Key { text: self.text.clone(), fingerprint }
+        Key { text: self.text, fingerprint }
     }
 }
 
@@ -141,7 +141,7 @@ fn unknown_field(reason: &str) -> Option<&str> {
 }
 
 fn key_text(headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    let Some(value) = headers.get(KEY_HEADER) else { return Ok(None) };
+    let Some(value) = headers.get(&KEY_HEADER) else { return Ok(None) };
     let text = value.to_str().unwrap_or_default();
     let is_key = !text.is_empty()
         && text.len() <= KEY_BYTES_MAX

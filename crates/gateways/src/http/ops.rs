@@ -4,12 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::Json;
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::State;
 use axum::http::{Method, StatusCode, header};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use engine::Engine;
-use engine::clock::Stopwatch;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
@@ -19,12 +17,10 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use serde_json::json;
-use tracing::Instrument;
 
 use super::Gateway;
 use super::problem::Problem;
 use crate::listen::ConnectionCounts;
-use crate::trace_context::{CallerSpan, JoinTrace};
 
 /// Counters and their exposition.
 pub struct Metrics {
@@ -33,16 +29,25 @@ pub struct Metrics {
     seconds: Family<Route, Histogram, fn() -> Histogram>,
 }
 
+/// A request and how it was answered.
+#[derive(Debug, Clone, Copy)]
+pub struct Answered {
+    pub route: &'static str,
+    pub method: &'static str,
+    pub status: u16,
+    pub seconds: f64,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
-    route: String,
-    method: String,
+    route: &'static str,
+    method: &'static str,
     status: u16,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Route {
-    route: String,
+    route: &'static str,
 }
 
 impl Metrics {
@@ -58,38 +63,10 @@ impl Metrics {
         Self { registry, requests, seconds }
     }
 
-    /// Counts, times and traces one request.
-    pub async fn observe(
-        &self,
-        join_trace: Option<JoinTrace>,
-        request: Request,
-        next: Next,
-    ) -> Response {
-        let route = request
-            .extensions()
-            .get::<MatchedPath>()
-            .map_or_else(|| "unmatched".to_owned(), |path| path.as_str().to_owned());
-        let method = known_method(request.method());
-        let caller = CallerSpan::of(request.headers());
-        let span = tracing::info_span!(
-            "request",
-            method,
-            route,
-            trace_id = caller.as_ref().map(|caller| caller.trace_id),
-            status = tracing::field::Empty,
-        );
-        if let Some(join_trace) = join_trace {
-            join_trace(&span, caller.as_ref());
-        }
-        let stopwatch = Stopwatch::start();
-        let response = next.run(request).instrument(span.clone()).await;
-        let status = response.status().as_u16();
-        span.record("status", status);
-        tracing::debug!(parent: &span, "answered");
-        let method = method.to_owned();
-        self.requests.get_or_create(&Labels { route: route.clone(), method, status }).inc();
-        self.seconds.get_or_create(&Route { route }).observe(stopwatch.seconds());
-        response
+    pub fn count(&self, answered: Answered) {
+        let Answered { route, method, status, seconds } = answered;
+        self.requests.get_or_create(&Labels { route, method, status }).inc();
+        self.seconds.get_or_create(&Route { route }).observe(seconds);
     }
 }
 
@@ -138,7 +115,7 @@ impl Collector for Counted {
 }
 
 /// A caller may write any word here, and each would become a label that is kept forever.
-fn known_method(method: &Method) -> &'static str {
+pub fn known_method(method: &Method) -> &'static str {
     const KNOWN: [&str; 7] = ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH"];
     KNOWN.into_iter().find(|known| method == known).unwrap_or("_OTHER")
 }

@@ -120,6 +120,15 @@ impl Problem {
         Self::new("rate_limited", "too many requests with this token").retry_after(seconds)
     }
 
+    /// It was handed on, and nobody said what became of it.
+    pub fn unknown_outcome() -> Self {
+        Self::new(
+            "unknown_outcome",
+            "whether this took effect is not known; repeat it with the same `Idempotency-Key`",
+        )
+        .retry_after(1)
+    }
+
     /// The gate refused, and the handoff is rejected now.
     pub fn refused(refused: &Refused) -> Self {
         let code = CODES.iter().map(|(code, _)| *code).find(|code| *code == refused.code);
@@ -186,11 +195,7 @@ impl From<StoreError> for Problem {
                     .retry_after(1)
             }
             StoreError::Closed => Self::new("stopping", "the server is stopping").retry_after(1),
-            StoreError::Unknown => Self::new(
-                "unknown_outcome",
-                "whether this took effect is not known; repeat it with the same `Idempotency-Key`",
-            )
-            .retry_after(1),
+            StoreError::Unknown => Self::unknown_outcome(),
             StoreError::Corrupt(_) | StoreError::Broken(_) => {
                 Self::new("internal", "the server failed; its log says why")
             }

@@ -5,13 +5,15 @@
 
 use std::convert::Infallible;
 use std::error::Error;
+use std::future::poll_fn;
 use std::io;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::Response;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
 use hyper::Request;
 use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
@@ -26,8 +28,10 @@ use tower::Service;
 
 use super::admission::Admission;
 use super::head_timer::{Activity, HeadTimer};
+use super::spare_sleep::{LentSleep, SpareSleep};
 use super::stream::PatientStream;
 use super::{ConnectionCounts, ConnectionLimits, Peer, stopped};
+use crate::http::Problem;
 
 /// The head of a request fits in here or is refused with 431; a response waits in as much before
 /// its body is asked for more. hyper's own maximum is 400 KB per connection, and 8 KB its
@@ -82,18 +86,19 @@ impl Arrival {
         let stream = PatientStream::new(stream, Arc::clone(&activity), write_stall_max, admission);
         let service = {
             let (host, activity) = (Arc::clone(&host), Arc::clone(&activity));
+            let spare = Arc::new(SpareSleep::default());
             service_fn(move |request| {
                 activity.begin_request(!Incoming::is_end_stream(request.body()));
-                answer(Arc::clone(&host), peer, request)
+                answer(Arc::clone(&host), peer, Arc::clone(&spare), request)
             })
         };
         let connection = http1(&host.limits, &activity)
             .serve_connection(TokioIo::new(stream), service)
             .with_upgrades();
-        let mut connection = std::pin::pin!(connection);
-        let ended = tokio::select! {
-            ended = connection.as_mut() => ended,
-            () = stopped(&mut stop) => {
+        let mut connection = pin!(connection);
+        let ended = match unless_stopped(&mut stop, connection.as_mut()).await {
+            Some(ended) => ended,
+            None => {
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }
@@ -119,6 +124,7 @@ fn http1(limits: &ConnectionLimits, activity: &Arc<Activity>) -> http1::Builder 
             activity: Arc::clone(activity),
             head_read_max,
             keep_alive_max: Duration::from_millis(limits.keep_alive_ms_max),
+            spare: Arc::default(),
         })
         .header_read_timeout(head_read_max)
         .keep_alive(true)
@@ -126,17 +132,45 @@ fn http1(limits: &ConnectionLimits, activity: &Arc<Activity>) -> http1::Builder 
     builder
 }
 
+/// What `work` came to, or `None` if the server should stop before that.
+///
+/// The task of a connection is polled several times for every request, and the server stops once.
+/// So the signal is waited for once, which registers our waker, and asked again only when it has
+/// changed, which is one atomic read.
+async fn unless_stopped<W: Future>(
+    stop: &mut watch::Receiver<bool>,
+    mut work: Pin<&mut W>,
+) -> Option<W::Output> {
+    let changes = stop.clone();
+    // Unconstrained, or a task that has used up its turn would be told to wait unregistered.
+    let mut stopped = pin!(tokio::task::unconstrained(stopped(stop)));
+    let mut registered: Option<Waker> = None;
+    poll_fn(|context| {
+        let is_registered =
+            registered.as_ref().is_some_and(|waker| waker.will_wake(context.waker()));
+        if !is_registered || !matches!(changes.has_changed(), Ok(false)) {
+            if stopped.as_mut().poll(context).is_ready() {
+                return Poll::Ready(None);
+            }
+            registered = Some(context.waker().clone());
+        }
+        work.as_mut().poll(context).map(Some)
+    })
+    .await
+}
+
 async fn answer(
     host: Arc<Host>,
     peer: Peer,
+    spare: Arc<SpareSleep>,
     mut request: Request<Incoming>,
 ) -> Result<Response, Infallible> {
     request.extensions_mut().insert(peer);
     let request_max = Duration::from_millis(host.limits.request_ms_max);
     let answering = host.router.clone().call(request);
-    match tokio::time::timeout(request_max, answering).await {
-        Ok(answered) => answered,
-        Err(_elapsed) => {
+    match within(&spare, request_max, answering).await {
+        Some(answered) => answered,
+        None => {
             host.counts.timed_out();
             tracing::warn!(?peer, ?request_max, "a handler did not answer in time");
             Ok(did_not_answer())
@@ -144,10 +178,34 @@ async fn answer(
     }
 }
 
+/// What `work` came to, or `None` if it took longer than `time_max`. The timer is set only for work
+/// that has to wait for something.
+async fn within<W: Future>(
+    spare: &Arc<SpareSleep>,
+    time_max: Duration,
+    work: W,
+) -> Option<W::Output> {
+    let mut work = pin!(work);
+    let mut limit: Option<LentSleep> = None;
+    poll_fn(|context| {
+        // First the time: work that uses up the task's turn leaves nothing to ask a timer with.
+        let is_over = limit.as_mut().is_some_and(|limit| Pin::new(limit).poll(context).is_ready());
+        match work.as_mut().poll(context) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending if is_over => Poll::Ready(None),
+            Poll::Pending if limit.is_some() => Poll::Pending,
+            Poll::Pending => {
+                let limit = limit.insert(spare.sleep(time_max));
+                Pin::new(limit).poll(context).map(|()| None)
+            }
+        }
+    })
+    .await
+}
+
 /// The outcome is unknown to us as well: what the handler had handed on may still happen.
 fn did_not_answer() -> Response {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    let mut response = Problem::unknown_outcome().into_response();
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
 }
@@ -155,4 +213,57 @@ fn did_not_answer() -> Response {
 fn was_stalled(error: &hyper::Error) -> bool {
     let cause = error.source().and_then(|source| source.downcast_ref::<io::Error>());
     cause.is_some_and(|cause| cause.kind() == io::ErrorKind::TimedOut)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use tokio::task::coop::{consume_budget, has_budget_remaining};
+
+    use super::*;
+
+    /// Longer than anything here takes.
+    const LONG: Duration = Duration::from_secs(10);
+
+    #[tokio::test]
+    async fn a_stop_is_heard_even_if_waiting_for_it_began_at_the_end_of_a_turn() {
+        let (stop, mut stopped) = watch::channel(false);
+        let waiting = tokio::spawn(async move {
+            while has_budget_remaining() {
+                consume_budget().await;
+            }
+            unless_stopped(&mut stopped, pin!(pending::<()>())).await
+        });
+        // As often as it takes to begin, to be sent to the back of the queue, and to wait.
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+        stop.send_replace(true);
+        let heard = tokio::time::timeout(LONG, waiting).await.expect("it was heard");
+        assert_eq!(heard.expect("no panic"), None);
+    }
+
+    #[tokio::test]
+    async fn what_ends_before_the_stop_is_not_lost() {
+        let (_stop, mut stopped) = watch::channel(false);
+        let work = pin!(async {
+            tokio::task::yield_now().await;
+            "done"
+        });
+        assert_eq!(unless_stopped(&mut stopped, work).await, Some("done"));
+    }
+
+    #[tokio::test]
+    async fn work_that_never_rests_is_given_up_in_time() {
+        let spare = Arc::new(SpareSleep::default());
+        let restless = async {
+            loop {
+                consume_budget().await;
+            }
+        };
+        let outcome = within(&spare, Duration::from_millis(20), restless);
+        let outcome: Option<()> = tokio::time::timeout(LONG, outcome).await.expect("it ended");
+        assert_eq!(outcome, None);
+    }
 }

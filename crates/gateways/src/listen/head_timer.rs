@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 use hyper::rt::{Sleep, Timer};
 use hyper_util::rt::TokioTimer;
 
+use super::spare_sleep::{LentSleep, SpareSleep};
+
 /// What the parts of one connection tell each other. They run in one task, so the flags need no
 /// order between them.
 #[derive(Debug, Default)]
@@ -61,6 +63,7 @@ pub(super) struct HeadTimer {
     pub(super) activity: Arc<Activity>,
     pub(super) head_read_max: Duration,
     pub(super) keep_alive_max: Duration,
+    pub(super) spare: Arc<SpareSleep>,
 }
 
 impl Timer for HeadTimer {
@@ -75,15 +78,18 @@ impl Timer for HeadTimer {
     /// request. We do not see that and allow it the long wait, which its sender could have had
     /// by staying silent.
     fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn Sleep>> {
-        if !self.activity.served.load(Ordering::Relaxed) {
-            return TokioTimer::new().sleep_until(deadline);
-        }
-        self.activity.rest();
+        let waits_for_first_byte = self.activity.served.load(Ordering::Relaxed);
+        let deadline = if waits_for_first_byte {
+            self.activity.rest();
+            deadline - self.head_read_max + self.keep_alive_max
+        } else {
+            deadline
+        };
         Box::pin(HeadSleep {
             activity: Arc::clone(&self.activity),
             head_read_max: self.head_read_max,
-            waits_for_first_byte: true,
-            sleep: TokioTimer::new().sleep(self.keep_alive_max),
+            waits_for_first_byte,
+            sleep: self.spare.sleep_until(deadline),
         })
     }
 
@@ -96,7 +102,7 @@ struct HeadSleep {
     activity: Arc<Activity>,
     head_read_max: Duration,
     waits_for_first_byte: bool,
-    sleep: Pin<Box<dyn Sleep>>,
+    sleep: LentSleep,
 }
 
 impl Sleep for HeadSleep {}
@@ -107,8 +113,9 @@ impl Future for HeadSleep {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         if self.waits_for_first_byte && !self.activity.is_resting() {
             self.waits_for_first_byte = false;
-            self.sleep = TokioTimer::new().sleep(self.head_read_max);
+            let head_read_max = self.head_read_max;
+            self.sleep.restart(head_read_max);
         }
-        self.sleep.as_mut().poll(context)
+        Pin::new(&mut self.sleep).poll(context)
     }
 }

@@ -1,0 +1,168 @@
+//! Routes whose requests are counted, timed and put into their caller's trace.
+//!
+//! A layer around the router could do this, but axum then boxes every route twice and clones both
+//! boxes for every request. Here each handler is wrapped before the router sees it: nothing more
+//! is boxed, and a request knows its route without looking it up. [`Routes`] does the wrapping, so
+//! that no handler can be forgotten.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use axum::Router;
+use axum::extract::Request;
+use axum::handler::Handler;
+use axum::response::Response;
+use axum::routing::MethodRouter;
+use engine::clock::Stopwatch;
+use tracing::instrument::{Instrument, Instrumented};
+
+use super::Gateway;
+use super::ops::{Answered, known_method};
+use super::problem::Problem;
+use crate::trace_context::{CallerSpan, JoinTrace};
+
+/// The route of a request whose path nothing answers.
+const UNMATCHED: &str = "unmatched";
+
+/// Paths and what answers them.
+pub struct Routes(Router<Gateway>);
+
+impl Routes {
+    pub fn new() -> Self {
+        Self(Router::new().fallback(Observed { route: UNMATCHED, handler: no_such_path }))
+    }
+
+    /// `path` is also what metrics and spans call the route.
+    pub fn route(self, path: &'static str, add: impl FnOnce(Methods) -> Methods) -> Self {
+        let methods = Methods { route: path, router: MethodRouter::new() }.fallback(wrong_method);
+        Self(self.0.route(path, add(methods).router))
+    }
+
+    pub fn into_router(self, gateway: Gateway) -> Router {
+        self.0.with_state(gateway)
+    }
+}
+
+/// The methods of one path. One that is not added is refused with `method_not_allowed`.
+pub struct Methods {
+    route: &'static str,
+    router: MethodRouter<Gateway>,
+}
+
+impl Methods {
+    pub fn get<H, T: 'static>(self, handler: H) -> Self
+    where
+        Observed<H>: Handler<T, Gateway>,
+    {
+        let Self { route, router } = self;
+        Self { route, router: router.get(Observed { route, handler }) }
+    }
+
+    pub fn post<H, T: 'static>(self, handler: H) -> Self
+    where
+        Observed<H>: Handler<T, Gateway>,
+    {
+        let Self { route, router } = self;
+        Self { route, router: router.post(Observed { route, handler }) }
+    }
+
+    pub fn put<H, T: 'static>(self, handler: H) -> Self
+    where
+        Observed<H>: Handler<T, Gateway>,
+    {
+        let Self { route, router } = self;
+        Self { route, router: router.put(Observed { route, handler }) }
+    }
+
+    /// Answers the methods that are not added.
+    pub fn fallback<H, T: 'static>(self, handler: H) -> Self
+    where
+        Observed<H>: Handler<T, Gateway>,
+    {
+        let Self { route, router } = self;
+        Self { route, router: router.fallback(Observed { route, handler }) }
+    }
+}
+
+async fn no_such_path() -> Problem {
+    Problem::not_found("path")
+}
+
+async fn wrong_method() -> Problem {
+    Problem::method_not_allowed()
+}
+
+/// What axum makes of an `async fn`: boxed already, so it can be polled without pinning it anew.
+type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
+
+#[derive(Debug, Clone)]
+pub struct Observed<H> {
+    route: &'static str,
+    handler: H,
+}
+
+impl<H, T> Handler<T, Gateway> for Observed<H>
+where
+    H: Handler<T, Gateway, Future = Answering>,
+{
+    type Future = Observing;
+
+    fn call(self, request: Request, gateway: Gateway) -> Observing {
+        let Self { route, handler } = self;
+        let method = known_method(request.method());
+        let span = span_of(&request, method, route, gateway.join_trace);
+        let stopwatch = Stopwatch::start();
+        let answering = handler.call(request, gateway.clone()).instrument(span);
+        Observing { gateway, route, method, stopwatch, answering }
+    }
+}
+
+fn span_of(
+    request: &Request,
+    method: &'static str,
+    route: &'static str,
+    join_trace: Option<JoinTrace>,
+) -> tracing::Span {
+    let caller = CallerSpan::of(request.headers());
+    let span = if caller.is_some() || join_trace.is_some() {
+        tracing::info_span!(
+            "request",
+            method,
+            route,
+            trace_id = caller.as_ref().map(|caller| caller.trace_id),
+            status = tracing::field::Empty,
+        )
+    } else {
+        // Part of nobody's trace: worth a span only to somebody who looks closely.
+        tracing::debug_span!("request", method, route, status = tracing::field::Empty)
+    };
+    if let Some(join_trace) = join_trace {
+        join_trace(&span, caller.as_ref());
+    }
+    span
+}
+
+/// One request on its way to its answer.
+pub struct Observing {
+    gateway: Gateway,
+    route: &'static str,
+    method: &'static str,
+    stopwatch: Stopwatch,
+    answering: Instrumented<Answering>,
+}
+
+impl Future for Observing {
+    type Output = Response;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Response> {
+        let response = ready!(Pin::new(&mut self.answering).poll(context));
+        let status = response.status().as_u16();
+        let span = self.answering.span();
+        span.record("status", status);
+        tracing::debug!(parent: span, "answered");
+        let Self { route, method, stopwatch, .. } = *self;
+        let seconds = stopwatch.seconds();
+        self.gateway.metrics.count(Answered { route, method, status, seconds });
+        Poll::Ready(response)
+    }
+}
