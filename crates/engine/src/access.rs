@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use protocol::caller::{Caller, Principal};
-use protocol::canonical;
+use protocol::canonical::{self, Hash};
 use protocol::ids::TokenId;
 use protocol::ledger::Stream;
 use protocol::step::State;
@@ -22,7 +22,8 @@ pub const SESSION_BYTES_MAX: usize = 200;
 
 #[derive(Debug, Default)]
 pub struct Directory {
-    streams: Mutex<HashMap<String, Stream>>,
+    /// By the hash of the secret.
+    streams: Mutex<HashMap<Hash, Stream>>,
 }
 
 /// An authenticated bearer.
@@ -35,12 +36,14 @@ pub struct Bearer {
 impl Engine {
     /// The bearer of a secret, or `None` when there is no such token, or no longer.
     pub async fn authenticate(&self, secret: &str) -> Result<Option<Bearer>, StoreError> {
-        let hash = secret_hash(secret);
+        let hash = canonical::sha256(&[secret.as_bytes()]);
         let known = self.access.streams.lock().expect("nothing panics in here").get(&hash).cloned();
         let stream = match known {
             Some(stream) => stream,
             None => {
-                let Some(stream) = self.store.token_stream(&hash).await? else { return Ok(None) };
+                let Some(stream) = self.store.token_stream(&canonical::hex(&hash)).await? else {
+                    return Ok(None);
+                };
                 let mut streams = self.access.streams.lock().expect("nothing panics in here");
                 if streams.len() >= KNOWN_SECRETS_MAX {
                     streams.clear();

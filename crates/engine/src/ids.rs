@@ -1,5 +1,6 @@
 //! The only place that draws random numbers: ids that grow with time, salts, secrets.
 
+use std::cell::RefCell;
 use std::sync::Mutex;
 
 use protocol::time::Time;
@@ -31,12 +32,39 @@ pub trait Ids: Send + Sync + 'static {
 #[derive(Debug, Default, Clone, Copy)]
 pub struct RandomIds;
 
+/// How much a thread draws at a time: a system call for every id would cost more than the id.
+const DRAWN_BYTES: usize = 2_048;
+
+/// Random bytes that a thread has drawn; those up to `used` were given away.
+struct Drawn {
+    bytes: [u8; DRAWN_BYTES],
+    used: usize,
+}
+
+thread_local! {
+    static DRAWN: RefCell<Drawn> =
+        const { RefCell::new(Drawn { bytes: [0; DRAWN_BYTES], used: DRAWN_BYTES }) };
+}
+
 impl Ids for RandomIds {
-    #[expect(clippy::disallowed_methods, reason = "this is the one source of randomness")]
     fn bytes(&self) -> [u8; 32] {
-        let mut bytes = [0; 32];
-        getrandom::fill(&mut bytes).expect("the operating system has random numbers");
-        bytes
+        DRAWN.with_borrow_mut(Drawn::take)
+    }
+}
+
+impl Drawn {
+    #[expect(clippy::disallowed_methods, reason = "this is the one source of randomness")]
+    fn take(&mut self) -> [u8; 32] {
+        if self.used == DRAWN_BYTES {
+            getrandom::fill(&mut self.bytes).expect("the operating system has random numbers");
+            self.used = 0;
+        }
+        let mut given = [0; 32];
+        let rest = &mut self.bytes[self.used..][..32];
+        // What was given away is a secret of whoever has it now.
+        given.swap_with_slice(rest);
+        self.used += 32;
+        given
     }
 }
 

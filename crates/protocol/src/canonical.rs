@@ -6,7 +6,10 @@
 
 use std::cmp::Ordering;
 use std::fmt::Write;
+use std::io;
 
+use serde::Serialize;
+use serde_json::ser::{Formatter, Serializer};
 use serde_json::{Map, Number, Value};
 use sha2::{Digest, Sha256};
 
@@ -23,6 +26,33 @@ pub fn canonical(value: &Value) -> String {
     let mut out = String::with_capacity(256);
     canonical_into(value, &mut out);
     out
+}
+
+/// The canonical text of a type that declares its fields in the order of their names, at every
+/// depth, and has no maps: it is written as it stands, without a [`Value`] in between.
+pub fn of(value: &impl Serialize) -> String {
+    let mut bytes = Vec::with_capacity(1_024);
+    value
+        .serialize(&mut Serializer::with_formatter(&mut bytes, Plain))
+        .expect("our types hold only strings, numbers and lists");
+    let text = String::from_utf8(bytes).expect("JSON is text");
+    debug_assert_eq!(
+        serde_json::from_str(&text).map(|value| canonical(&value)).ok().as_ref(),
+        Some(&text),
+        "fields are declared in the order of their names"
+    );
+    text
+}
+
+/// Strings and integers of `serde_json` are canonical already; doubles are not.
+struct Plain;
+
+impl Formatter for Plain {
+    fn write_f64<W: ?Sized + io::Write>(&mut self, writer: &mut W, double: f64) -> io::Result<()> {
+        let mut text = String::new();
+        write_double(double, &mut text);
+        writer.write_all(text.as_bytes())
+    }
 }
 
 /// Appends the canonical text to `out`.
@@ -59,12 +89,10 @@ pub fn sha256(parts: &[&[u8]]) -> Hash {
 
 /// Lower-case hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        text.push(hex_digit(byte >> 4));
-        text.push(hex_digit(byte & 0x0F));
-    }
-    text
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0x0F]).map(hex_digit);
+    let mut text = Vec::with_capacity(bytes.len() * 2);
+    text.extend(digits);
+    String::from_utf8(text).expect("digits are ASCII")
 }
 
 /// Reads what [`hex`] wrote for a hash, and nothing else: a hash has one spelling, so that equal
@@ -119,30 +147,44 @@ fn utf16_order(a: &str, b: &str) -> Ordering {
 
 fn write_string(text: &str, out: &mut String) {
     out.push('"');
-    let mut clean_from = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        if byte >= b' ' && byte != b'"' && byte != b'\\' {
-            continue;
-        }
-        out.push_str(&text[clean_from..at]);
-        clean_from = at + 1;
-        match byte {
-            b'"' => out.push_str("\\\""),
-            b'\\' => out.push_str("\\\\"),
-            b'\n' => out.push_str("\\n"),
-            b'\r' => out.push_str("\\r"),
-            b'\t' => out.push_str("\\t"),
-            0x08 => out.push_str("\\b"),
-            0x0C => out.push_str("\\f"),
-            control => {
-                out.push_str("\\u00");
-                out.push(hex_digit(control >> 4));
-                out.push(hex_digit(control & 0x0F));
-            }
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(|byte| NEEDS_ESCAPE[usize::from(byte)]) {
+        out.push_str(&rest[..at]);
+        write_escaped(rest.as_bytes()[at], out);
+        rest = &rest[at + 1..];
+    }
+    out.push_str(rest);
+    out.push('"');
+}
+
+/// Quotes, backslashes and control characters, all of them ASCII.
+const NEEDS_ESCAPE: [bool; 256] = {
+    let mut needs = [false; 256];
+    let mut control = 0;
+    while control < 0x20 {
+        needs[control] = true;
+        control += 1;
+    }
+    needs[b'"' as usize] = true;
+    needs[b'\\' as usize] = true;
+    needs
+};
+
+fn write_escaped(byte: u8, out: &mut String) {
+    match byte {
+        b'"' => out.push_str("\\\""),
+        b'\\' => out.push_str("\\\\"),
+        b'\n' => out.push_str("\\n"),
+        b'\r' => out.push_str("\\r"),
+        b'\t' => out.push_str("\\t"),
+        0x08 => out.push_str("\\b"),
+        0x0C => out.push_str("\\f"),
+        control => {
+            out.push_str("\\u00");
+            out.push(char::from(hex_digit(control >> 4)));
+            out.push(char::from(hex_digit(control & 0x0F)));
         }
     }
-    out.push_str(&text[clean_from..]);
-    out.push('"');
 }
 
 fn write_number(number: &Number, out: &mut String) {
@@ -213,8 +255,8 @@ fn write_zeros(count: i32, out: &mut String) {
     out.extend((0..count).map(|_| '0'));
 }
 
-fn hex_digit(nibble: u8) -> char {
-    char::from(if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 })
+fn hex_digit(nibble: u8) -> u8 {
+    b"0123456789abcdef"[usize::from(nibble & 0x0F)]
 }
 
 fn hex_value(digit: u8) -> Option<u8> {

@@ -1,12 +1,14 @@
 //! Names of things. Each is a newtype whose only constructor checks it, so that a value of the type
-//! is a valid name wherever it appears.
+//! is a valid name wherever it appears. Names are shared, not copied: every state, event and entry
+//! carries several.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use uuid::Uuid;
 
 /// Long enough for any scheme of names people use, short enough to be a file name.
@@ -30,9 +32,15 @@ const UUID_EXPECTED: &str = "a UUID in its hyphenated lower-case form";
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident, $check:ident, $expected:ident) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
-        pub struct $name(String);
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+        #[serde(try_from = "String")]
+        pub struct $name(Arc<str>);
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
 
         impl $name {
             pub fn as_str(&self) -> &str {
@@ -43,7 +51,7 @@ macro_rules! text_id {
         impl FromStr for $name {
             type Err = InvalidId;
             fn from_str(text: &str) -> Result<Self, InvalidId> {
-                if $check(text) { Ok(Self(text.to_owned())) } else {
+                if $check(text) { Ok(Self(text.into())) } else {
                     Err(InvalidId { expected: $expected })
                 }
             }
@@ -52,7 +60,7 @@ macro_rules! text_id {
         impl TryFrom<String> for $name {
             type Error = InvalidId;
             fn try_from(text: String) -> Result<Self, InvalidId> {
-                if $check(&text) { Ok(Self(text)) } else {
+                if $check(&text) { Ok(Self(text.into())) } else {
                     Err(InvalidId { expected: $expected })
                 }
             }
@@ -60,7 +68,7 @@ macro_rules! text_id {
 
         impl From<$name> for String {
             fn from(id: $name) -> String {
-                id.0
+                id.0.as_ref().to_owned()
             }
         }
 
@@ -84,11 +92,15 @@ macro_rules! text_id {
 macro_rules! uuid_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(
-            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-        )]
-        #[serde(try_from = "String", into = "String")]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+        #[serde(try_from = "String")]
         pub struct $name(Uuid);
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(&self.0.hyphenated())
+            }
+        }
 
         impl $name {
             pub fn new(uuid: Uuid) -> Self {
@@ -103,7 +115,9 @@ macro_rules! uuid_id {
                 let uuid = Uuid::try_parse(text).map_err(|_| invalid.clone())?;
                 // One spelling per id: other forms of the same UUID would be other strings in
                 // paths, logs and chains.
-                if uuid.hyphenated().to_string() == text { Ok(Self(uuid)) } else { Err(invalid) }
+                let mut spelt = Uuid::encode_buffer();
+                let is_ours = uuid.hyphenated().encode_lower(&mut spelt) == text;
+                if is_ours { Ok(Self(uuid)) } else { Err(invalid) }
             }
         }
 
@@ -165,7 +179,7 @@ uuid_id!(
 impl TeamspaceId {
     /// The teamspace that exists from the start.
     pub fn default_teamspace() -> Self {
-        Self("default".to_owned())
+        Self("default".into())
     }
 }
 

@@ -16,6 +16,7 @@ pub mod caller;
 pub mod canonical;
 pub mod checkpoint;
 pub mod codec;
+pub mod fixed;
 pub mod handoff;
 pub mod ids;
 pub mod json;

@@ -160,7 +160,7 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
         Some(State::Handoff(handoff)) => Some(handoff.as_ref()),
         Some(State::Agent(_) | State::Token(_)) | None => None,
     };
-    let stored = handoff.map(|handoff| handoff.document_hash().to_owned());
+    let stored = || handoff.map(|handoff| handoff.document_hash().to_owned());
     match command {
         handoff::Command::Initiate { offer } => {
             let offered_to = offer.as_ref().and_then(|offer| offer.to_agent.clone());
@@ -175,10 +175,10 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
                     .as_ref()
                     .or_else(|| drafted.and_then(|draft| draft.task_id()))
                     .map(derive::task_key),
-                document: stored,
+                document: stored(),
             }
         }
-        handoff::Command::Accept { .. } => Needs { document: stored, ..Needs::default() },
+        handoff::Command::Accept { .. } => Needs { document: stored(), ..Needs::default() },
         handoff::Command::Draft { .. }
         | handoff::Command::Reject(_)
         | handoff::Command::Activate { .. }
@@ -368,6 +368,11 @@ fn hold_changes(
     after: &State,
     facts: &Facts,
 ) -> Vec<HoldWrite> {
+    if let (Some(State::Handoff(before)), State::Handoff(after)) = (before, after)
+        && !derive::hold_differs(before, after)
+    {
+        return Vec::new();
+    }
     let of = |state: &State| match state {
         State::Handoff(handoff) => derive::hold(handoff),
         State::Agent(_) | State::Token(_) => None,

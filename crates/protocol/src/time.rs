@@ -5,11 +5,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// Milliseconds since the Unix epoch, written as RFC 3339 in UTC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Time(i64);
 
 /// A length of time in milliseconds, written the way people write limits: `90s`, `15m`, `24h`.
@@ -22,8 +22,9 @@ pub struct Span(i64);
 #[error("expected an RFC 3339 time such as 2026-02-21T14:00:00Z")]
 pub struct InvalidTime;
 
-/// The last moment of the year 9999: later ones have no RFC 3339 form.
-const MILLIS_MAX: i64 = 253_402_300_799_999;
+/// The last day of the year 9999 is out of reach: in some time zones it is the year 10000 by then,
+/// which has no RFC 3339 form.
+const MILLIS_MAX: i64 = 253_402_207_199_999;
 
 impl Time {
     /// Moments outside the range of RFC 3339 become the nearest one inside.
@@ -61,17 +62,65 @@ impl TryFrom<String> for Time {
     }
 }
 
-impl From<Time> for String {
-    fn from(time: Time) -> String {
-        time.to_string()
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.text(&mut [0; TEXT_BYTES_MAX]))
     }
 }
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stamp = jiff::Timestamp::from_millisecond(self.0)
-            .expect("the constructors keep every Time inside the range of RFC 3339");
-        stamp.fmt(f)
+        f.pad(self.text(&mut [0; TEXT_BYTES_MAX]))
+    }
+}
+
+/// `9999-12-31T23:59:59.999Z`
+const TEXT_BYTES_MAX: usize = 24;
+
+impl Time {
+    /// Written by hand, because every entry is hashed with its time in this form. Zeros at the end
+    /// of the fraction are left out, and so is a fraction of nothing.
+    fn text(self, buffer: &mut [u8; TEXT_BYTES_MAX]) -> &str {
+        let (seconds, millis) = (self.0 / 1_000, self.0 % 1_000);
+        let (year, month, day) = date(seconds / 86_400);
+        let second_of_day = seconds % 86_400;
+        buffer.copy_from_slice(b"0000-00-00T00:00:00.000Z");
+        write_digits(&mut buffer[0..4], year);
+        write_digits(&mut buffer[5..7], month);
+        write_digits(&mut buffer[8..10], day);
+        write_digits(&mut buffer[11..13], second_of_day / 3_600);
+        write_digits(&mut buffer[14..16], second_of_day / 60 % 60);
+        write_digits(&mut buffer[17..19], second_of_day % 60);
+        write_digits(&mut buffer[20..23], millis);
+        let n_digits = [0, 1, 2, 3].into_iter().find(|n| millis % 10_i64.pow(3 - n) == 0);
+        let end = match n_digits {
+            Some(0) | None => 19,
+            Some(n_digits) => 20 + n_digits as usize,
+        };
+        buffer[end] = b'Z';
+        std::str::from_utf8(&buffer[..=end]).expect("digits are ASCII")
+    }
+}
+
+/// Year, month and day of a day since 1970-01-01. Years begin in March here, so that the odd day of
+/// a leap year is the last one; 400 of them always have 146,097 days.
+fn date(days: i64) -> (i64, i64, i64) {
+    let since_march_of_year_0 = days + 719_468;
+    let (era, day_of_era) = (since_march_of_year_0 / 146_097, since_march_of_year_0 % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + 400 * era + i64::from(month <= 2);
+    (year, month, day)
+}
+
+fn write_digits(place: &mut [u8], mut number: i64) {
+    for digit in place.iter_mut().rev() {
+        *digit = b"0123456789"[(number % 10).unsigned_abs() as usize];
+        number /= 10;
     }
 }
 
@@ -127,6 +176,23 @@ mod tests {
         assert_eq!("2026-02-21T15:00:00+01:00".parse::<Time>().unwrap(), time);
         assert!("yesterday".parse::<Time>().is_err());
         assert!("1960-01-01T00:00:00Z".parse::<Time>().is_err());
+    }
+
+    /// Against a library, around every kind of boundary.
+    #[test]
+    fn times_are_written_as_the_library_writes_them() {
+        let day = 86_400_000;
+        let years = (0..8_030).map(|year| year * 365 * day + year / 4 * day);
+        let moments = years.flat_map(|start| {
+            [-day, -1, 0, 1, 10, 100, 120, 59_999, 31 * day + 7].map(|offset| start + offset)
+        });
+        for millis in moments.chain([MILLIS_MAX, MILLIS_MAX - 999]) {
+            let time = Time::from_millis(millis);
+            let stamp = jiff::Timestamp::from_millisecond(time.as_millis()).unwrap();
+            assert_eq!(time.to_string(), stamp.to_string());
+            assert_eq!(time.to_string().parse(), Ok(time));
+            assert_eq!(serde_json::to_string(&time).unwrap(), format!("\"{time}\""));
+        }
     }
 
     #[test]

@@ -64,6 +64,16 @@ pub fn hold(handoff: &Handoff) -> Option<Hold> {
     })
 }
 
+/// Whether the hold of a proposed handoff differs between two of its states. What was agreed on
+/// does not change, so it is enough to look at where it stands.
+pub fn hold_differs(before: &Handoff, after: &Handoff) -> bool {
+    let place = |handoff: &Handoff| match handoff {
+        Handoff::Made(made) => Some((made.stage.status().is_active(), target_owns(made))),
+        Handoff::Draft(_) | Handoff::Discarded { .. } => None,
+    };
+    place(before) != place(after)
+}
+
 pub fn task_key(task_id: &TaskId) -> String {
     format!("task/{task_id}")
 }
@@ -71,14 +81,17 @@ pub fn task_key(task_id: &TaskId) -> String {
 /// The owners of the task as this handoff leaves them. A path, never a walk: nobody is in it twice,
 /// and who gives a task back or returns it leaves the path.
 pub fn owners(made: &Made) -> Vec<AgentId> {
-    let target_owns = match made.stage {
+    if target_owns(made) { extended(&made.terms) } else { made.terms.chain.clone() }
+}
+
+fn target_owns(made: &Made) -> bool {
+    match made.stage {
         Stage::Activated(_) | Stage::Completed { .. } => true,
         Stage::Closed { was_activated, .. } => was_activated,
         Stage::Proposed(_) | Stage::Validating(_) | Stage::Accepted(_) | Stage::Rejected { .. } => {
             false
         }
-    };
-    if target_owns { extended(&made.terms) } else { made.terms.chain.clone() }
+    }
 }
 
 /// The chain once the target owns the task.

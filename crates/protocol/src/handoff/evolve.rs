@@ -1,6 +1,8 @@
 //! What is true after an event. Total over the histories that [`super::decide`] can write; any
 //! other order is a damaged ledger, and evolving over it is refused by name.
 
+use std::ops::Deref;
+
 use super::event::{Closed, Drafted, Event, Proposed};
 use super::state::{Draft, Handoff, Made, Note, Stage, Terms, Waiting};
 use crate::ids::HandoffId;
@@ -19,7 +21,7 @@ pub fn evolve(
             Ok(Handoff::Draft(Draft { drafted_at: before.drafted_at, ..draft(id, drafted, at) }))
         }
         (None | Some(Handoff::Draft(_)), Event::Proposed(proposed)) => Ok(Handoff::Made(Made {
-            terms: terms(id, proposed, at),
+            terms: terms(id, proposed, at).into(),
             stage: Stage::Proposed(Waiting::from(at)),
             notes: Vec::new(),
         })),
@@ -137,8 +139,8 @@ pub fn without_texts(handoff: Handoff) -> Handoff {
             closed: Closed { closure_notes: closed.closure_notes.map(|_| erased()), ..closed },
         },
         Handoff::Made(mut made) => {
-            made.terms.title = erased();
-            made.terms.reason = String::new();
+            let terms = made.terms.deref().clone();
+            made.terms = Terms { title: erased(), reason: String::new(), ..terms }.into();
             for note in &mut made.notes {
                 match note {
                     Note::Rejection(rejected) => {

@@ -1,9 +1,10 @@
 //! What a handoff carries. [`Offer`] is what a sender writes, all of it optional while it is a
 //! draft; [`Package`] is the complete, sealed form, with the parts that only the server fills in.
+//!
+//! Fields are declared in the order of their names, so that a plain writer writes canonical JSON.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::canonical::{self, Hash};
 use crate::ids::{AgentId, HandoffId, TaskId, ThreadId};
@@ -21,88 +22,88 @@ pub const TITLE_BYTES_MAX: usize = 300;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Offer {
-    /// The agent that shall own the task. Never a `system` agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to_agent: Option<AgentId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task: Option<OfferedTask>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub context: Option<OfferedContext>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_state: Option<OfferedWorkState>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<Artifact>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub policy: Option<Policy>,
+    pub context: Option<OfferedContext>,
     /// Overrides `task.deadline`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Time>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Policy>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<OfferedProvenance>,
     /// Why the task changes hands.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// Made by the server when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub thread_id: Option<ThreadId>,
     /// Hands the task back to its previous owner, who is in the chain by definition.
     #[serde(default, rename = "return", skip_serializing_if = "std::ops::Not::not")]
     pub is_return: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub provenance: Option<OfferedProvenance>,
+    pub task: Option<OfferedTask>,
+    /// Made by the server when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<ThreadId>,
+    /// The agent that shall own the task. Never a `system` agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_agent: Option<AgentId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_state: Option<OfferedWorkState>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OfferedTask {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task_id: Option<TaskId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
+    pub deadline: Option<Time>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub external_refs: Vec<ExternalRef>,
     /// What shall be true in the end; the title when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objective: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub success_criteria: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deadline: Option<Time>,
     #[serde(default)]
     pub priority: Priority,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub external_refs: Vec<ExternalRef>,
+    pub success_criteria: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<TaskId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OfferedContext {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub summary: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub constraints: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assumptions: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub open_questions: Vec<String>,
+    pub constraints: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known_risks: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open_questions: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OfferedWorkState {
-    #[serde(default)]
-    pub status: WorkStatus,
-    /// 0 to 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub percent_complete: Option<f64>,
+    pub branch: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub completed_steps: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_step: Option<String>,
+    /// 0 to 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub branch: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub worktree_path: Option<String>,
+    pub percent_complete: Option<f64>,
+    #[serde(default)]
+    pub status: WorkStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test_status: Option<TestStatus>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree_path: Option<String>,
 }
 
 /// The parts of the provenance a sender may add; the rest is the server's.
@@ -110,9 +111,9 @@ pub struct OfferedWorkState {
 #[serde(deny_unknown_fields)]
 pub struct OfferedProvenance {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub related_sessions: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decision_refs: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub related_sessions: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -146,11 +147,11 @@ pub enum TestStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExternalRef {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     #[serde(rename = "type")]
     pub kind: ExternalRefKind,
     pub value: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 }
@@ -179,21 +180,21 @@ pub struct Artifact {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArtifactRef {
-    #[serde(rename = "type")]
-    pub kind: ArtifactKind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     /// An absolute path, a URL or a durable identifier.
     pub path: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub required: Option<bool>,
     /// 64 lower-case hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
+    pub size_bytes: Option<u64>,
+    #[serde(rename = "type")]
+    pub kind: ArtifactKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub size_bytes: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub required: Option<bool>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -212,16 +213,16 @@ pub enum ArtifactKind {
 pub struct Policy {
     #[serde(default)]
     pub classification: Classification,
-    #[serde(default)]
-    pub requires_human_approval: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub export_restrictions: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub visibility: Option<Visibility>,
+    pub human_gate: Option<HumanGate>,
+    #[serde(default)]
+    pub requires_human_approval: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitivity: Option<Sensitivity>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub human_gate: Option<HumanGate>,
+    pub visibility: Option<Visibility>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -259,38 +260,38 @@ pub enum HumanGate {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Package {
-    pub protocol: String,
-    pub version: String,
-    pub handoff_id: HandoffId,
-    pub thread_id: ThreadId,
-    pub task: OfferedTask,
-    pub context: OfferedContext,
-    pub work_state: OfferedWorkState,
     pub artifacts: Vec<Artifact>,
-    pub provenance: Provenance,
+    pub context: OfferedContext,
+    pub handoff_id: HandoffId,
     pub policy: Policy,
+    pub protocol: String,
+    pub provenance: Provenance,
+    pub task: OfferedTask,
+    pub thread_id: ThreadId,
     pub verification: Verification,
+    pub version: String,
+    pub work_state: OfferedWorkState,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Provenance {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decision_refs: Vec<String>,
+    /// The owners so far, computed from the ledger.
+    pub handoff_chain: Vec<AgentId>,
+    pub message_thread_refs: Vec<String>,
     pub origin_session: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub related_sessions: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub decision_refs: Vec<String>,
-    pub message_thread_refs: Vec<String>,
-    /// The owners so far, computed from the ledger.
-    pub handoff_chain: Vec<AgentId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Verification {
-    pub schema_version: String,
     /// SHA-256 over the RFC 8785 form of the package without this field.
     pub package_hash: String,
+    pub schema_version: String,
 }
 
 impl Policy {
@@ -384,33 +385,38 @@ pub fn check_artifacts(field: &str, artifacts: &[Artifact]) -> Result<(), Reject
     Ok(())
 }
 
+/// The only place where a seal can be: inside a string, quotes would be escaped.
+const SEALED: &str = r#""verification":{"package_hash":""#;
+
+/// What is left out when the hash is taken, before the seal and after it.
+const SEAL_KEY: &str = r#""package_hash":""#;
+const SEAL_END: &str = r#"","#;
+
 impl Package {
     /// The package as canonical text with its hash filled in, and the hash.
-    pub fn seal(&self) -> (String, Hash) {
-        let mut value =
-            serde_json::to_value(self).expect("a package holds only strings, numbers and lists");
-        let hash = hash_without_seal(&mut value);
-        if let Some(verification) = value.get_mut("verification").and_then(Value::as_object_mut) {
-            verification.insert("package_hash".to_owned(), canonical::hex(&hash).into());
-        }
-        (canonical::canonical(&value), hash)
+    pub fn seal(mut self) -> (String, Hash) {
+        self.verification.package_hash.clear();
+        let mut text = canonical::of(&self);
+        let at = text.find(SEALED).expect("a package has a place for its seal") + SEALED.len();
+        let hash = hash_around(&text[..at], &text[at..]).expect("its place is empty");
+        text.insert_str(at, &canonical::hex(&hash));
+        (text, hash)
     }
 }
 
 /// The hash of a stored package, computed from what is there and not from what it says. One whose
 /// own seal says otherwise was changed after it was sealed, and has none.
 pub fn hash_of_stored(text: &str) -> Option<Hash> {
-    let mut value: Value = serde_json::from_str(text).ok()?;
-    let seal = value.pointer("/verification/package_hash").cloned();
-    let hash = hash_without_seal(&mut value);
-    (seal? == canonical::hex(&hash)).then_some(hash)
+    let at = text.find(SEALED)? + SEALED.len();
+    let (seal, rest) = text[at..].split_at_checked(2 * size_of::<Hash>())?;
+    let hash = hash_around(&text[..at], rest)?;
+    (seal == canonical::hex(&hash)).then_some(hash)
 }
 
-fn hash_without_seal(package: &mut Value) -> Hash {
-    if let Some(verification) = package.get_mut("verification").and_then(Value::as_object_mut) {
-        verification.remove("package_hash");
-    }
-    canonical::sha256(&[canonical::canonical(package).as_bytes()])
+/// The hash of the canonical text without its seal, given what is before and after the seal.
+fn hash_around(before: &str, after: &str) -> Option<Hash> {
+    let (before, after) = (before.strip_suffix(SEAL_KEY)?, after.strip_prefix(SEAL_END)?);
+    Some(canonical::sha256(&[before.as_bytes(), after.as_bytes()]))
 }
 
 fn check_title(title: &str) -> Result<(), Rejection> {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::RejectReason;
 use super::event::{Closed, Escalated};
+use crate::fixed::Fixed;
 use crate::ids::{AgentId, HandoffId, TaskId, ThreadId};
 use crate::time::Time;
 
@@ -39,7 +40,7 @@ pub struct Draft {
 /// A handoff that was proposed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Made {
-    pub terms: Terms,
+    pub terms: Fixed<Terms>,
     pub stage: Stage,
     /// Rejections, escalations and the closure, oldest first. Bounded: each stage is entered at
     /// most once and adds at most two.

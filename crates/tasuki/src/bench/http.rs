@@ -2,6 +2,7 @@
 //! it must, because it shares the machine with what is measured.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use engine::clock::{Clock, SystemClock};
@@ -43,7 +44,8 @@ struct HttpWalker {
     stream: TcpStream,
     tokens: Tokens,
     /// The offer around its task id.
-    offer: (String, String),
+    offer: (Arc<str>, Arc<str>),
+    completion: Arc<str>,
     ids: SeededIds,
     request: Vec<u8>,
     answer: Vec<u8>,
@@ -58,29 +60,38 @@ impl HttpWalker {
         Ok(Self {
             stream,
             tokens,
-            offer: (before.to_owned(), after.to_owned()),
+            offer: (before.into(), after.into()),
+            completion: json!({ "completion_notes": COMPLETION_NOTES }).to_string().into(),
             ids: cheap_ids(),
             request: Vec::with_capacity(4_096),
             answer: Vec::with_capacity(4_096),
         })
     }
 
-    async fn post(&mut self, path: &str, from: From, body: &str) -> Result<()> {
+    /// Writes the request for what `path` and `body` are made of, sends it and reads the answer.
+    async fn post(&mut self, path: [&str; 3], from: From, body: [&str; 3]) -> Result<()> {
         let token = match from {
             From::Sender => &self.tokens.sender,
             From::Target => &self.tokens.target,
         };
         let key = self.ids.uuid(SystemClock.now());
+        let length: usize = body.iter().map(|part| part.len()).sum();
         self.request.clear();
-        let length = body.len();
+        self.request.extend_from_slice(b"POST ");
+        for part in path {
+            self.request.extend_from_slice(part.as_bytes());
+        }
         std::io::Write::write_fmt(
             &mut self.request,
             format_args!(
-                "POST {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {token}\r\n\
+                " HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {token}\r\n\
                  idempotency-key: {key}\r\ncontent-type: application/json\r\n\
-                 content-length: {length}\r\n\r\n{body}"
+                 content-length: {length}\r\n\r\n"
             ),
         )?;
+        for part in body {
+            self.request.extend_from_slice(part.as_bytes());
+        }
         self.stream.write_all(&self.request).await.context("cannot send")?;
         self.read_answer().await
     }
@@ -114,15 +125,16 @@ impl HttpWalker {
 impl Walker for HttpWalker {
     async fn walk(&mut self, meter: &mut Meter) -> Result<()> {
         let task_id = new_task_id(&self.ids, SystemClock.now());
-        let body = [self.offer.0.as_str(), &task_id, &self.offer.1].concat();
-        meter.time(self.post("/v1/handoffs", From::Sender, &body)).await?;
+        let (before, after) = self.offer.clone();
+        let body = [&*before, &task_id, &*after];
+        meter.time(self.post(["/v1/handoffs", "", ""], From::Sender, body)).await?;
         let id = self.handoff_id()?;
-        let completion = json!({ "completion_notes": COMPLETION_NOTES }).to_string();
+        let completion = self.completion.clone();
         let rest =
-            [("accept", "{}"), ("activate", "{}"), ("complete", &completion), ("close", "{}")];
+            [("/accept", "{}"), ("/activate", "{}"), ("/complete", &completion), ("/close", "{}")];
         for (action, body) in rest {
-            let path = format!("/v1/handoffs/{id}/{action}");
-            meter.time(self.post(&path, From::Target, body)).await?;
+            let path = ["/v1/handoffs/", &id, action];
+            meter.time(self.post(path, From::Target, [body, "", ""])).await?;
         }
         Ok(())
     }
@@ -136,7 +148,7 @@ enum From {
 
 /// Whether head and announced body have arrived.
 fn is_whole(answer: &[u8]) -> bool {
-    const LENGTH: &[u8] = b"content-length: ";
+    const LENGTH: &[u8; 16] = b"content-length: ";
     let Some(head) = find(answer, b"\r\n\r\n") else { return false };
     let length = find(&answer[..head], LENGTH).map_or(0, |at| {
         let digits = answer[at + LENGTH.len()..].iter().take_while(|byte| byte.is_ascii_digit());
@@ -145,8 +157,8 @@ fn is_whole(answer: &[u8]) -> bool {
     answer.len() >= head + 4 + length
 }
 
-fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
-    bytes.windows(wanted.len()).position(|window| window == wanted)
+fn find<const N: usize>(bytes: &[u8], wanted: &[u8; N]) -> Option<usize> {
+    bytes.array_windows().position(|window: &[u8; N]| window == wanted)
 }
 
 #[cfg(test)]

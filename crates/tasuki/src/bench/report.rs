@@ -13,7 +13,7 @@ pub const SERVER_OF_RAW_MIN: f64 = 0.45;
 pub const GROWTH_MAX: f64 = 1.3;
 pub const IDLE_MIB_MAX: f64 = 40.0;
 pub const READY_MS_MAX: f64 = 200.0;
-/// The cost of the last edit against the first: what is left after noise should be nothing.
+/// An old draft against a new one: what is left after noise should be nothing.
 pub const AGE_MAX: f64 = 1.3;
 
 /// Everything, as it is printed.
@@ -170,8 +170,8 @@ pub fn bars(stores: &[StoreReport], growth: &[Growth], age: &Age, idle: &Idle) -
             bars.push(at_most(what, GROWTH_MAX, "×", measured));
         }
     }
-    let what = format!("cost of edit {} of one draft, of the first", age.n_edits);
-    bars.push(at_most(what, AGE_MAX, "×", age.last_of_first));
+    let what = format!("cost of an edit after {}, of that of a new draft", age.n_edits);
+    bars.push(at_most(what, AGE_MAX, "×", age.old_of_young));
     let on = format!("on {} handoffs", idle.handoffs);
     if let Some(resident_mib) = idle.resident_mib {
         bars.push(at_most(format!("idle server {on}"), IDLE_MIB_MAX, " MiB", resident_mib));
@@ -232,7 +232,7 @@ mod tests {
         let measured = vec![Row::of(256, &[trio(100.0, 70.0, 40.0)])];
         let store =
             StoreReport { handoffs: 10, filled_per_second: 1.0, database_bytes: 1, measured };
-        let age = Age { n_edits: 10, first_ms: 1.0, last_ms: 1.0, last_of_first: 1.0 };
+        let age = Age { n_edits: 10, young_ms: 1.0, old_ms: 1.0, old_of_young: 1.0 };
         let idle = Idle { handoffs: 10, ready_ms: 250.0, resident_mib: Some(12.0) };
         let bars = bars(&[store], &[], &age, &idle);
         let told: Vec<_> = bars.iter().map(|bar| (bar.wanted.as_str(), bar.met)).collect();

@@ -23,7 +23,7 @@ pub struct BenchArgs {
     #[arg(long, value_delimiter = ',', value_name = "N", default_value = "1,16,256,1024")]
     callers: Vec<usize>,
     /// Each round measures everything once; shown are medians
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 5)]
     rounds: usize,
     /// How long each measurement takes
     #[arg(long, default_value_t = 1.0)]
@@ -156,8 +156,8 @@ fn show(report: &Report) {
     }
     let age = &report.age;
     output::line(&format!(
-        "One draft edited {} times: {:.2} ms at first, {:.2} ms at last\n",
-        age.n_edits, age.first_ms, age.last_ms
+        "One more edit of a draft: {:.2} ms after {}, {:.2} ms for a new one\n",
+        age.old_ms, age.n_edits, age.young_ms
     ));
     let rows = report.bars.iter().map(|bar| {
         let verdict = if bar.met { "met" } else { "not met" };

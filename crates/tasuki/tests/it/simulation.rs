@@ -32,8 +32,8 @@ struct Bound {
     without_news: usize,
 }
 
-/// About ten seconds on a small machine; the full one takes some minutes.
-const SHORT: Bound = Bound { max: 60, without_news: 8 };
+/// The short one is over in some seconds, unless luck hides one of the refusals for long.
+const SHORT: Bound = Bound { max: 300, without_news: 8 };
 const FULL: Bound = Bound { max: 1_000, without_news: 100 };
 
 /// All that can be asked for, and all that it can be refused with.

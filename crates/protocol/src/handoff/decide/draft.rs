@@ -21,9 +21,7 @@ pub fn decide(
         check_may_edit(handoff, context, "draft")?;
     }
     offer.check()?;
-    let text = canonical::canonical(
-        &serde_json::to_value(offer).expect("an offer holds only strings, numbers and lists"),
-    );
+    let text = canonical::of(offer);
     let offer_hash = canonical::hex(&canonical::sha256(&[text.as_bytes()]));
     let task = offer.task.as_ref();
     Ok(Decision {
