@@ -90,16 +90,18 @@ impl Bench<'_> {
         let mut seen = vec![vec![Vec::new(); self.plan.callers.len()]; filled.len()];
         let n_steps = self.plan.rounds * self.plan.callers.len() * filled.len() * 3;
         progress.begin("measuring", n_steps as u64);
+        // Stores of different sizes are compared with each other, so they take turns.
         for round in 0..self.plan.rounds {
-            for (store, by_callers) in filled.iter().zip(&mut seen) {
-                for (&callers, rounds) in self.plan.callers.iter().zip(by_callers) {
+            for (which, &callers) in self.plan.callers.iter().enumerate() {
+                for (store, by_callers) in filled.iter().zip(&mut seen) {
                     let what = format!(
                         "round {} of {}, {} handoffs, {callers} callers",
                         round + 1,
                         self.plan.rounds,
                         store.handoffs
                     );
-                    rounds.push(self.trio(store, callers, round, &what, progress).await?);
+                    let trio = self.trio(store, callers, round, &what, progress).await?;
+                    by_callers[which].push(trio);
                 }
             }
         }

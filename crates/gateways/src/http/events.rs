@@ -23,6 +23,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use super::auth::{Asker, Credential, bearer_secret};
 use super::input::Asked;
 use super::problem::Problem;
+use super::view::may_see_entry;
 use super::{Gateway, OpenStreams};
 
 /// How often a quiet stream says that it is there, and a revoked token is noticed.
@@ -113,49 +114,10 @@ impl Filter {
     fn passes(&self, followed: &Followed) -> bool {
         let entry = &followed.sequenced.entry;
         entry.stream.teamspace == self.caller.teamspace
-            && self.may_see(followed)
+            && may_see_entry(&self.caller, entry)
             && self.subject.as_ref().is_none_or(|subject| entry.stream.subject == *subject)
             && self.kind.as_deref().is_none_or(|kind| is_of_kind(&entry.name, kind))
             && self.agent.as_ref().is_none_or(|agent| concerns(followed, agent))
-    }
-
-    /// Credentials are the operator's business, and a draft is its sender's.
-    fn may_see(&self, followed: &Followed) -> bool {
-        let entry = &followed.sequenced.entry;
-        match entry.stream.subject {
-            Subject::Token(_) => self.caller.is_operator(),
-            Subject::Agent(_) => true,
-            Subject::Handoff(_) => {
-                self.caller.is_coordinator()
-                    || drafted_by(followed).is_none_or(|sender| {
-                        self.caller.agent().is_some_and(|agent| sender == agent.as_str())
-                    })
-            }
-        }
-    }
-}
-
-/// The sender, if this happened to a draft. A body that was erased names nobody.
-fn drafted_by(followed: &Followed) -> Option<String> {
-    #[derive(Default, Deserialize)]
-    struct Body {
-        #[serde(default)]
-        from: String,
-        #[serde(default)]
-        from_status: String,
-    }
-    let entry = &followed.sequenced.entry;
-    let body = || {
-        let text = entry.body.text().unwrap_or_default();
-        serde_json::from_str::<Body>(text).unwrap_or_default()
-    };
-    match entry.name.as_str() {
-        "handoff.drafted" => Some(body().from),
-        "handoff.closed" => {
-            let Body { from, from_status } = body();
-            (from_status == "draft").then_some(from)
-        }
-        _ => None,
     }
 }
 

@@ -22,7 +22,7 @@ use super::Gateway;
 use super::auth::Asker;
 use super::input::{Asked, KEY_HEADER, Named, Write};
 use super::problem::Problem;
-use super::view::{self, HandoffDetail, HandoffView, ListPage, may_see};
+use super::view::{self, HandoffDetail, HandoffView, ListPage, may_see, may_see_entry};
 
 /// A page when the client does not say how much it wants.
 const PAGE_ROWS: usize = 50;
@@ -382,7 +382,8 @@ pub async fn history(
         .last()
         .filter(|oldest| entries.len() == limit && oldest.entry.position > 1)
         .map(|oldest| oldest.entry.position.to_string());
-    Ok(Json(ListPage { items: entries.iter().map(view::entry).collect(), next_cursor }))
+    let shown = entries.iter().filter(|one| may_see_entry(&asker.caller, &one.entry));
+    Ok(Json(ListPage { items: shown.map(view::entry).collect(), next_cursor }))
 }
 
 /// The handoff, if there is one that the caller may know of.

@@ -7,11 +7,12 @@ use engine::submit::Done;
 use protocol::caller::{Caller, Role};
 use protocol::handoff::state::{Handoff, Note};
 use protocol::handoff::{Status, derive};
+use protocol::ledger::{Entry, Subject};
 use protocol::step::State;
 use protocol::token::{BearerKind, Token};
 use protocol::{agent, canonical};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A handoff.
@@ -123,6 +124,41 @@ pub fn may_see(caller: &Caller, state: &State) -> bool {
             Handoff::Made(_) => true,
         },
         State::Agent(_) | State::Token(_) => true,
+    }
+}
+
+/// Credentials are the operator's business, and a draft is its sender's, also in retrospect.
+pub fn may_see_entry(caller: &Caller, entry: &Entry) -> bool {
+    match entry.stream.subject {
+        Subject::Token(_) => caller.is_operator(),
+        Subject::Agent(_) => true,
+        Subject::Handoff(_) => {
+            let is_sender = |sender: String| caller.agent().is_some_and(|id| id.as_str() == sender);
+            caller.is_coordinator() || drafted_by(entry).is_none_or(is_sender)
+        }
+    }
+}
+
+/// The sender, if this happened to a draft. A body that was erased names nobody.
+fn drafted_by(entry: &Entry) -> Option<String> {
+    #[derive(Default, Deserialize)]
+    struct Body {
+        #[serde(default)]
+        from: String,
+        #[serde(default)]
+        from_status: String,
+    }
+    let body = || {
+        let text = entry.body.text().unwrap_or_default();
+        serde_json::from_str::<Body>(text).unwrap_or_default()
+    };
+    match entry.name.as_str() {
+        "handoff.drafted" => Some(body().from),
+        "handoff.closed" => {
+            let Body { from, from_status } = body();
+            (from_status == "draft").then_some(from)
+        }
+        _ => None,
     }
 }
 

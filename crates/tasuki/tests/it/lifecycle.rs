@@ -80,6 +80,12 @@ async fn a_draft_is_saved_edited_and_proposed() {
     assert_eq!(proposed["status"], "proposed");
     let shown = ok(&bob, Call::get(format!("/v1/handoffs/{id}"))).await;
     assert_eq!(shown["package"]["task"]["title"], "Mend the retry logic");
+
+    // What it said before it was proposed stays between alice and her coordinators.
+    for (who, expected) in [(&alice, 3), (&bob, 1)] {
+        let history = ok(who, Call::get(format!("/v1/handoffs/{id}/history"))).await;
+        assert_eq!(history["items"].as_array().unwrap().len(), expected);
+    }
 }
 
 #[tokio::test]
