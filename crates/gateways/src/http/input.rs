@@ -196,8 +196,14 @@ impl<T: DeserializeOwned> FromRequestParts<Gateway> for Asked<T> {
         let Query(pairs) = Query::<Vec<(String, String)>>::from_request_parts(parts, gateway)
             .await
             .map_err(|_| Problem::schema_invalid("query", "percent-encoded parameters"))?;
+        let is_plain = |text: &str| !text.chars().any(json::is_forbidden);
         let mut fields = serde_json::Map::new();
         for (name, text) in pairs {
+            if !is_plain(&name) || !is_plain(&text) {
+                // Errors repeat what was sent, so what nobody should be shown goes no further.
+                let field = if is_plain(&name) { &name } else { "query" };
+                return Err(Problem::schema_invalid(field, "text without control characters"));
+            }
             if fields.insert(name.clone(), Value::String(text)).is_some() {
                 return Err(Problem::schema_invalid(&name, "to be given once"));
             }

@@ -38,7 +38,7 @@ bob       handoff activate $1
 bob       handoff complete $1 --notes "merged"
 alice     handoff close $1 --notes "thanks"
 alice     handoff close $1
-carol     handoff show $1
+alice     handoff show $1
 alice     handoff initiate --file offer.json --to carol
 bob       handoff initiate --file offer.json --to carol
 carol     handoff reject $2 --reason capacity_unavailable --detail "two releases today" --suggested-fix "try again on Monday"

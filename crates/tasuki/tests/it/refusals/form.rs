@@ -92,6 +92,7 @@ a status that is none           | alice    | query           | status = "done"  
 a sender that is no name        | alice    | query           | from_agent = "A!"                  | 422 schema_invalid from_agent
 an unknown filter               | alice    | query           | colour = "red"                     | 422 schema_invalid colour
 a filter given twice            | alice    | GET /v1/handoffs?status=draft&status=closed |         | 422 schema_invalid status
+a filter nobody should be shown | alice    | GET /v1/handoffs?status=%0b     |                      | 422 schema_invalid status
 a cursor for a history          | alice    | GET /v1/handoffs/{PROPOSED}/history?cursor=x |        | 400 cursor_invalid cursor
 an unknown filter of a history  | alice    | GET /v1/handoffs/{PROPOSED}/history?kind=x |          | 422 schema_invalid kind
 a cursor for agents             | alice    | GET /v1/agents?cursor=1e3 |                          | 400 cursor_invalid cursor
