@@ -1,5 +1,6 @@
 //! Golden files: every shape of every event ever written, as it was written. They are decoded and
-//! encoded again to the same text; they are never edited, because some ledger holds them.
+//! encoded again to the same text; once released they are never edited, because some ledger holds
+//! them.
 //!
 //! A new event or a new shape of one gets a file by `UPDATE_GOLDEN=1 cargo test -p protocol
 //! golden`, which never touches a file that is there.
