@@ -1,3 +1,5 @@
+//! A small ledger, damaged in every way that a hand could damage it: each is found and named.
+
 use proptest::prelude::*;
 
 use super::*;

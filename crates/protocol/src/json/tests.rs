@@ -1,3 +1,5 @@
+//! What is refused, with the place it is refused at, and what every reader would take alike.
+
 use proptest::prelude::*;
 
 use super::*;
