@@ -44,7 +44,7 @@ impl Engine {
                 Err(SubmitError::Store(error)) => return Err(error),
                 Err(error) => tracing::error!(
                     stream = %one.stream.subject,
-                    deadline = one.deadline.name,
+                    deadline = %one.deadline.name,
                     %error,
                     "a deadline could not be decided"
                 ),

@@ -19,10 +19,10 @@ use crate::port::{Listener, Sequenced, Store, StoreError};
 
 /// Enough for followers that keep up to live on memory alone, even those that come by only ten
 /// times a second.
-const RING_ENTRIES_MAX: usize = 4_096;
+const RING_ENTRIES_MAX: usize = 8_192;
 
 /// Most bodies are a few hundred bytes, but they need not be.
-const RING_BYTES_MAX: usize = 4 * 1024 * 1024;
+const RING_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// One read of the store. Small enough to be sent on before the next is needed.
 pub const PAGE_ENTRIES_MAX: usize = 512;

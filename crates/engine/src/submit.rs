@@ -8,9 +8,10 @@ use protocol::canonical::Hash;
 use protocol::handoff;
 use protocol::handoff::decide::Context;
 use protocol::ids::{HandoffId, TokenId};
+use protocol::json;
 use protocol::ledger::{Body, Entry, GENESIS, Stream, Subject};
 use protocol::rejection::Rejection;
-use protocol::step::{self, Change, Command, Facts, HoldState, Outcome, State};
+use protocol::step::{self, Change, Command, Facts, HoldState, Needs, Outcome, State};
 use protocol::time::Time;
 use serde::{Deserialize, Serialize};
 use tracing::Instrument;
@@ -25,6 +26,10 @@ use crate::slots::{Durability, Herald, Latest};
 /// A conflict means that somebody else made progress, so a handful of tries is plenty; more says
 /// that something is wrong, and the caller should hear of it.
 const ATTEMPTS_MAX: usize = 32;
+
+/// About what the texts of a commit take.
+const OUTCOME_BYTES: usize = 384;
+const STATE_BYTES: usize = 2_048;
 
 /// A caller's own name for a request, so that a retry is recognised.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -141,6 +146,8 @@ impl Engine {
         Err(SubmitError::Contended)
     }
 
+    /// What is waited for here is kept small: thousands of requests wait at once. The decision is a
+    /// function of its own, and ways that are seldom taken are boxed.
     async fn attempt(
         &self,
         asked: &Asked<'_>,
@@ -152,48 +159,78 @@ impl Engine {
         let latest = match (turn.take(), assumed) {
             (Some(latest), _) if latest.is_usable() => latest,
             (None, AssumedStream::Absent) => Latest::absent(),
-            (Some(_) | None, _) => self.load_latest(asked.stream).await?,
+            (Some(_) | None, _) => Box::pin(self.load_latest(asked.stream)).await?,
         };
-        let facts = match self.facts(asked, &latest, hold).await {
-            Ok(facts) => facts,
+        let needs = step::needs(latest.state.as_deref(), asked.command);
+        let facts = match needs == Needs::default() {
+            true => Ok(Facts::default()),
+            false => Box::pin(self.facts(asked, needs, hold)).await,
+        };
+        let decided = match facts {
+            Ok(facts) => self.decide(asked, &mut turn, latest, &facts),
             Err(error) => {
                 *turn = Some(latest);
                 return Err(error.into());
             }
         };
+        drop(turn);
+        match decided {
+            Decided::InLine(in_line, done) => {
+                let written = in_line.settle().await;
+                self.settle(asked, done, written)
+            }
+            Decided::Nothing(latest, outcome) => {
+                Box::pin(self.leave(asked, &latest, outcome)).await
+            }
+            Decided::Refused(latest, rejection) => {
+                Box::pin(self.refuse(asked, rejection, &latest, hold)).await
+            }
+        }
+    }
+
+    /// Steps, and puts what follows in line at the store. Whoever is next steps on its result.
+    fn decide(
+        &self,
+        asked: &Asked<'_>,
+        turn: &mut Option<Latest>,
+        latest: Latest,
+        facts: &Facts,
+    ) -> Decided {
         // Time never runs backwards within a stream, whatever the clock does.
         let now = self.clock.now().max(latest.at);
-        let context = Context { caller: asked.caller, now, facts: &facts };
-        let stepped = step::step(asked.stream, latest.state.as_deref(), asked.command, context);
-        match stepped {
+        let context = Context { caller: asked.caller, now, facts };
+        match step::step(asked.stream, latest.state.as_deref(), asked.command, context) {
             Ok(change) if !change.events.is_empty() => {
                 let prepared = self.prepare(asked, &latest, change, now);
                 let receipt = self.store.commit(prepared.commit);
-                let in_line = InLine::new(receipt, prepared.herald);
                 *turn = Some(prepared.next);
-                drop(turn);
-                self.settle(asked, prepared.done, in_line.settle().await)
+                Decided::InLine(InLine::new(receipt, prepared.herald), prepared.done)
             }
             Ok(change) => {
                 *turn = Some(latest.clone());
-                drop(turn);
-                let done = Done {
-                    subject: asked.stream.subject.to_string(),
-                    position: latest.position,
-                    outcome: change.outcome,
-                };
-                if latest.settled().await != Durability::Durable {
-                    return Ok(Attempt::Again);
-                }
-                let recorded = self.recorded(asked).await?;
-                Ok(recorded.unwrap_or(Attempt::Done(done)))
+                Decided::Nothing(latest, change.outcome)
             }
             Err(rejection) => {
                 *turn = Some(latest.clone());
-                drop(turn);
-                self.refuse(asked, rejection, &latest, hold).await
+                Decided::Refused(latest, rejection)
             }
         }
+    }
+
+    /// Nothing is to be done. That counts only if what it was decided on is true.
+    async fn leave(
+        &self,
+        asked: &Asked<'_>,
+        latest: &Latest,
+        outcome: Outcome,
+    ) -> Result<Attempt, SubmitError> {
+        if latest.settled().await != Durability::Durable {
+            return Ok(Attempt::Again);
+        }
+        let done =
+            Done { subject: asked.stream.subject.to_string(), position: latest.position, outcome };
+        let recorded = self.recorded(asked).await?;
+        Ok(recorded.unwrap_or(Attempt::Done(done)))
     }
 
     /// A refusal counts only if what it was decided on is true: the state must have become durable,
@@ -242,10 +279,9 @@ impl Engine {
     async fn facts(
         &self,
         asked: &Asked<'_>,
-        latest: &Latest,
+        needs: Needs,
         hold: &AssumedHold,
     ) -> Result<Facts, StoreError> {
-        let needs = step::needs(latest.state.as_deref(), asked.command);
         let mut facts = Facts::default();
         if let Some(id) = needs.agent {
             let subject = Subject::Agent(id);
@@ -272,14 +308,14 @@ impl Engine {
         {
             return Ok(latest.state.clone());
         }
-        let latest = self.load_latest(stream).await?;
+        let latest = Box::pin(self.load_latest(stream)).await?;
         let state = latest.state.clone();
         *turn = Some(latest);
         Ok(state)
     }
 
     fn prepare(&self, asked: &Asked<'_>, latest: &Latest, change: Change, now: Time) -> Prepared {
-        let actor = asked.caller.principal.to_string();
+        let actor: Arc<str> = asked.caller.principal.to_string().into();
         let mut head = latest.head;
         let mut position = latest.position;
         let mut entries = Vec::with_capacity(change.events.len());
@@ -288,9 +324,9 @@ impl Engine {
             let entry = Entry {
                 stream: asked.stream.clone(),
                 position,
-                name: recorded.name,
+                name: recorded.name.into(),
                 version: recorded.version,
-                actor: actor.clone(),
+                actor: Arc::clone(&actor),
                 at: now,
                 body: Body::Kept { salt: self.ids.salt(), text: recorded.body },
                 hash: GENESIS,
@@ -308,7 +344,7 @@ impl Engine {
             scope: asked.scope(key),
             recorded: RecordedOutcome {
                 fingerprint: key.fingerprint,
-                outcome: serde_json::to_string(&done).expect("an outcome is plain data"),
+                outcome: json::text_of(&done, OUTCOME_BYTES),
             },
             at: now,
         });
@@ -317,7 +353,7 @@ impl Engine {
             expected_position: latest.position,
             expected_head: latest.head,
             entries,
-            state_text: serde_json::to_string(state.as_ref()).expect("a state is plain data"),
+            state_text: json::text_of(state.as_ref(), STATE_BYTES),
             state,
             disarm: change.disarm,
             arm: change.arm,
@@ -379,6 +415,13 @@ struct Prepared {
     next: Latest,
     done: Done,
     herald: Herald,
+}
+
+/// What came of stepping.
+enum Decided {
+    InLine(InLine, Done),
+    Nothing(Latest, Outcome),
+    Refused(Latest, Rejection),
 }
 
 enum Attempt {

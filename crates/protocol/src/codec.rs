@@ -6,10 +6,13 @@ use serde::de::DeserializeOwned;
 
 use crate::ledger::{Erased, Recorded};
 use crate::step::Event;
-use crate::{agent, handoff, token};
+use crate::{agent, handoff, json, token};
 
 /// Every event so far is in its first shape.
 const VERSION: u32 = 1;
+
+/// About what the body of an event takes.
+const BODY_BYTES: usize = 768;
 
 /// An entry that this release cannot read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -28,7 +31,7 @@ pub fn encode(event: &Event) -> Recorded {
         Event::Token(token::Event::Revoked(body)) => text(body),
         Event::Erased(body) => text(body),
     };
-    Recorded { name: event.name().to_owned(), version: VERSION, body }
+    Recorded { name: event.name(), version: VERSION, body }
 }
 
 pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable> {
@@ -74,7 +77,7 @@ fn encode_handoff(event: &handoff::Event) -> String {
 }
 
 fn text(body: &impl Serialize) -> String {
-    serde_json::to_string(body).expect("events hold only strings, numbers and lists")
+    json::text_of(body, BODY_BYTES)
 }
 
 fn read<T: DeserializeOwned>(body: &str) -> Result<T, String> {

@@ -1,4 +1,4 @@
-//! Strict parsing of JSON that came from outside.
+//! Strict parsing of JSON that came from outside, and plain writing of our own.
 //!
 //! One pass over the bytes either gives a value that every reader understands alike, or an error
 //! that names the place. Refused are the spots where JSON readers differ (repeated keys, integers
@@ -8,6 +8,7 @@
 
 use std::fmt;
 
+use serde::Serialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
@@ -113,6 +114,14 @@ pub fn parse(bytes: &[u8], bounds: &Bounds) -> Result<Value, JsonError> {
     root.deserialize(&mut deserializer)
         .and_then(|value| deserializer.end().map(|()| value))
         .map_err(|error| reading.into_error(&error))
+}
+
+/// Our own data as text. `about` is how many bytes to make room for: a buffer that grows is copied
+/// each time.
+pub fn text_of(data: &impl Serialize, about: usize) -> String {
+    let mut bytes = Vec::with_capacity(about);
+    serde_json::to_writer(&mut bytes, data).expect("our own data is strings, numbers and lists");
+    String::from_utf8(bytes).expect("JSON is UTF-8")
 }
 
 /// Whether a character may not occur in text that people are shown: controls other than line

@@ -5,18 +5,24 @@
 //! not the body: a body can be erased later, by a recorded entry, and the chain still verifies. The
 //! global sequence is not hashed; it is the entry's place in the Merkle tree of the whole ledger.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::hash::Hasher;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::canonical::{self, Hash};
 use crate::ids::{AgentId, HandoffId, TeamspaceId, TokenId};
+use crate::json;
 use crate::time::Time;
 
 /// The hash before the first entry of a stream.
 pub const GENESIS: Hash = [0; 32];
+
+/// About what the hashed form of an entry takes.
+const HASHED_BYTES: usize = 512;
 
 /// What a stream is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,7 +49,7 @@ impl std::hash::Hash for Stream {
 /// An event in the form that is stored, hashed and sent: durable name, version and JSON text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
-    pub name: String,
+    pub name: &'static str,
     pub version: u32,
     pub body: String,
 }
@@ -54,9 +60,9 @@ pub struct Entry {
     pub stream: Stream,
     /// 1 for the first entry of its stream.
     pub position: u64,
-    pub name: String,
+    pub name: Cow<'static, str>,
     pub version: u32,
-    pub actor: String,
+    pub actor: Arc<str>,
     pub at: Time,
     pub body: Body,
     pub hash: Hash,
@@ -112,7 +118,7 @@ impl Entry {
             teamspace: &self.stream.teamspace,
             version: self.version,
         };
-        let text = serde_json::to_string(&hashed).expect("strings and integers are JSON");
+        let text = json::text_of(&hashed, HASHED_BYTES);
         canonical::sha256(&[previous, text.as_bytes()])
     }
 
@@ -144,7 +150,11 @@ impl Subject {
 
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.kind(), self.id())
+        match self {
+            Subject::Handoff(id) => write!(f, "handoff/{id}"),
+            Subject::Agent(id) => write!(f, "agent/{id}"),
+            Subject::Token(id) => write!(f, "token/{id}"),
+        }
     }
 }
 
@@ -190,9 +200,9 @@ mod tests {
                 subject: Subject::Agent("barry".parse().unwrap()),
             },
             position,
-            name: "agent.registered".to_owned(),
+            name: "agent.registered".into(),
             version: 1,
-            actor: "operator:root".to_owned(),
+            actor: "operator:root".into(),
             at: Time::from_millis(1_771_682_400_000),
             body: Body::Kept { salt: [7; 16], text: text.to_owned() },
             hash: GENESIS,
@@ -225,10 +235,10 @@ mod tests {
             let mut changed = original.clone();
             match flip {
                 0 => changed.position += 1,
-                1 => changed.actor.push('x'),
+                1 => changed.actor = "agent:x".into(),
                 2 => changed.at = Time::from_millis(changed.at.as_millis() + 1),
                 3 => changed.body = Body::Kept { salt: [7; 16], text: text + "x" },
-                _ => changed.name.push('x'),
+                _ => changed.name.to_mut().push('x'),
             }
             prop_assert_ne!(changed.expected_hash(&GENESIS), original.hash);
             prop_assert_ne!(original.expected_hash(&[1; 32]), original.hash);

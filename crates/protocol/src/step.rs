@@ -2,6 +2,8 @@
 //! state, and returns all of it as one value; whoever calls it stores that value whole or not at
 //! all. This is the only place that knows which aggregates exist.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::handoff::decide::Context;
@@ -47,7 +49,7 @@ pub enum State {
 /// A moment at which the server must look again.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Deadline {
-    pub name: String,
+    pub name: Cow<'static, str>,
     pub due: Time,
 }
 

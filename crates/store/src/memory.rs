@@ -1,6 +1,7 @@
 //! A store in memory: the plainest program that keeps the port's promises, except that nothing
 //! outlives the process. For tests, simulations and trying things out.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
@@ -32,7 +33,7 @@ struct Tables {
     holds: BTreeMap<(TeamspaceId, String), HoldState>,
     /// Under the number of the entry that names them.
     documents: HashMap<u64, Document>,
-    deadlines: BTreeMap<(Time, Stream, String), ()>,
+    deadlines: BTreeMap<(Time, Stream, Cow<'static, str>), ()>,
     outcomes: HashMap<KeyScope, RecordedOutcome>,
     sealed: Option<Sealed>,
     listeners: Listeners,

@@ -202,7 +202,7 @@ impl Store for Sqlite {
 
     fn document(&self, stream: &Stream, hash: &str) -> Answer<Option<String>> {
         let (stream, hash) = (stream.clone(), hash.to_owned());
-        self.inner.readers.ask(move |connection| rows::document(connection, &stream, &hash))
+        self.inner.readers.ask_briefly(move |connection| rows::document(connection, &stream, &hash))
     }
 
     fn outcome(&self, scope: &KeyScope) -> Answer<Option<RecordedOutcome>> {

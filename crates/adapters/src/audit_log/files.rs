@@ -473,9 +473,9 @@ mod tests {
         Entry {
             stream: Stream { teamspace: teamspace.parse().unwrap(), subject },
             position: seq,
-            name: name.to_owned(),
+            name: name.to_owned().into(),
             version: 1,
-            actor: "agent:barry".to_owned(),
+            actor: "agent:barry".into(),
             at: Time::from_millis(1_771_682_400_000 + i64::try_from(seq).unwrap()),
             body: Body::Kept { salt: [0; 16], text: body.to_owned() },
             hash: GENESIS,

@@ -51,7 +51,7 @@ pub async fn authenticate(gateway: &Gateway, parts: &Parts) -> Result<Asker, Pro
     let now_ms = u64::try_from(gateway.engine.clock().now().as_millis()).unwrap_or(0);
     let identified = match bearer_secret(&parts.headers) {
         Ok(Some(secret)) => from_token(gateway, secret).await,
-        Ok(None) if is_local => from_control_socket(gateway, &parts.headers).await,
+        Ok(None) if is_local => Box::pin(from_control_socket(gateway, &parts.headers)).await,
         Ok(None) => Err(Problem::unauthenticated()),
         Err(problem) => Err(problem),
     };

@@ -295,13 +295,13 @@ pub async fn submit(
         return Ok(engine.submit_new(caller, stream, command, key).await?);
     }
     // Ids are made by the server, so an offer for one that is not there does not make it.
-    if carries_offer && !is_visible(gateway, caller, &stream).await? {
+    if carries_offer && !Box::pin(is_visible(gateway, caller, &stream)).await? {
         return Err(Problem::not_found("handoff"));
     }
     let submitted = engine.submit(caller, stream.clone(), command, key).await;
     // Whoever may not see a draft cannot tell it from one that is not there.
     if let Err(SubmitError::Rejected(_)) = &submitted
-        && !is_visible(gateway, caller, &stream).await?
+        && !Box::pin(is_visible(gateway, caller, &stream)).await?
     {
         return Err(Problem::not_found("handoff"));
     }

@@ -152,7 +152,7 @@ fn drafted_by(entry: &Entry) -> Option<String> {
         let text = entry.body.text().unwrap_or_default();
         serde_json::from_str::<Body>(text).unwrap_or_default()
     };
-    match entry.name.as_str() {
+    match entry.name.as_ref() {
         "handoff.drafted" => Some(body().from),
         "handoff.closed" => {
             let Body { from, from_status } = body();
@@ -245,9 +245,9 @@ pub fn entry(sequenced: &Sequenced) -> EntryView {
         seq: sequenced.seq,
         stream: entry.stream.subject.to_string(),
         position: entry.position,
-        event: entry.name.clone(),
+        event: entry.name.clone().into_owned(),
         version: entry.version,
-        actor: entry.actor.clone(),
+        actor: entry.actor.to_string(),
         at: entry.at.to_string(),
         data: entry.body.text().and_then(|text| serde_json::from_str(text).ok()),
         hash: canonical::hex(&entry.hash),

@@ -32,7 +32,7 @@ fn each_kind_of_damage_is_named() {
     check(
         "entry 1 (agent/a in default, position 1): the hash does not follow from the content \
                and the entry before",
-        |ledger| ledger[0].1.actor.push('x'),
+        |ledger| ledger[0].1.actor = "agent:x".into(),
     );
     check(
         "entry 4: missing\n\
@@ -157,7 +157,7 @@ proptest! {
         let entry = &mut ledger[index].1;
         match edit {
             0 => entry.hash[index] ^= 0x80,
-            1 => entry.name.push('x'),
+            1 => entry.name.to_mut().push('x'),
             2 => entry.at = Time::from_millis(entry.at.as_millis() + 1),
             3 => entry.position += 1,
             4 => entry.version += 1,
@@ -210,9 +210,9 @@ fn append(ledger: &mut Vec<(u64, Entry)>, agent: &str, name: &str, body: &str) {
     let entry = Entry {
         stream,
         position: position + 1,
-        name: name.to_owned(),
+        name: name.to_owned().into(),
         version: 1,
-        actor: "operator:root".to_owned(),
+        actor: "operator:root".into(),
         at: Time::from_millis(1_771_682_400_000),
         body: kept(body),
         hash: GENESIS,

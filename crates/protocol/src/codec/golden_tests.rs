@@ -110,7 +110,7 @@ fn folder() -> PathBuf {
 fn file_text(event: &Event) -> String {
     let recorded = encode(event);
     let body = RawValue::from_string(recorded.body).expect("a body is JSON");
-    let golden = Golden { name: recorded.name, version: recorded.version, body };
+    let golden = Golden { name: recorded.name.to_owned(), version: recorded.version, body };
     serde_json::to_string(&golden).expect("a golden file is JSON") + "\n"
 }
 

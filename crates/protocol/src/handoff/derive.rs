@@ -23,7 +23,7 @@ pub fn deadlines(handoff: &Handoff) -> Vec<Deadline> {
     if waiting.escalated {
         return Vec::new();
     }
-    vec![Deadline { name: stage.as_str().to_owned(), due: due(&made.terms, stage, waiting.since) }]
+    vec![Deadline { name: stage.as_str().into(), due: due(&made.terms, stage, waiting.since) }]
 }
 
 /// When the stage is overdue, for a stage entered at `since`.

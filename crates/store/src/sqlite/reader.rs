@@ -1,4 +1,5 @@
-//! Read-only connections, each on its own thread. A read never waits for the writer.
+//! Read-only connections, each on its own thread, and one for reads that are done on the spot. A
+//! read never waits for the writer.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -26,6 +27,7 @@ type Read = Box<dyn FnOnce(&Connection) + Send>;
 pub struct Readers {
     threads: Vec<Reader>,
     turn: AtomicUsize,
+    at_hand: Mutex<Connection>,
 }
 
 #[derive(Debug)]
@@ -36,10 +38,11 @@ struct Reader {
 
 impl Readers {
     pub fn start(path: &Path) -> Result<Self, OpenError> {
+        let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
+        let at_hand = Mutex::new(open_for_reading(path).map_err(failed)?);
         let mut threads = Vec::with_capacity(READERS);
         for number in 0..READERS {
-            let connection = open_for_reading(path)
-                .map_err(|source| OpenError::Sqlite { path: path.to_owned(), source })?;
+            let connection = open_for_reading(path).map_err(failed)?;
             let (queue, reads) = sync_channel::<Read>(WAITING_READS_MAX);
             let thread = std::thread::Builder::new()
                 .name(format!("store-reader-{number}"))
@@ -51,7 +54,23 @@ impl Readers {
                 .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
             threads.push(Reader { queue: Some(queue), thread: Mutex::new(Some(thread)) });
         }
-        Ok(Self { threads, turn: AtomicUsize::new(0) })
+        Ok(Self { threads, turn: AtomicUsize::new(0), at_hand })
+    }
+
+    /// For a read of a few rows that were written a moment ago, so that no disk is waited for:
+    /// asking another thread costs several times as much as reading them. If somebody else is at
+    /// it, another thread is asked all the same.
+    pub fn ask_briefly<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Answer<T> {
+        match self.at_hand.try_lock() {
+            Ok(connection) => {
+                let answer = read(&connection).map_err(broken);
+                Box::pin(std::future::ready(answer))
+            }
+            Err(_) => self.ask(read),
+        }
     }
 
     pub fn ask<T: Send + 'static>(

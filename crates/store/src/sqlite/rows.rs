@@ -137,7 +137,7 @@ pub fn due(connection: &Connection, now: Time, limit: usize) -> Result<Vec<Due>>
         .query_map(params![now.as_millis(), count(limit)], |row| {
             Ok(Due {
                 stream: stream(row, 0)?,
-                deadline: Deadline { name: row.get(2)?, due: time(row, 3)? },
+                deadline: Deadline { name: row.get::<_, String>(2)?.into(), due: time(row, 3)? },
             })
         })?
         .collect()
@@ -236,7 +236,7 @@ pub fn sequenced(row: &Row<'_>) -> Result<Sequenced> {
         entry: Entry {
             stream: stream(row, 1)?,
             position: row.get(3)?,
-            name: row.get(4)?,
+            name: row.get::<_, String>(4)?.into(),
             version: row.get(5)?,
             actor: row.get(6)?,
             at: time(row, 7)?,

@@ -17,7 +17,7 @@ pub struct Found<'d> {
 
 /// Whether entries of this name come with a document.
 pub fn belongs_to(entry: &Entry) -> bool {
-    matches!(entry.name.as_str(), "handoff.drafted" | "handoff.proposed")
+    matches!(entry.name.as_ref(), "handoff.drafted" | "handoff.proposed")
 }
 
 /// What is wrong with the document of an entry, if anything is.

@@ -246,7 +246,7 @@ impl Shape {
                 && seen.to_status == self.to_status
                 && seen.handoff_id == id
                 && seen.timestamp == entry.at
-                && seen.actor.is_none_or(|actor| actor == entry.actor)
+                && seen.actor.is_none_or(|actor| actor == &*entry.actor)
         })
     }
 }
@@ -331,9 +331,9 @@ mod tests {
         Entry {
             stream: Stream { teamspace: TeamspaceId::default_teamspace(), subject },
             position: 1,
-            name: name.to_owned(),
+            name: name.to_owned().into(),
             version: 1,
-            actor: "agent:barry".to_owned(),
+            actor: "agent:barry".into(),
             at: Time::from_millis(1_771_682_400_000),
             body: Body::Kept { salt: [0; 16], text: body.to_owned() },
             hash: GENESIS,

@@ -62,7 +62,7 @@ impl Ledger {
         for Sequenced { seq, entry } in &entries {
             let Subject::Handoff(id) = entry.stream.subject else { continue };
             let id = id.to_string();
-            handoffs.entry(id.clone()).or_default().push(entry.name.clone());
+            handoffs.entry(id.clone()).or_default().push(entry.name.clone().into_owned());
             let Some(text) = entry.body.text() else { continue };
             let event = codec::decode(&entry.name, entry.version, text)
                 .map_err(|error| format!("entry {seq}: {error}"))?;

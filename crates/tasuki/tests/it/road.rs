@@ -70,5 +70,5 @@ async fn story(engine: &Engine, stream: &Stream) -> Vec<String> {
         assert_eq!(kept.entry.hash, kept.entry.expected_hash(&head), "the chain holds");
         head = kept.entry.hash;
     }
-    entries.into_iter().map(|kept| kept.entry.name).collect()
+    entries.into_iter().map(|kept| kept.entry.name.into_owned()).collect()
 }

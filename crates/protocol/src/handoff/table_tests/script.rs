@@ -270,7 +270,7 @@ impl World {
     /// The deadline that is armed, unless the line names another one, as `stage` and `due`.
     fn read_elapse(&self, name: &str, value: &Value) -> Command {
         let armed = self.armed.iter().find(|(owner, _)| owner == name).map(|(_, armed)| armed);
-        let stage = value["stage"].as_str().or(armed.map(|armed| armed.name.as_str()));
+        let stage = value["stage"].as_str().or(armed.map(|armed| &*armed.name));
         let stage = stage.map_or(SlaStage::Proposed, |text| text.parse().expect("a stage"));
         let due = value["due"].as_str().map(|text| start().plus(read_span(text)));
         Command::Elapse { stage, due: due.or(armed.map(|armed| armed.due)).unwrap_or(self.now) }

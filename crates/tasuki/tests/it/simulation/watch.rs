@@ -126,7 +126,7 @@ impl Watch {
             self.look_at_state(&stream, sides).await?;
             self.touched.insert(stream);
         }
-        Ok(news.into_iter().map(|kept| kept.entry.name).collect())
+        Ok(news.into_iter().map(|kept| kept.entry.name.into_owned()).collect())
     }
 
     /// One more entry: numbered without a gap, chained to the one before, escalated once.

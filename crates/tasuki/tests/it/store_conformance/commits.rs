@@ -67,7 +67,7 @@ pub async fn a_commit_on_another_past_is_refused(place: Place) {
     store.commit(written.step(Status::Proposed)).await.unwrap();
     let mut other = written.clone();
     let mut lost = other.step(Status::Rejected);
-    lost.entries[0].actor = "agent:other".to_owned();
+    lost.entries[0].actor = "agent:other".into();
     lost.entries[0] = lost.entries[0].clone().chained(&written.head);
     other.head = lost.entries[0].hash;
     store.commit(written.step(Status::Accepted)).await.unwrap();

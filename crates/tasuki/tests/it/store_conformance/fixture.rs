@@ -80,9 +80,9 @@ impl Track {
             let entry = Entry {
                 stream: self.stream.clone(),
                 position: self.position,
-                name: "test.happened".to_owned(),
+                name: "test.happened".into(),
                 version: 1,
-                actor: "agent:barry".to_owned(),
+                actor: "agent:barry".into(),
                 at: later(i64::try_from(self.position).expect("a small number")),
                 body: Body::Kept {
                     salt: [7; 16],
@@ -196,7 +196,7 @@ pub fn hold(key: &str, expected: HoldState, next: HoldState) -> HoldWrite {
 }
 
 pub fn deadline(name: &str, minutes: i64) -> Deadline {
-    Deadline { name: name.to_owned(), due: later(minutes) }
+    Deadline { name: name.to_owned().into(), due: later(minutes) }
 }
 
 pub fn scope(in_teamspace: &str, caller: &str, key: &str) -> KeyScope {

@@ -94,7 +94,7 @@ pub async fn deadlines_are_due_in_their_order(place: Place) {
         let due = store.due(later(minutes), limit).await.unwrap();
         let shown = due.iter().map(|due| {
             let minutes = due.deadline.due.since(later(0)).as_millis() / 60_000;
-            (u64::try_from(minutes).unwrap(), due.deadline.name.clone())
+            (u64::try_from(minutes).unwrap(), due.deadline.name.to_string())
         });
         shown.collect()
     };
