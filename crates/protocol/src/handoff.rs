@@ -2,9 +2,10 @@
 //! activated → completed → closed.
 //!
 //! Read [`state`] first, then [`command`] and [`event`], then one file per command in [`decide`].
-//! [`derive`] says what follows from a state (deadlines, the task's hold); [`audit_line`] turns
+//! [`gate`] and [`artifact`] are the checks of an accept. [`derive`] says what follows from a state (deadlines, the task's hold); [`audit_line`] turns
 //! events into the lines of the audit log. Nothing here knows how a command arrived.
 
+pub mod artifact;
 pub mod audit_line;
 pub mod command;
 pub mod decide;
