@@ -6,7 +6,7 @@
 //!
 //! 1. [`port`]: what the engine asks of a store. [`clock`], [`ids`]: time and randomness, injected.
 //! 2. [`submit`]: the road. [`slots`]: how commands on one stream queue up.
-//! 3. [`feed`]: following the ledger. [`deadlines`], [`seal`]: the loops.
+//! 3. [`feed`]: following the ledger. [`deadlines`], [`outbox`], [`seal`]: the loops.
 //! 4. [`query`], [`access`]: reading, and who a bearer is.
 
 pub mod access;
@@ -15,6 +15,7 @@ pub mod deadlines;
 pub mod feed;
 pub mod ids;
 mod in_line;
+pub mod outbox;
 pub mod port;
 pub mod query;
 pub mod seal;
@@ -24,12 +25,13 @@ pub mod submit;
 use std::sync::Arc;
 
 use protocol::checkpoint::Signer;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
 use clock::Clock;
 use feed::Feed;
 use ids::Ids;
+use outbox::Adapter;
 use port::Store;
 use seal::CheckpointSink;
 use slots::Slots;
@@ -44,6 +46,8 @@ pub struct Engine {
     feed: Arc<Feed>,
     access: Arc<access::Directory>,
     counts: Arc<Counts>,
+    /// Rung when there is something new to do outside.
+    outbox_bell: Arc<Notify>,
 }
 
 /// What the metrics page shows about the road.
@@ -81,14 +85,21 @@ impl Engine {
             feed,
             access: Arc::default(),
             counts: Arc::default(),
+            outbox_bell: Arc::default(),
         }
     }
 
-    /// Starts the loops: deadlines, and the sealing of the ledger.
-    pub fn start(&self, signer: Signer, sink: Arc<dyn CheckpointSink>) -> Loops {
+    /// Starts the loops: deadlines, the outbox, and the sealing of the ledger.
+    pub fn start(
+        &self,
+        signer: Signer,
+        sink: Arc<dyn CheckpointSink>,
+        adapter: Arc<dyn Adapter>,
+    ) -> Loops {
         let (stop, stopped) = watch::channel(false);
         let tasks = vec![
             tokio::spawn(deadlines::run(self.clone(), stopped.clone())),
+            tokio::spawn(outbox::run(self.clone(), adapter, stopped.clone())),
             tokio::spawn(seal::run(self.clone(), signer, sink, stopped)),
         ];
         Loops { stop, tasks }

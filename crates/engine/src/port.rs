@@ -9,7 +9,7 @@ use protocol::canonical::Hash;
 use protocol::handoff::Status;
 use protocol::ids::{AgentId, TaskId, TeamspaceId};
 use protocol::ledger::{Entry, Stream};
-use protocol::step::{Deadline, Document, HoldState, HoldWrite, State};
+use protocol::step::{Deadline, Document, Effect, HoldState, HoldWrite, State};
 use protocol::time::Time;
 
 /// The answer of a read.
@@ -68,6 +68,17 @@ pub trait Store: Send + Sync + 'static {
     fn next_due(&self) -> Answer<Option<Time>>;
 
     fn list(&self, list: List) -> Answer<Vec<Listed>>;
+
+    /// Effects that are due and that nobody holds. Each counts as tried once more, and is held
+    /// until the claim's end.
+    fn claim(&self, claim: Claim) -> Answer<Vec<Claimed>>;
+
+    /// What becomes of an effect that was claimed. Nothing, if somebody else has claimed it since
+    /// or its stream no longer wants it.
+    fn write_outbox(&self, write: OutboxWrite) -> Answer<()>;
+
+    /// The effects that are not done yet, at most `limit`.
+    fn outstanding(&self, teamspace: &TeamspaceId, limit: usize) -> Answer<Vec<Outstanding>>;
 }
 
 /// Told what was committed, on the thread that wrote it: it must be quick, and wait for nothing.
@@ -90,6 +101,9 @@ pub struct Commit {
     pub state_text: String,
     pub disarm: Vec<Deadline>,
     pub arm: Vec<Deadline>,
+    /// Effects that are no longer wanted, and those that are from now on.
+    pub end: Vec<Effect>,
+    pub begin: Vec<Effect>,
     pub holds: Vec<HoldWrite>,
     pub document: Option<Document>,
     /// The position of an entry of this stream whose body is to be erased.
@@ -192,6 +206,49 @@ pub struct RecordedOutcome {
 pub struct Due {
     pub stream: Stream,
     pub deadline: Deadline,
+}
+
+/// Asks for work.
+#[derive(Debug, Clone, Copy)]
+pub struct Claim {
+    pub now: Time,
+    /// How long what is claimed is held.
+    pub until: Time,
+    pub limit: usize,
+}
+
+/// An effect that somebody holds for a while.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimed {
+    pub stream: Stream,
+    pub effect: Effect,
+    /// 1 for the first try. Whoever has an old number holds nothing any more.
+    pub attempt: u32,
+}
+
+/// What is said about effects besides that they are done, which a commit says.
+#[derive(Debug, Clone)]
+pub enum OutboxWrite {
+    /// It takes longer.
+    Renew { claimed: Claimed, until: Time },
+    /// It did not work; try again then.
+    PutOff { claimed: Claimed, due: Time, error: String },
+    /// It did not work too often. It stays until somebody revives it.
+    GiveUp { claimed: Claimed, error: String },
+    /// Everything of the teamspace that was given up is tried again.
+    Revive { teamspace: TeamspaceId, now: Time },
+}
+
+/// An effect that is not done yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outstanding {
+    pub stream: Stream,
+    pub effect: Effect,
+    /// `None` when it was given up.
+    pub due: Option<Time>,
+    pub attempts: u32,
+    /// What went wrong last.
+    pub error: Option<String>,
 }
 
 /// The sealed part of the ledger: its size, the right edge of its tree, and the signed note.

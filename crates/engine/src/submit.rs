@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use protocol::agent::Agent;
 use protocol::caller::Caller;
 use protocol::canonical::Hash;
 use protocol::handoff;
 use protocol::handoff::decide::Context;
-use protocol::ids::{HandoffId, TokenId};
+use protocol::ids::{AgentId, HandoffId, TeamspaceId, TokenId};
 use protocol::json;
 use protocol::ledger::{Body, Entry, GENESIS, Stream, Subject};
 use protocol::rejection::Rejection;
@@ -175,8 +176,13 @@ impl Engine {
         };
         drop(turn);
         match decided {
-            Decided::InLine(in_line, done) => {
+            Decided::InLine(in_line, done, Outside::Nothing) => {
                 let written = in_line.settle().await;
+                self.settle(asked, done, written)
+            }
+            Decided::InLine(in_line, done, Outside::Something) => {
+                let written = in_line.settle().await;
+                self.outbox_bell.notify_one();
                 self.settle(asked, done, written)
             }
             Decided::Nothing(latest, outcome) => {
@@ -201,10 +207,14 @@ impl Engine {
         let context = Context { caller: asked.caller, now, facts };
         match step::step(asked.stream, latest.state.as_deref(), asked.command, context) {
             Ok(change) if !change.events.is_empty() => {
+                let outside = match change.begin.is_empty() {
+                    true => Outside::Nothing,
+                    false => Outside::Something,
+                };
                 let prepared = self.prepare(asked, &latest, change, now);
                 let receipt = self.store.commit(prepared.commit);
                 *turn = Some(prepared.next);
-                Decided::InLine(InLine::new(receipt, prepared.herald), prepared.done)
+                Decided::InLine(InLine::new(receipt, prepared.herald), prepared.done, outside)
             }
             Ok(change) => {
                 *turn = Some(latest.clone());
@@ -284,11 +294,12 @@ impl Engine {
     ) -> Result<Facts, StoreError> {
         let mut facts = Facts::default();
         if let Some(id) = needs.agent {
-            let subject = Subject::Agent(id);
-            let stream = Stream { teamspace: asked.stream.teamspace.clone(), subject };
-            if let Some(State::Agent(agent)) = self.current(&stream).await?.as_deref() {
-                facts.agent = Some(agent.clone());
-            }
+            facts.agent = self.agent(&asked.stream.teamspace, id).await?;
+        }
+        if needs.caller
+            && let Some(id) = asked.caller.agent()
+        {
+            facts.caller = self.agent(&asked.stream.teamspace, id.clone()).await?;
         }
         if let (Some(_), AssumedHold::Known(current)) = (needs.hold, hold) {
             facts.hold = current.clone();
@@ -297,6 +308,18 @@ impl Engine {
             facts.document = self.store.document(asked.stream, &hash).await?;
         }
         Ok(facts)
+    }
+
+    async fn agent(
+        &self,
+        teamspace: &TeamspaceId,
+        id: AgentId,
+    ) -> Result<Option<Agent>, StoreError> {
+        let stream = Stream { teamspace: teamspace.clone(), subject: Subject::Agent(id) };
+        Ok(match self.current(&stream).await?.as_deref() {
+            Some(State::Agent(agent)) => Some(agent.clone()),
+            Some(State::Handoff(_) | State::Token(_)) | None => None,
+        })
     }
 
     /// The durable state of a stream, from memory where it is known.
@@ -357,6 +380,8 @@ impl Engine {
             state,
             disarm: change.disarm,
             arm: change.arm,
+            end: change.end,
+            begin: change.begin,
             holds: change.holds,
             document: change.document,
             erase: change.erase,
@@ -419,9 +444,15 @@ struct Prepared {
 
 /// What came of stepping.
 enum Decided {
-    InLine(InLine, Done),
+    InLine(InLine, Done, Outside),
     Nothing(Latest, Outcome),
     Refused(Latest, Rejection),
+}
+
+/// Whether there is something to do outside once it is written.
+enum Outside {
+    Nothing,
+    Something,
 }
 
 enum Attempt {

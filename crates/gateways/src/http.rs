@@ -9,6 +9,7 @@ mod auth;
 mod events;
 mod handoffs;
 mod input;
+mod negotiation;
 mod observed;
 mod operations;
 mod ops;
@@ -16,6 +17,7 @@ mod problem;
 mod reference;
 mod strict;
 mod tokens;
+mod verdict;
 mod view;
 
 use std::num::NonZeroU32;
@@ -154,6 +156,11 @@ impl Gateway {
             .route("/v1/handoffs/{handoff}/initiate", |at| at.post(handoffs::propose))
             .route("/v1/handoffs/{handoff}/accept", |at| at.post(handoffs::accept))
             .route("/v1/handoffs/{handoff}/reject", |at| at.post(handoffs::reject))
+            .route("/v1/handoffs/{handoff}/approve", |at| at.post(negotiation::approve))
+            .route("/v1/handoffs/{handoff}/refuse", |at| at.post(negotiation::refuse))
+            .route("/v1/handoffs/{handoff}/counter", |at| at.post(negotiation::counter))
+            .route("/v1/handoffs/{handoff}/withdraw", |at| at.post(negotiation::withdraw))
+            .route("/v1/handoffs/{handoff}/extend_sla", |at| at.post(negotiation::extend_sla))
             .route("/v1/handoffs/{handoff}/activate", |at| at.post(handoffs::activate))
             .route("/v1/handoffs/{handoff}/complete", |at| at.post(handoffs::complete))
             .route("/v1/handoffs/{handoff}/close", |at| at.post(handoffs::close))

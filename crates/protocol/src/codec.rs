@@ -47,12 +47,22 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
         "handoff.validation_started" => {
             read(body).map(handoff::Event::ValidationStarted).map(Event::Handoff)
         }
+        "handoff.verification_unavailable" => {
+            read(body).map(handoff::Event::VerificationUnavailable).map(Event::Handoff)
+        }
+        "handoff.checked" => read(body).map(handoff::Event::Checked).map(Event::Handoff),
+        "handoff.approved" => read(body).map(handoff::Event::Approved).map(Event::Handoff),
+        "handoff.refused" => read(body).map(handoff::Event::Refused).map(Event::Handoff),
         "handoff.accepted" => read(body).map(handoff::Event::Accepted).map(Event::Handoff),
         "handoff.rejected" => read(body).map(handoff::Event::Rejected).map(Event::Handoff),
         "handoff.activated" => read(body).map(handoff::Event::Activated).map(Event::Handoff),
         "handoff.completed" => read(body).map(handoff::Event::Completed).map(Event::Handoff),
         "handoff.closed" => read(body).map(handoff::Event::Closed).map(Event::Handoff),
         "handoff.escalated" => read(body).map(handoff::Event::Escalated).map(Event::Handoff),
+        "handoff.sla_extended" => read(body).map(handoff::Event::SlaExtended).map(Event::Handoff),
+        "handoff.countered" => {
+            read(body).map(|body| Event::Handoff(handoff::Event::Countered(Box::new(body))))
+        }
         "agent.registered" => read(body).map(agent::Event::Registered).map(Event::Agent),
         "token.issued" => read(body).map(token::Event::Issued).map(Event::Token),
         "token.revoked" => read(body).map(token::Event::Revoked).map(Event::Token),
@@ -67,12 +77,18 @@ fn encode_handoff(event: &handoff::Event) -> String {
         handoff::Event::Drafted(body) => text(body),
         handoff::Event::Proposed(body) => text(body),
         handoff::Event::ValidationStarted(body) => text(body),
+        handoff::Event::VerificationUnavailable(body) => text(body),
+        handoff::Event::Checked(body) => text(body),
+        handoff::Event::Approved(body) => text(body),
+        handoff::Event::Refused(body) => text(body),
         handoff::Event::Accepted(body) => text(body),
         handoff::Event::Rejected(body) => text(body),
         handoff::Event::Activated(body) => text(body),
         handoff::Event::Completed(body) => text(body),
         handoff::Event::Closed(body) => text(body),
         handoff::Event::Escalated(body) => text(body),
+        handoff::Event::SlaExtended(body) => text(body),
+        handoff::Event::Countered(body) => text(body),
     }
 }
 

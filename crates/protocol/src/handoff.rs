@@ -2,17 +2,21 @@
 //! activated → completed → closed.
 //!
 //! Read [`state`] first, then [`command`] and [`event`], then one file per command in [`decide`].
-//! [`gate`] and [`artifact`] are the checks of an accept. [`derive`] says what follows from a state (deadlines, the task's hold); [`audit_line`] turns
-//! events into the lines of the audit log. Nothing here knows how a command arrived.
+//! [`check`] says what an offer must have and [`lint`] what it had better have; [`gate`] and
+//! [`artifact`] are the checks of an accept. [`derive`] says what follows from a state (deadlines,
+//! effects, the task's hold); [`audit_line`] turns events into the lines of the audit log. Nothing
+//! here knows how a command arrived.
 
 pub mod artifact;
 pub mod audit_line;
+pub mod check;
 pub mod command;
 pub mod decide;
 pub mod derive;
 pub mod event;
 pub mod evolve;
 pub mod gate;
+pub mod lint;
 pub mod package;
 pub mod state;
 

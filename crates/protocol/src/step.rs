@@ -7,8 +7,9 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::handoff::decide::Context;
+use crate::handoff::package::Artifact;
 use crate::handoff::state::Note;
-use crate::handoff::{self, Handoff, Status, derive};
+use crate::handoff::{self, Handoff, Stage, Status, derive};
 use crate::ids::AgentId;
 use crate::ledger::{Erased, Recorded, Stream, Subject};
 use crate::rejection::Rejection;
@@ -53,6 +54,21 @@ pub struct Deadline {
     pub due: Time,
 }
 
+/// Something that must happen outside for as long as the state wants it. What comes of it returns
+/// as a command.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Effect {
+    /// Unique within the stream.
+    pub name: Cow<'static, str>,
+}
+
+/// What is to be done for an effect, as data.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Work {
+    /// Look at the artifacts of the package with this hash.
+    Look { package_hash: String, artifacts: Vec<Artifact> },
+}
+
 /// A unique key that a state occupies or leaves free, with a small value that outlives both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hold {
@@ -87,6 +103,8 @@ pub struct Document {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Facts {
     pub agent: Option<agent::Agent>,
+    /// Who asks, as the directory knows it.
+    pub caller: Option<agent::Agent>,
     pub hold: HoldState,
     pub document: Option<String>,
 }
@@ -95,6 +113,7 @@ pub struct Facts {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needs {
     pub agent: Option<AgentId>,
+    pub caller: bool,
     pub hold: Option<String>,
     /// The hash of the document, as the aggregate's state names it.
     pub document: Option<String>,
@@ -130,6 +149,9 @@ pub struct Change {
     pub state: State,
     pub disarm: Vec<Deadline>,
     pub arm: Vec<Deadline>,
+    /// Effects that the new state wants and the old one did not, and the other way round.
+    pub begin: Vec<Effect>,
+    pub end: Vec<Effect>,
     pub holds: Vec<HoldWrite>,
     pub document: Option<Document>,
     pub erase: Option<u64>,
@@ -172,6 +194,7 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
                 .and_then(|task| task.task_id.clone());
             let drafted = if offer.is_none() { handoff } else { None };
             Needs {
+                caller: false,
                 agent: offered_to.or_else(|| drafted.and_then(|draft| draft.to().cloned())),
                 hold: offered_task
                     .as_ref()
@@ -180,8 +203,21 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
                 document: stored(),
             }
         }
-        handoff::Command::Accept { .. } => Needs { document: stored(), ..Needs::default() },
+        handoff::Command::Counter { .. } => Needs {
+            agent: handoff.and_then(|handoff| handoff.to().cloned()),
+            hold: handoff.and_then(|handoff| handoff.task_id()).map(derive::task_key),
+            document: stored(),
+            caller: false,
+        },
+        handoff::Command::Accept(_) | handoff::Command::Verified { .. } => {
+            Needs { document: stored(), ..Needs::default() }
+        }
+        handoff::Command::Approve { .. } | handoff::Command::Refuse { .. } => {
+            Needs { caller: true, ..Needs::default() }
+        }
         handoff::Command::Draft { .. }
+        | handoff::Command::Withdraw { .. }
+        | handoff::Command::ExtendSla { .. }
         | handoff::Command::Reject(_)
         | handoff::Command::Activate { .. }
         | handoff::Command::Complete { .. }
@@ -207,6 +243,7 @@ pub fn step(
     }
     let next = next.ok_or(Rejection::NotFound { what: stream.subject.kind() })?;
     let (disarm, arm) = deadline_changes(state, &next);
+    let (end, begin) = effect_changes(state, &next);
     let erase = match command {
         Command::Erase { position, .. } => Some(*position),
         Command::Handoff(_) | Command::Agent(_) | Command::Token(_) => None,
@@ -214,6 +251,8 @@ pub fn step(
     Ok(Change {
         disarm,
         arm,
+        begin,
+        end,
         holds: hold_changes(stream, state, &next, context.facts),
         document,
         erase,
@@ -362,6 +401,33 @@ fn deadline_changes(before: Option<&State>, after: &State) -> (Vec<Deadline>, Ve
     (disarm, arm)
 }
 
+fn effect_changes(before: Option<&State>, after: &State) -> (Vec<Effect>, Vec<Effect>) {
+    let of = |state: &State| match state {
+        State::Handoff(handoff) => derive::effects(handoff),
+        State::Agent(_) | State::Token(_) => Vec::new(),
+    };
+    let old = before.map(of).unwrap_or_default();
+    let new = of(after);
+    let end = old.iter().filter(|effect| !new.contains(effect)).cloned().collect();
+    let begin = new.iter().filter(|effect| !old.contains(effect)).cloned().collect();
+    (end, begin)
+}
+
+/// What is to be done for an effect of this state, if the state still wants it.
+pub fn work(state: &State, effect: &str, document: Option<&str>) -> Option<Work> {
+    let State::Handoff(handoff) = state else { return None };
+    let is_wanted = derive::effects(handoff).iter().any(|wanted| wanted.name == effect);
+    match handoff.as_ref() {
+        Handoff::Made(made) if is_wanted => {
+            let Stage::Validating(validating) = &made.stage else { return None };
+            let package = handoff::gate::read_package(document)?;
+            let artifacts = handoff::decide::verified::wanted(package, validating);
+            Some(Work::Look { package_hash: made.terms.package_hash.clone(), artifacts })
+        }
+        Handoff::Made(_) | Handoff::Draft(_) | Handoff::Discarded { .. } => None,
+    }
+}
+
 /// A hold is written when the state changes it. It is compared with what the decision saw: the
 /// fact that was handed in when the key is taken, the own earlier hold afterwards.
 fn hold_changes(
@@ -388,9 +454,10 @@ fn hold_changes(
         holder: hold.occupied.then(|| stream.subject.id()),
         value: Some(hold.value.clone()),
     };
+    // What was free may have been somebody else's meanwhile: then the fact says how it is now.
     let expected = match &old {
-        Some(old) => stored(old),
-        None => facts.hold.clone(),
+        Some(old) if old.occupied || facts.hold.value.is_none() => stored(old),
+        Some(_) | None => facts.hold.clone(),
     };
     vec![HoldWrite { key: new.key.clone(), expected, next: stored(&new) }]
 }

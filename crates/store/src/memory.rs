@@ -7,13 +7,14 @@ use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use engine::port::{
-    Answer, Commit, CommitError, Committed, Due, HandoffFilter, KeyScope, List, ListOf, Listed,
-    Listener, Receipt, RecordedOutcome, Sealed, Sequenced, Snapshot, Store, StoreError,
+    Answer, Claim, Claimed, Commit, CommitError, Committed, Due, HandoffFilter, KeyScope, List,
+    ListOf, Listed, Listener, OutboxWrite, Outstanding, Receipt, RecordedOutcome, Sealed,
+    Sequenced, Snapshot, Store, StoreError,
 };
 use protocol::handoff::Handoff;
 use protocol::ids::TeamspaceId;
 use protocol::ledger::{Body, GENESIS, Stream};
-use protocol::step::{Deadline, Document, HoldState, State};
+use protocol::step::{Deadline, Document, Effect, HoldState, State};
 use protocol::time::Time;
 
 use crate::listeners::Listeners;
@@ -34,9 +35,19 @@ struct Tables {
     /// Under the number of the entry that names them.
     documents: HashMap<u64, Document>,
     deadlines: BTreeMap<(Time, Stream, Cow<'static, str>), ()>,
+    outbox: BTreeMap<(Stream, Effect), Lying>,
     outcomes: HashMap<KeyScope, RecordedOutcome>,
     sealed: Option<Sealed>,
     listeners: Listeners,
+}
+
+/// An effect that is not done yet.
+#[derive(Debug)]
+struct Lying {
+    due: Option<Time>,
+    leased_until: Time,
+    attempts: u32,
+    error: Option<String>,
 }
 
 #[derive(Debug)]
@@ -156,9 +167,81 @@ impl Store for Memory {
         });
         answer(rows.take(list.limit).collect())
     }
+
+    fn claim(&self, claim: Claim) -> Answer<Vec<Claimed>> {
+        answer(self.tables().claim(claim))
+    }
+
+    fn write_outbox(&self, write: OutboxWrite) -> Answer<()> {
+        self.tables().write_outbox(write);
+        answer(())
+    }
+
+    fn outstanding(&self, teamspace: &TeamspaceId, limit: usize) -> Answer<Vec<Outstanding>> {
+        let tables = self.tables();
+        let of_teamspace =
+            tables.outbox.iter().filter(|((stream, _), _)| stream.teamspace == *teamspace);
+        let shown = of_teamspace.take(limit).map(|((stream, effect), lying)| Outstanding {
+            stream: stream.clone(),
+            effect: effect.clone(),
+            due: lying.due,
+            attempts: lying.attempts,
+            error: lying.error.clone(),
+        });
+        answer(shown.collect())
+    }
 }
 
 impl Tables {
+    fn claim(&mut self, claim: Claim) -> Vec<Claimed> {
+        let is_free = |lying: &Lying| {
+            lying.due.is_some_and(|due| due <= claim.now) && lying.leased_until <= claim.now
+        };
+        let mut free: Vec<_> = self.outbox.iter_mut().filter(|(_, lying)| is_free(lying)).collect();
+        free.sort_by_key(|(_, lying)| lying.due);
+        let claimed = free.into_iter().take(claim.limit).map(|((stream, effect), lying)| {
+            lying.attempts += 1;
+            lying.leased_until = claim.until;
+            Claimed { stream: stream.clone(), effect: effect.clone(), attempt: lying.attempts }
+        });
+        claimed.collect()
+    }
+
+    fn write_outbox(&mut self, write: OutboxWrite) {
+        let nobody = Time::from_millis(0);
+        let (claimed, due, leased_until, error) = match write {
+            OutboxWrite::Revive { teamspace, now } => {
+                for ((stream, _), lying) in &mut self.outbox {
+                    if stream.teamspace == teamspace && lying.due.is_none() {
+                        *lying = Lying {
+                            due: Some(now),
+                            leased_until: nobody,
+                            attempts: 0,
+                            error: lying.error.take(),
+                        };
+                    }
+                }
+                return;
+            }
+            OutboxWrite::Renew { claimed, until } => {
+                let key = (claimed.stream, claimed.effect);
+                if let Some(lying) =
+                    self.outbox.get_mut(&key).filter(|lying| lying.attempts == claimed.attempt)
+                {
+                    lying.leased_until = until;
+                }
+                return;
+            }
+            OutboxWrite::PutOff { claimed, due, error } => (claimed, Some(due), nobody, error),
+            OutboxWrite::GiveUp { claimed, error } => (claimed, None, nobody, error),
+        };
+        let attempts = claimed.attempt;
+        let key = (claimed.stream, claimed.effect);
+        if let Some(lying) = self.outbox.get_mut(&key).filter(|lying| lying.attempts == attempts) {
+            *lying = Lying { due, leased_until, attempts, error: Some(error) };
+        }
+    }
+
     fn newest(&self) -> u64 {
         self.entries.len() as u64
     }
@@ -179,6 +262,15 @@ impl Tables {
         }
         for deadline in commit.arm {
             self.deadlines.insert((deadline.due, stream.clone(), deadline.name), ());
+        }
+        for effect in commit.end {
+            self.outbox.remove(&(stream.clone(), effect));
+        }
+        for effect in commit.begin {
+            let due = commit.entries.last().map(|entry| entry.at);
+            let leased_until = Time::from_millis(0);
+            let lying = Lying { due, leased_until, attempts: 0, error: None };
+            self.outbox.insert((stream.clone(), effect), lying);
         }
         if let Some(key) = commit.key {
             self.outcomes.insert(key.scope, key.recorded);

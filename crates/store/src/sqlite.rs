@@ -7,6 +7,7 @@
 mod audit_rows;
 mod checkpointer;
 mod migrate;
+mod outbox_rows;
 pub mod raw_limit;
 mod reader;
 mod rows;
@@ -20,8 +21,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use engine::port::{
-    Answer, Commit, Due, KeyScope, List, Listed, Listener, Receipt, RecordedOutcome, Sealed,
-    Sequenced, Snapshot, Store, StoreError,
+    Answer, Claim, Claimed, Commit, Due, KeyScope, List, Listed, Listener, OutboxWrite,
+    Outstanding, Receipt, RecordedOutcome, Sealed, Sequenced, Snapshot, Store, StoreError,
 };
 use protocol::ids::TeamspaceId;
 use protocol::ledger::Stream;
@@ -233,6 +234,21 @@ impl Store for Sqlite {
 
     fn list(&self, list: List) -> Answer<Vec<Listed>> {
         self.inner.readers.ask(move |connection| rows::list(connection, &list))
+    }
+
+    fn claim(&self, claim: Claim) -> Answer<Vec<Claimed>> {
+        self.inner.writer.claim(claim)
+    }
+
+    fn write_outbox(&self, write: OutboxWrite) -> Answer<()> {
+        self.inner.writer.write_outbox(write)
+    }
+
+    fn outstanding(&self, teamspace: &TeamspaceId, limit: usize) -> Answer<Vec<Outstanding>> {
+        let teamspace = teamspace.clone();
+        self.inner
+            .readers
+            .ask(move |connection| outbox_rows::outstanding(connection, &teamspace, limit))
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use engine::{Engine, clock::SystemClock, ids::RandomIds};
 use protocol::agent::{Command as AgentCommand, Kind, Profile};
 use protocol::caller::{Caller, Principal};
-use protocol::handoff::Command as Action;
+use protocol::handoff::command::{Accept, Command as Action};
 use protocol::ledger::{Stream, Subject};
 use protocol::{ids::TeamspaceId, step::Command};
 use serde_json::json;
@@ -35,7 +35,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (who, action) in [
         (&alice, Action::Draft { offer }),
         (&alice, Action::Initiate { offer: None }),
-        (&bob, Action::Accept { notes: Some("With pleasure".to_owned()) }),
+        (&bob, Action::Accept(Accept::default())),
         (&bob, Action::Activate { work_state_update: None }),
         (&bob, Action::Complete { completion_notes: None, final_artifacts: Vec::new() }),
         (&alice, Action::Close { closure_notes: None }),

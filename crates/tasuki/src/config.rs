@@ -4,6 +4,7 @@
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
+use adapters::artifacts;
 use anyhow::{Context, Result, bail};
 use axum::http::Uri;
 use gateways::http::RequestLimits;
@@ -27,6 +28,7 @@ pub struct Config {
     pub tls: Tls,
     pub log: Log,
     pub telemetry: Telemetry,
+    pub artifacts: Artifacts,
     pub limits: Limits,
 }
 
@@ -60,6 +62,18 @@ pub struct Telemetry {
     pub ca_cert: PathBuf,
 }
 
+/// What the gate may look at, and for how long.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Artifacts {
+    pub roots: Vec<PathBuf>,
+    pub allow_private_addresses: bool,
+    pub bytes: u64,
+    pub count: usize,
+    pub artifact_ms: u64,
+    pub total_ms: u64,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
@@ -91,6 +105,7 @@ impl Default for Config {
             tls: Tls::default(),
             log: Log { level: "info".to_owned(), format: LogFormat::Text },
             telemetry: Telemetry::default(),
+            artifacts: Artifacts::default(),
             limits: Limits {
                 body_bytes: 1024 * 1024,
                 body_read_ms: connections.body_read_ms_max,
@@ -109,6 +124,33 @@ impl Default for Config {
                 request_ms: connections.request_ms_max,
                 drain_ms: connections.drain_ms_max,
             },
+        }
+    }
+}
+
+impl Default for Artifacts {
+    fn default() -> Self {
+        let settings = artifacts::Settings::default();
+        Self {
+            roots: settings.roots,
+            allow_private_addresses: settings.allow_private_addresses,
+            bytes: settings.bytes_max,
+            count: settings.n_artifacts_max,
+            artifact_ms: settings.artifact_ms_max,
+            total_ms: settings.total_ms_max,
+        }
+    }
+}
+
+impl Artifacts {
+    pub fn settings(&self) -> artifacts::Settings {
+        artifacts::Settings {
+            roots: self.roots.clone(),
+            allow_private_addresses: self.allow_private_addresses,
+            bytes_max: self.bytes,
+            n_artifacts_max: self.count,
+            artifact_ms_max: self.artifact_ms,
+            total_ms_max: self.total_ms,
         }
     }
 }
@@ -242,11 +284,14 @@ fn overlay_environment(
             Value::Integer(_) => Value::Integer(
                 text.parse().with_context(|| format!("{variable}: expected a whole number"))?,
             ),
+            Value::Boolean(_) => Value::Boolean(
+                text.parse().with_context(|| format!("{variable}: expected true or false"))?,
+            ),
             Value::Array(_) => {
                 let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
                 Value::Array(items.map(|item| Value::String(item.to_owned())).collect())
             }
-            Value::Table(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) => {
+            Value::Table(_) | Value::Float(_) | Value::Datetime(_) => {
                 bail!("{variable}: no such setting")
             }
         };

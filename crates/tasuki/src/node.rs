@@ -6,6 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use adapters::artifacts::Artifacts;
 use adapters::checkpoint_file::CheckpointFiles;
 use adapters::{audit_log, ledger_key};
 use anyhow::{Context, Result};
@@ -47,7 +48,8 @@ impl Node {
         let signer = ledger_key::open(&config.data, || ids.bytes())?;
         let checkpoints = CheckpointFiles::open(&config.data)?;
         let engine = Engine::new(Arc::new(store), Arc::new(SystemClock), ids);
-        let loops = engine.start(signer, Arc::new(checkpoints));
+        let artifacts = Artifacts::new(config.artifacts.settings())?;
+        let loops = engine.start(signer, Arc::new(checkpoints), Arc::new(artifacts));
         let (stop_follower, stopped) = watch::channel(false);
         let follower = tokio::spawn(audit_log::run(engine.clone(), config.data.clone(), stopped));
         let connections = Arc::new(ConnectionCounts::default());

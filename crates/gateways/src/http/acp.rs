@@ -18,15 +18,18 @@ use super::handoffs::{
     self, AcceptInput, ActivateInput, CloseInput, CompleteInput, ListInput, RejectInput, Target,
 };
 use super::input::{Write, read_write, shape};
+use super::negotiation::{ApproveInput, ExtendSlaInput, RefuseInput, WithdrawInput};
 use super::problem::{Problem, add_headers};
 use super::view::HandoffView;
 
-const ACTIONS: &str = "draft, initiate, accept, reject, activate, complete, close or query";
+const ACTIONS: &str = "draft, initiate, accept, approve, refuse, reject, counter, withdraw, \
+                       activate, complete, extend_sla, close or query";
 
 /// The request: an action and its fields. Documented as one object; read strictly by action.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct AcpRequest {
-    /// One of draft, initiate, accept, reject, activate, complete, close, query.
+    /// One of draft, initiate, accept, approve, refuse, reject, counter, withdraw, activate,
+    /// complete, extend_sla, close, query.
     #[expect(dead_code, reason = "the schema is generated from it; reading goes by action")]
     pub action: String,
     #[expect(dead_code, reason = "the schema is generated from it; reading goes by action")]
@@ -190,7 +193,12 @@ fn command(
         "draft" => Ok(Command::Draft { offer: Box::new(read::<Offer>(fields)?) }),
         "initiate" if id.is_some() && fields.is_empty() => Ok(Command::Initiate { offer: None }),
         "initiate" => Ok(Command::Initiate { offer: Some(Box::new(read::<Offer>(fields)?)) }),
-        "accept" => Ok(Command::Accept { notes: read::<AcceptInput>(fields)?.notes }),
+        "accept" => Ok(read::<AcceptInput>(fields)?.into()),
+        "approve" => Ok(read::<ApproveInput>(fields)?.into()),
+        "refuse" => Ok(read::<RefuseInput>(fields)?.into()),
+        "counter" => Ok(Command::Counter { offer: Box::new(read::<Offer>(fields)?) }),
+        "withdraw" => Ok(read::<WithdrawInput>(fields)?.into()),
+        "extend_sla" => Ok(read::<ExtendSlaInput>(fields)?.into()),
         "reject" => {
             let RejectInput { reason, detail, suggested_fix } = read(fields)?;
             Ok(Command::Reject(Reject { reason, detail, suggested_fix }))

@@ -8,7 +8,7 @@ use engine::port::{HandoffFilter, ListOf};
 use engine::query::Item;
 use engine::submit::{Done, SubmitError};
 use protocol::caller::Caller;
-use protocol::handoff::command::Reject;
+use protocol::handoff::command::{Accept, Reject};
 use protocol::handoff::package::{Artifact, OfferedWorkState};
 use protocol::handoff::{Command, Offer, RejectReason, Status};
 use protocol::ids::{AgentId, HandoffId, TaskId, TeamspaceId};
@@ -22,6 +22,7 @@ use super::Gateway;
 use super::auth::Asker;
 use super::input::{Asked, KEY_HEADER, Named, Write};
 use super::problem::Problem;
+use super::verdict;
 use super::view::{self, HandoffDetail, HandoffView, ListPage, may_see, may_see_entry};
 
 /// A page when the client does not say how much it wants.
@@ -32,6 +33,15 @@ const PAGE_ROWS: usize = 50;
 pub struct AcceptInput {
     #[serde(default)]
     pub notes: Option<String>,
+    /// The artifacts that are accepted, by id; all when absent. Required ones cannot be left out.
+    #[serde(default)]
+    pub artifacts: Option<Vec<String>>,
+}
+
+impl From<AcceptInput> for Command {
+    fn from(input: AcceptInput) -> Self {
+        Command::Accept(Accept { notes: input.notes, artifacts: input.artifacts })
+    }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -151,7 +161,7 @@ pub async fn accept(
     write: Write<AcceptInput>,
 ) -> Result<Response, Problem> {
     let (write, input) = write.split();
-    act(&gateway, write, Target::Existing(id), Command::Accept { notes: input.notes }).await
+    act(&gateway, write, Target::Existing(id), input.into()).await
 }
 
 pub async fn reject(
@@ -233,7 +243,7 @@ impl Target {
 }
 
 /// Submits a command and answers with what is stored for it, so that a retry answers the same.
-async fn act(
+pub async fn act(
     gateway: &Gateway,
     write: Write<()>,
     target: Target,
@@ -281,8 +291,13 @@ pub async fn submit(
     let key = write.key.for_action(command.name(), subject.as_deref());
     let stream = stream(&asker.caller.teamspace, target.id());
     let carries_offer = match &command {
-        Command::Draft { .. } | Command::Initiate { .. } => true,
-        Command::Accept { .. }
+        Command::Draft { .. } | Command::Initiate { .. } | Command::Counter { .. } => true,
+        Command::Accept(_)
+        | Command::Verified { .. }
+        | Command::Approve { .. }
+        | Command::Refuse { .. }
+        | Command::Withdraw { .. }
+        | Command::ExtendSla { .. }
         | Command::Reject(_)
         | Command::Activate { .. }
         | Command::Complete { .. }
@@ -305,7 +320,11 @@ pub async fn submit(
     {
         return Err(Problem::not_found("handoff"));
     }
-    Ok(submitted?)
+    let done = submitted?;
+    match done.outcome.status {
+        Some(Status::Validating) => Box::pin(verdict::awaited(gateway, &stream, done)).await,
+        Some(_) | None => Ok(done),
+    }
 }
 
 async fn is_visible(gateway: &Gateway, caller: &Caller, stream: &Stream) -> Result<bool, Problem> {

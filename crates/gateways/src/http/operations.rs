@@ -11,6 +11,7 @@ use super::handoffs::{
     AcceptInput, ActivateInput, CloseInput, CompleteInput, EraseInput, ListInput, PageInput,
     RejectInput,
 };
+use super::negotiation::{ApproveInput, ExtendSlaInput, RefuseInput, WithdrawInput};
 use super::tokens::{IssueInput, Nothing};
 use super::view::{
     ActionDone, AgentView, EntryView, HandoffDetail, HandoffView, ListPage, TokenIssued, TokenView,
@@ -80,7 +81,7 @@ const fn action(
 }
 
 /// All of them, in the order a reader wants them.
-pub const OPERATIONS: [Operation; 26] = [
+pub const OPERATIONS: [Operation; 31] = [
     Operation {
         query: Some(schema::<ListInput>),
         response: Response::Json(schema::<ListPage<HandoffView>>),
@@ -129,6 +130,36 @@ pub const OPERATIONS: [Operation; 26] = [
         "reject_handoff",
         "The target declines, with a reason and a detail.",
         schema::<RejectInput>,
+    ),
+    action(
+        "/v1/handoffs/{handoff}/approve",
+        "approve_handoff",
+        "A human agrees to a handoff whose policy asks for it.",
+        schema::<ApproveInput>,
+    ),
+    action(
+        "/v1/handoffs/{handoff}/refuse",
+        "refuse_handoff",
+        "A human does not agree, which rejects it.",
+        schema::<RefuseInput>,
+    ),
+    action(
+        "/v1/handoffs/{handoff}/counter",
+        "counter_handoff",
+        "After a rejection the sender proposes again; what the offer leaves out stays.",
+        schema::<Offer>,
+    ),
+    action(
+        "/v1/handoffs/{handoff}/withdraw",
+        "withdraw_handoff",
+        "The sender takes it back before it is accepted.",
+        schema::<WithdrawInput>,
+    ),
+    action(
+        "/v1/handoffs/{handoff}/extend_sla",
+        "extend_sla",
+        "A coordinator gives the stage that is running more time.",
+        schema::<ExtendSlaInput>,
     ),
     action(
         "/v1/handoffs/{handoff}/activate",

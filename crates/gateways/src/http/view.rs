@@ -5,7 +5,7 @@ use engine::port::Sequenced;
 use engine::query::Item;
 use engine::submit::Done;
 use protocol::caller::{Caller, Role};
-use protocol::handoff::state::{Handoff, Note};
+use protocol::handoff::state::{Approval, Handoff, Note};
 use protocol::handoff::{Status, derive};
 use protocol::ledger::{Entry, Subject};
 use protocol::step::State;
@@ -37,6 +37,10 @@ pub struct HandoffView {
     pub changed_at: String,
     /// When the current stage is overdue.
     pub due_at: Option<String>,
+    /// Whether a human must agree: `not_needed`, `wanted` or `given`.
+    pub approval: &'static str,
+    /// 1 for the first package; each counter-offer adds 1.
+    pub revision: u32,
     /// Rejections, escalations and the closure, oldest first.
     pub resolution_notes: Vec<Value>,
     /// How many entries the ledger has about it.
@@ -189,9 +193,25 @@ pub fn handoff(item: &Item) -> Option<HandoffView> {
         resolved_at: state.resolved_at().map(|at| at.to_string()),
         changed_at: item.changed_at.to_string(),
         due_at: derive::deadlines(state).first().map(|deadline| deadline.due.to_string()),
+        approval: approval(state),
+        revision: match state.as_ref() {
+            Handoff::Made(made) => made.revision,
+            Handoff::Draft(_) | Handoff::Discarded { .. } => 1,
+        },
         resolution_notes: state.notes().iter().map(note).collect(),
         position: item.position,
     })
+}
+
+fn approval(handoff: &Handoff) -> &'static str {
+    match handoff {
+        Handoff::Made(made) => match made.approval {
+            Approval::NotNeeded => "not_needed",
+            Approval::Wanted => "wanted",
+            Approval::Given => "given",
+        },
+        Handoff::Draft(_) | Handoff::Discarded { .. } => "not_needed",
+    }
 }
 
 fn note(note: &Note) -> Value {

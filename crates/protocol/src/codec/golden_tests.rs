@@ -17,10 +17,12 @@ use super::{decode, encode};
 use crate::agent::{self, Kind, Profile};
 use crate::caller::Role;
 use crate::handoff::Status;
+use crate::handoff::artifact::{Finding, Seen};
 use crate::handoff::command::{RejectReason, SlaStage};
 use crate::handoff::event::{
-    Accepted, Activated, Closed, Completed, Drafted, Escalated, Event as HandoffEvent, Parties,
-    Proposed, Rejected, ValidationStarted,
+    Accepted, Activated, Approved, Checked, Closed, Completed, Countered, Drafted, Escalated,
+    Event as HandoffEvent, Parties, Proposed, Refused, Rejected, SlaExtended, ValidationStarted,
+    VerificationUnavailable,
 };
 use crate::handoff::package::{
     Artifact, ArtifactKind, ArtifactRef, OfferedWorkState, TestStatus, WorkStatus,
@@ -49,12 +51,18 @@ events! {
     Event::Handoff(HandoffEvent::Drafted(_)) => "handoff.drafted",
     Event::Handoff(HandoffEvent::Proposed(_)) => "handoff.proposed",
     Event::Handoff(HandoffEvent::ValidationStarted(_)) => "handoff.validation_started",
+    Event::Handoff(HandoffEvent::VerificationUnavailable(_)) => "handoff.verification_unavailable",
+    Event::Handoff(HandoffEvent::Checked(_)) => "handoff.checked",
+    Event::Handoff(HandoffEvent::Approved(_)) => "handoff.approved",
+    Event::Handoff(HandoffEvent::Refused(_)) => "handoff.refused",
     Event::Handoff(HandoffEvent::Accepted(_)) => "handoff.accepted",
     Event::Handoff(HandoffEvent::Rejected(_)) => "handoff.rejected",
     Event::Handoff(HandoffEvent::Activated(_)) => "handoff.activated",
     Event::Handoff(HandoffEvent::Completed(_)) => "handoff.completed",
     Event::Handoff(HandoffEvent::Closed(_)) => "handoff.closed",
     Event::Handoff(HandoffEvent::Escalated(_)) => "handoff.escalated",
+    Event::Handoff(HandoffEvent::SlaExtended(_)) => "handoff.sla_extended",
+    Event::Handoff(HandoffEvent::Countered(_)) => "handoff.countered",
     Event::Agent(agent::Event::Registered(_)) => "agent.registered",
     Event::Token(token::Event::Issued(_)) => "token.issued",
     Event::Token(token::Event::Revoked(_)) => "token.revoked",
@@ -163,8 +171,113 @@ fn shapes() -> Vec<(&'static str, Event)> {
 fn handoff_shapes() -> Vec<(&'static str, HandoffEvent)> {
     let mut shapes = proposal_shapes();
     shapes.extend(answer_shapes());
+    shapes.extend(negotiation_shapes());
     shapes.extend(ending_shapes());
     shapes
+}
+
+fn proposed() -> Proposed {
+    Proposed {
+        parties: parties(),
+        task_id: "workq:task-123".parse().expect("a task"),
+        thread_id: "thread-1".parse().expect("a thread"),
+        title: "Mend the build".to_owned(),
+        reason: String::new(),
+        is_return: false,
+        needs_human: false,
+        target_is_human: false,
+        has_artifacts: false,
+        is_guarded: false,
+        deadline: None,
+        chain: vec![agent("barry")],
+        origin_session: "token:1".to_owned(),
+        package_hash: "ab".repeat(32),
+    }
+}
+
+fn negotiation_shapes() -> Vec<(&'static str, HandoffEvent)> {
+    let finding = Finding::Verified { sha256: "ab".repeat(32), size_bytes: 7 };
+    let found = vec![Seen { artifact_id: "log".to_owned(), finding }];
+    let detail = "it took too long".to_owned();
+    let not_found =
+        vec![Seen { artifact_id: "log".to_owned(), finding: Finding::Unavailable { detail } }];
+    let passed = vec!["schema".to_owned()];
+    let checked = |artifacts| Checked { parties: parties(), passed: passed.clone(), artifacts };
+    let approved = |why: Option<&str>| {
+        HandoffEvent::Approved(Approved { parties: parties(), why: why.map(str::to_owned) })
+    };
+    vec![
+        (
+            "artifacts",
+            HandoffEvent::ValidationStarted(ValidationStarted {
+                parties: parties(),
+                notes: None,
+                passed: passed.clone(),
+                artifacts: Some(vec!["log".to_owned()]),
+            }),
+        ),
+        (
+            "artifacts",
+            HandoffEvent::Proposed(Box::new(Proposed {
+                has_artifacts: true,
+                is_guarded: true,
+                ..proposed()
+            })),
+        ),
+        (
+            "least",
+            HandoffEvent::VerificationUnavailable(VerificationUnavailable {
+                parties: parties(),
+                failed: vec!["verification_unavailable".to_owned()],
+                artifacts: not_found,
+            }),
+        ),
+        ("least", HandoffEvent::Checked(checked(Vec::new()))),
+        ("most", HandoffEvent::Checked(checked(found.clone()))),
+        ("least", approved(None)),
+        ("most", approved(Some("it is time"))),
+        (
+            "least",
+            HandoffEvent::Refused(Refused { parties: parties(), why: "not this week".to_owned() }),
+        ),
+        (
+            "most",
+            HandoffEvent::Accepted(Accepted {
+                parties: parties(),
+                passed: passed.clone(),
+                artifacts: found,
+            }),
+        ),
+        (
+            "least",
+            HandoffEvent::SlaExtended(SlaExtended {
+                parties: parties(),
+                stage: SlaStage::Activated,
+                due: time(),
+                why: "it is hard".to_owned(),
+            }),
+        ),
+        (
+            "least",
+            HandoffEvent::Countered(Box::new(Countered {
+                revision: 2,
+                changes: vec!["context.summary".to_owned()],
+                proposed: proposed(),
+            })),
+        ),
+        (
+            "withdrawn",
+            HandoffEvent::Closed(Closed {
+                from: agent("barry"),
+                to: Some(agent("tim")),
+                from_status: Status::Proposed,
+                closure_notes: None,
+                forced: false,
+                withdrawn: true,
+                at: time(),
+            }),
+        ),
+    ]
 }
 
 fn proposal_shapes() -> Vec<(&'static str, HandoffEvent)> {
@@ -176,20 +289,7 @@ fn proposal_shapes() -> Vec<(&'static str, HandoffEvent)> {
         task_id: None,
         title: None,
     };
-    let proposed = Proposed {
-        parties: parties(),
-        task_id: "workq:task-123".parse().expect("a task"),
-        thread_id: "thread-1".parse().expect("a thread"),
-        title: "Mend the build".to_owned(),
-        reason: String::new(),
-        is_return: false,
-        needs_human: false,
-        target_is_human: false,
-        deadline: None,
-        chain: vec![agent("barry")],
-        origin_session: "token:1".to_owned(),
-        package_hash: "ab".repeat(32),
-    };
+    let proposed = proposed();
     vec![
         ("least", HandoffEvent::Drafted(drafted.clone())),
         (
@@ -220,7 +320,12 @@ fn proposal_shapes() -> Vec<(&'static str, HandoffEvent)> {
 fn answer_shapes() -> Vec<(&'static str, HandoffEvent)> {
     let started = |notes: Option<&str>| {
         let notes = notes.map(str::to_owned);
-        HandoffEvent::ValidationStarted(ValidationStarted { parties: parties(), notes })
+        HandoffEvent::ValidationStarted(ValidationStarted {
+            parties: parties(),
+            notes,
+            passed: Vec::new(),
+            artifacts: None,
+        })
     };
     let rejected = Rejected {
         parties: parties(),
@@ -236,7 +341,14 @@ fn answer_shapes() -> Vec<(&'static str, HandoffEvent)> {
     vec![
         ("least", started(None)),
         ("most", started(Some("gladly"))),
-        ("least", HandoffEvent::Accepted(Accepted { parties: parties(), passed: passed.clone() })),
+        (
+            "least",
+            HandoffEvent::Accepted(Accepted {
+                parties: parties(),
+                passed: passed.clone(),
+                artifacts: Vec::new(),
+            }),
+        ),
         ("least", HandoffEvent::Rejected(rejected.clone())),
         (
             "most",
@@ -267,6 +379,7 @@ fn ending_shapes() -> Vec<(&'static str, HandoffEvent)> {
         from_status: Status::Draft,
         closure_notes: None,
         forced: false,
+        withdrawn: false,
         at: time(),
     };
     let most_closed = Closed {

@@ -11,10 +11,12 @@ use super::{decode, encode};
 use crate::agent::{self, Kind, Profile};
 use crate::caller::Role;
 use crate::handoff::Status;
+use crate::handoff::artifact::{Finding, Seen};
 use crate::handoff::command::{RejectReason, SlaStage};
 use crate::handoff::event::{
-    Accepted, Activated, Closed, Completed, Drafted, Escalated, Event as HandoffEvent, Parties,
-    Proposed, Rejected, ValidationStarted,
+    Accepted, Activated, Approved, Checked, Closed, Completed, Countered, Drafted, Escalated,
+    Event as HandoffEvent, Parties, Proposed, Refused, Rejected, SlaExtended, ValidationStarted,
+    VerificationUnavailable,
 };
 use crate::handoff::package::{
     Artifact, ArtifactKind, ArtifactRef, OfferedWorkState, TestStatus, WorkStatus,
@@ -96,6 +98,7 @@ fn events() -> impl Strategy<Value = Event> {
     prop_oneof![
         6 => openings().prop_map(Event::Handoff),
         6 => answers().prop_map(Event::Handoff),
+        6 => negotiations().prop_map(Event::Handoff),
         6 => endings().prop_map(Event::Handoff),
         1 => registrations(),
         1 => tokens(),
@@ -111,12 +114,17 @@ fn openings() -> impl Strategy<Value = HandoffEvent> {
             .prop_map(|(from, thread_id, offer_hash, to, task_id, title)| {
                 HandoffEvent::Drafted(Drafted { from, thread_id, offer_hash, to, task_id, title })
             });
+    let proposed = proposals().prop_map(|proposed| HandoffEvent::Proposed(Box::new(proposed)));
+    prop_oneof![drafted, proposed]
+}
+
+fn proposals() -> impl Strategy<Value = Proposed> {
     let names = (parties(), task(), thread(), text(), text(), text(), text());
-    let flags = (any::<[bool; 3]>(), option::of(time()), vec(agent(), 0..4));
-    let proposed = (names, flags).prop_map(|(names, (flags, deadline, chain))| {
+    let flags = (any::<[bool; 5]>(), option::of(time()), vec(agent(), 0..4));
+    (names, flags).prop_map(|(names, (flags, deadline, chain))| {
         let (parties, task_id, thread_id, title, reason, origin_session, package_hash) = names;
-        let [is_return, needs_human, target_is_human] = flags;
-        HandoffEvent::Proposed(Box::new(Proposed {
+        let [is_return, needs_human, target_is_human, has_artifacts, is_guarded] = flags;
+        Proposed {
             parties,
             task_id,
             thread_id,
@@ -125,21 +133,67 @@ fn openings() -> impl Strategy<Value = HandoffEvent> {
             is_return,
             needs_human,
             target_is_human,
+            has_artifacts,
+            is_guarded,
             deadline,
             chain,
             origin_session,
             package_hash,
-        }))
+        }
+    })
+}
+
+fn negotiations() -> impl Strategy<Value = HandoffEvent> {
+    let unavailable =
+        (parties(), texts(), vec(seen(), 0..3)).prop_map(|(parties, failed, artifacts)| {
+            HandoffEvent::VerificationUnavailable(VerificationUnavailable {
+                parties,
+                failed,
+                artifacts,
+            })
+        });
+    let checked =
+        (parties(), texts(), vec(seen(), 0..3)).prop_map(|(parties, passed, artifacts)| {
+            HandoffEvent::Checked(Checked { parties, passed, artifacts })
+        });
+    let approved = (parties(), option::of(text()))
+        .prop_map(|(parties, why)| HandoffEvent::Approved(Approved { parties, why }));
+    let refused = (parties(), text())
+        .prop_map(|(parties, why)| HandoffEvent::Refused(Refused { parties, why }));
+    let stage = select(SlaStage::ALL.to_vec());
+    let extended = (parties(), stage, time(), text()).prop_map(|(parties, stage, due, why)| {
+        HandoffEvent::SlaExtended(SlaExtended { parties, stage, due, why })
     });
-    prop_oneof![drafted, proposed]
+    let countered =
+        (any::<u32>(), texts(), proposals()).prop_map(|(revision, changes, proposed)| {
+            HandoffEvent::Countered(Box::new(Countered { revision, changes, proposed }))
+        });
+    prop_oneof![unavailable, checked, approved, refused, extended, countered]
+}
+
+fn seen() -> impl Strategy<Value = Seen> {
+    let finding = prop_oneof![
+        (text(), any::<u64>())
+            .prop_map(|(sha256, size_bytes)| Finding::Verified { sha256, size_bytes }),
+        text().prop_map(|detail| Finding::NotVerifiable { detail }),
+        text().prop_map(|detail| Finding::Missing { detail }),
+        text().prop_map(|detail| Finding::Mismatch { detail }),
+        text().prop_map(|detail| Finding::Forbidden { detail }),
+        text().prop_map(|detail| Finding::Unavailable { detail }),
+    ];
+    (text(), finding).prop_map(|(artifact_id, finding)| Seen { artifact_id, finding })
 }
 
 fn answers() -> impl Strategy<Value = HandoffEvent> {
-    let started = (parties(), option::of(text())).prop_map(|(parties, notes)| {
-        HandoffEvent::ValidationStarted(ValidationStarted { parties, notes })
-    });
-    let accepted = (parties(), texts())
-        .prop_map(|(parties, passed)| HandoffEvent::Accepted(Accepted { parties, passed }));
+    let started = (parties(), option::of(text()), texts(), option::of(texts())).prop_map(
+        |(parties, notes, passed, artifacts)| {
+            HandoffEvent::ValidationStarted(ValidationStarted { parties, notes, passed, artifacts })
+        },
+    );
+    let accepted =
+        (parties(), texts(), vec(seen(), 0..3)).prop_map(|(parties, passed, artifacts)| {
+            HandoffEvent::Accepted(Accepted { parties, passed, artifacts })
+        });
     let why = (select(Status::ALL.to_vec()), select(RejectReason::ALL.to_vec()), text());
     let rejected = (parties(), why, option::of(text()), texts(), texts(), time()).prop_map(
         |(parties, (from_status, reason, detail), suggested_fix, passed, failed, at)| {
@@ -171,9 +225,18 @@ fn endings() -> impl Strategy<Value = HandoffEvent> {
         },
     );
     let status = select(Status::ALL.to_vec());
-    let closed = (agent(), option::of(agent()), status, option::of(text()), any::<bool>(), time())
-        .prop_map(|(from, to, from_status, closure_notes, forced, at)| {
-            HandoffEvent::Closed(Closed { from, to, from_status, closure_notes, forced, at })
+    let flags = (any::<bool>(), any::<bool>());
+    let closed = (agent(), option::of(agent()), status, option::of(text()), flags, time())
+        .prop_map(|(from, to, from_status, closure_notes, (forced, withdrawn), at)| {
+            HandoffEvent::Closed(Closed {
+                from,
+                to,
+                from_status,
+                closure_notes,
+                forced,
+                withdrawn,
+                at,
+            })
         });
     let stage = select(SlaStage::ALL.to_vec());
     let escalated = (parties(), stage, text(), text(), text(), text(), time()).prop_map(

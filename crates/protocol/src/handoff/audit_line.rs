@@ -78,7 +78,9 @@ pub fn lines<'a>(id: HandoffId, event: &'a Event, actor: &'a str, at: Time) -> V
         timestamp: at,
     };
     match event {
-        Event::Drafted(_) => Vec::new(),
+        Event::Drafted(_) | Event::Approved(_) | Event::Refused(_) | Event::SlaExtended(_) => {
+            Vec::new()
+        }
         Event::Proposed(proposed) => vec![
             moved(Status::Draft, Status::Proposed),
             Line::HandoffCreated {
@@ -90,6 +92,9 @@ pub fn lines<'a>(id: HandoffId, event: &'a Event, actor: &'a str, at: Time) -> V
             },
         ],
         Event::ValidationStarted(_) => vec![moved(Status::Proposed, Status::Validating)],
+        Event::VerificationUnavailable(unavailable) => vec![verified(&[], &unavailable.failed)],
+        Event::Checked(checked) => vec![verified(&checked.passed, &[])],
+        Event::Countered(_) => vec![moved(Status::Rejected, Status::Proposed)],
         Event::Accepted(accepted) => {
             vec![moved(Status::Validating, Status::Accepted), verified(&accepted.passed, &[])]
         }

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::artifact::Seen;
 use super::package::{Artifact, Offer, OfferedWorkState};
 use crate::time::Time;
 
@@ -20,8 +21,33 @@ pub enum Command {
     Initiate {
         offer: Option<Box<Offer>>,
     },
-    Accept {
-        notes: Option<String>,
+    Accept(Accept),
+    /// What came of looking at the artifacts. Asked by the server alone.
+    Verified {
+        /// Of the package whose artifacts were looked at.
+        package_hash: String,
+        seen: Vec<Seen>,
+    },
+    /// A human agrees to a handoff whose policy asks for it.
+    Approve {
+        why: Option<String>,
+    },
+    /// A human does not agree, which rejects it.
+    Refuse {
+        why: String,
+    },
+    /// After a rejection the sender proposes again, with a changed package.
+    Counter {
+        offer: Box<Offer>,
+    },
+    /// The sender takes it back before it is accepted.
+    Withdraw {
+        why: Option<String>,
+    },
+    /// A coordinator gives the stage that is running more time.
+    ExtendSla {
+        due: Time,
+        why: String,
     },
     Reject(Reject),
     Activate {
@@ -39,6 +65,14 @@ pub enum Command {
         stage: SlaStage,
         due: Time,
     },
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Accept {
+    pub notes: Option<String>,
+    /// The artifacts that are accepted, by id; all of them when absent. None that is required can
+    /// be left out.
+    pub artifacts: Option<Vec<String>>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -82,7 +116,13 @@ impl Command {
         match self {
             Command::Draft { .. } => "draft",
             Command::Initiate { .. } => "initiate",
-            Command::Accept { .. } => "accept",
+            Command::Accept(_) => "accept",
+            Command::Verified { .. } => "verified",
+            Command::Approve { .. } => "approve",
+            Command::Refuse { .. } => "refuse",
+            Command::Counter { .. } => "counter",
+            Command::Withdraw { .. } => "withdraw",
+            Command::ExtendSla { .. } => "extend_sla",
             Command::Reject(_) => "reject",
             Command::Activate { .. } => "activate",
             Command::Complete { .. } => "complete",

@@ -3,12 +3,19 @@
 
 mod accept;
 mod activate;
+mod approve;
 mod close;
 mod complete;
+mod counter;
 mod draft;
 mod elapse;
+mod extend_sla;
 pub(crate) mod initiate;
 mod reject;
+pub(crate) mod verified;
+mod withdraw;
+
+pub use counter::REVISIONS_MAX;
 
 use super::command::Command;
 use super::event::{Event, Parties};
@@ -46,7 +53,15 @@ pub fn decide(
     match command {
         Command::Draft { offer } => draft::decide(id, state, offer, context),
         Command::Initiate { offer } => initiate::decide(id, state, offer.as_deref(), context),
-        Command::Accept { notes } => accept::decide(state, notes.as_deref(), context),
+        Command::Accept(accept) => accept::decide(state, accept, context),
+        Command::Verified { package_hash, seen } => {
+            verified::decide(state, package_hash, seen, context)
+        }
+        Command::Approve { why } => approve::approve(state, why.as_deref(), context),
+        Command::Refuse { why } => approve::refuse(state, why, context),
+        Command::Counter { offer } => counter::decide(id, state, offer, context),
+        Command::Withdraw { why } => withdraw::decide(state, why.as_deref(), context),
+        Command::ExtendSla { due, why } => extend_sla::decide(state, *due, why, context),
         Command::Reject(reject) => reject::decide(state, reject, context),
         Command::Activate { work_state_update } => {
             activate::decide(state, work_state_update.as_deref(), context)
@@ -62,6 +77,10 @@ pub fn decide(
 impl Decision {
     fn event(event: Event) -> Self {
         Self { events: vec![event], document: None }
+    }
+
+    fn events(events: impl Into<Vec<Event>>) -> Self {
+        Self { events: events.into(), document: None }
     }
 }
 

@@ -2,9 +2,9 @@
 //! what the handoff holds.
 
 use super::command::SlaStage;
-use super::state::{Handoff, Made, Stage, Terms, Waiting};
+use super::state::{Checks, Handoff, Made, Stage, Terms, Waiting};
 use crate::ids::{AgentId, TaskId};
-use crate::step::{Deadline, Hold};
+use crate::step::{Deadline, Effect, Hold};
 use crate::time::{Span, Time};
 
 /// The target is asked to look at it: minutes, because the sender waits.
@@ -23,14 +23,35 @@ pub fn deadlines(handoff: &Handoff) -> Vec<Deadline> {
     if waiting.escalated {
         return Vec::new();
     }
-    vec![Deadline { name: stage.as_str().into(), due: due(&made.terms, stage, waiting.since) }]
+    vec![Deadline { name: stage.as_str().into(), due: due(&made.terms, stage, waiting) }]
 }
 
-/// When the stage is overdue, for a stage entered at `since`.
-pub fn due(terms: &Terms, stage: SlaStage, since: Time) -> Time {
-    match (stage, terms.deadline) {
-        (SlaStage::Activated, Some(deadline)) => deadline,
-        (stage, _) => since.plus(sla(stage)),
+/// When the stage is overdue.
+pub fn due(terms: &Terms, stage: SlaStage, waiting: Waiting) -> Time {
+    match (waiting.due, stage, terms.deadline) {
+        (Some(extended), _, _) => extended,
+        (None, SlaStage::Activated, Some(deadline)) => deadline,
+        (None, stage, _) => waiting.since.plus(sla(stage)),
+    }
+}
+
+/// Looking at the artifacts, as long as nothing is known of them.
+pub const LOOK: &str = "look";
+
+/// What must happen outside while the handoff is in this state.
+pub fn effects(handoff: &Handoff) -> Vec<Effect> {
+    let Handoff::Made(made) = handoff else { return Vec::new() };
+    match &made.stage {
+        Stage::Validating(validating) => match validating.checks {
+            Checks::Running | Checks::Unavailable => vec![Effect { name: LOOK.into() }],
+            Checks::Passed => Vec::new(),
+        },
+        Stage::Proposed(_)
+        | Stage::Accepted(_)
+        | Stage::Activated(_)
+        | Stage::Rejected { .. }
+        | Stage::Completed { .. }
+        | Stage::Closed { .. } => Vec::new(),
     }
 }
 
@@ -47,7 +68,7 @@ pub fn sla(stage: SlaStage) -> Span {
 pub fn clocked(stage: &Stage) -> Option<(SlaStage, Waiting)> {
     match stage {
         Stage::Proposed(waiting) => Some((SlaStage::Proposed, *waiting)),
-        Stage::Validating(waiting) => Some((SlaStage::Validating, *waiting)),
+        Stage::Validating(validating) => Some((SlaStage::Validating, validating.waiting)),
         Stage::Accepted(waiting) => Some((SlaStage::Accepted, *waiting)),
         Stage::Activated(waiting) => Some((SlaStage::Activated, *waiting)),
         Stage::Rejected { .. } | Stage::Completed { .. } | Stage::Closed { .. } => None,

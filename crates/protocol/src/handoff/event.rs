@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::artifact::Seen;
 use super::command::{RejectReason, SlaStage};
 use super::package::{Artifact, OfferedWorkState};
 use super::state::Status;
@@ -14,12 +15,18 @@ pub enum Event {
     Drafted(Drafted),
     Proposed(Box<Proposed>),
     ValidationStarted(ValidationStarted),
+    VerificationUnavailable(VerificationUnavailable),
+    Checked(Checked),
+    Approved(Approved),
+    Refused(Refused),
     Accepted(Accepted),
     Rejected(Rejected),
     Activated(Activated),
     Completed(Completed),
     Closed(Closed),
     Escalated(Escalated),
+    SlaExtended(SlaExtended),
+    Countered(Box<Countered>),
 }
 
 /// The two agents concerned. In every event, so that whoever follows the feed can pick out what is
@@ -57,6 +64,12 @@ pub struct Proposed {
     pub needs_human: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub target_is_human: bool,
+    /// There are artifacts to look at before it can be accepted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_artifacts: bool,
+    /// Restricted, or of high sensitivity: reviewers have a say too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_guarded: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Time>,
     pub chain: Vec<AgentId>,
@@ -69,12 +82,55 @@ pub struct ValidationStarted {
     pub parties: Parties,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
+    /// The checks that passed at once; the artifacts are still being looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passed: Vec<String>,
+    /// The artifacts that the target wants, if it does not want all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifacts: Option<Vec<String>>,
+}
+
+/// The artifacts cannot be looked at just now. Recorded once for each time the checks begin; the
+/// server keeps trying.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VerificationUnavailable {
+    pub parties: Parties,
+    /// `verification_unavailable`.
+    pub failed: Vec<String>,
+    pub artifacts: Vec<Seen>,
+}
+
+/// Every check passed, and a human must agree before it is accepted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Checked {
+    pub parties: Parties,
+    pub passed: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<Seen>,
+}
+
+/// A human agreed; who it was is the actor of the entry.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Approved {
+    pub parties: Parties,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// A human did not agree. A rejection follows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Refused {
+    pub parties: Parties,
+    pub why: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Accepted {
     pub parties: Parties,
     pub passed: Vec<String>,
+    /// What was found of the artifacts, if there were any to look at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<Seen>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -120,6 +176,9 @@ pub struct Closed {
     /// A coordinator closed it although it was not at an end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forced: bool,
+    /// Its sender took it back before it was accepted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withdrawn: bool,
     pub at: Time,
 }
 
@@ -132,6 +191,25 @@ pub struct Escalated {
     pub sla_elapsed: String,
     pub escalated_to: String,
     pub escalated_at: Time,
+}
+
+/// A coordinator gave a stage more time; it can be overdue again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SlaExtended {
+    pub parties: Parties,
+    pub stage: SlaStage,
+    pub due: Time,
+    pub why: String,
+}
+
+/// The sender proposed again after a rejection.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Countered {
+    /// 2 for the first counter-offer.
+    pub revision: u32,
+    /// The parts of the package that differ from the one before, by their paths.
+    pub changes: Vec<String>,
+    pub proposed: Proposed,
 }
 
 impl Escalated {
@@ -161,12 +239,18 @@ impl Event {
             Event::Drafted(_) => "handoff.drafted",
             Event::Proposed(_) => "handoff.proposed",
             Event::ValidationStarted(_) => "handoff.validation_started",
+            Event::VerificationUnavailable(_) => "handoff.verification_unavailable",
+            Event::Checked(_) => "handoff.checked",
+            Event::Approved(_) => "handoff.approved",
+            Event::Refused(_) => "handoff.refused",
             Event::Accepted(_) => "handoff.accepted",
             Event::Rejected(_) => "handoff.rejected",
             Event::Activated(_) => "handoff.activated",
             Event::Completed(_) => "handoff.completed",
             Event::Closed(_) => "handoff.closed",
             Event::Escalated(_) => "handoff.escalated",
+            Event::SlaExtended(_) => "handoff.sla_extended",
+            Event::Countered(_) => "handoff.countered",
         }
     }
 }

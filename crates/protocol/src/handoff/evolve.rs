@@ -4,7 +4,9 @@
 use std::ops::Deref;
 
 use super::event::{Closed, Drafted, Event, Proposed};
-use super::state::{Draft, Handoff, Made, Note, Stage, Terms, Waiting};
+use super::state::{
+    Approval, Checks, Draft, Handoff, Made, Note, Stage, Terms, Validating, Waiting,
+};
 use crate::ids::HandoffId;
 use crate::step::BadHistory;
 use crate::time::Time;
@@ -23,8 +25,25 @@ pub fn evolve(
         (None | Some(Handoff::Draft(_)), Event::Proposed(proposed)) => Ok(Handoff::Made(Made {
             terms: terms(id, proposed, at).into(),
             stage: Stage::Proposed(Waiting::from(at)),
+            approval: approval(proposed),
+            revision: 1,
             notes: Vec::new(),
         })),
+        (Some(Handoff::Made(made)), Event::Countered(countered)) => match made.stage {
+            Stage::Rejected { .. } => Ok(Handoff::Made(Made {
+                terms: terms(id, &countered.proposed, at).into(),
+                stage: Stage::Proposed(Waiting::from(at)),
+                approval: approval(&countered.proposed),
+                revision: countered.revision,
+                notes: made.notes,
+            })),
+            Stage::Proposed(_)
+            | Stage::Validating(_)
+            | Stage::Accepted(_)
+            | Stage::Activated(_)
+            | Stage::Completed { .. }
+            | Stage::Closed { .. } => Err(BadHistory { event: event.name() }),
+        },
         (Some(Handoff::Draft(draft)), Event::Closed(closed)) => {
             Ok(Handoff::Discarded { draft, closed: closed.clone() })
         }
@@ -38,7 +57,25 @@ pub fn evolve(
 fn evolve_made(mut made: Made, event: &Event, at: Time) -> Result<Made, BadHistory> {
     let bad = BadHistory { event: event.name() };
     made.stage = match (made.stage, event) {
-        (Stage::Proposed(_), Event::ValidationStarted(_)) => Stage::Validating(Waiting::from(at)),
+        (Stage::Proposed(_), Event::ValidationStarted(started)) => Stage::Validating(Validating {
+            waiting: Waiting::from(at),
+            checks: Checks::Running,
+            passed: started.passed.clone(),
+            artifacts: started.artifacts.clone(),
+        }),
+        (Stage::Validating(before), Event::VerificationUnavailable(_)) => {
+            Stage::Validating(Validating { checks: Checks::Unavailable, ..before })
+        }
+        (Stage::Validating(before), Event::Checked(checked)) => Stage::Validating(Validating {
+            checks: Checks::Passed,
+            passed: checked.passed.clone(),
+            ..before
+        }),
+        (stage @ (Stage::Proposed(_) | Stage::Validating(_)), Event::Approved(_)) => {
+            made.approval = Approval::Given;
+            stage
+        }
+        (stage @ (Stage::Proposed(_) | Stage::Validating(_)), Event::Refused(_)) => stage,
         (Stage::Validating(_), Event::Accepted(_)) => Stage::Accepted(Waiting::from(at)),
         (
             Stage::Proposed(_) | Stage::Validating(_) | Stage::Accepted(_) | Stage::Activated(_),
@@ -58,7 +95,11 @@ fn evolve_made(mut made: Made, event: &Event, at: Time) -> Result<Made, BadHisto
         ) => close(&mut made.notes, closed, at, WasActivated::No),
         (stage, Event::Escalated(escalated)) => {
             made.notes.push(Note::Escalation(escalated.clone()));
-            escalate(stage).ok_or(bad)?
+            with_clock(stage, |waiting| Waiting { escalated: true, ..waiting }).ok_or(bad)?
+        }
+        (stage, Event::SlaExtended(extended)) => {
+            let due = Some(extended.due);
+            with_clock(stage, |waiting| Waiting { due, escalated: false, ..waiting }).ok_or(bad)?
         }
         (_, _) => return Err(bad),
     };
@@ -79,15 +120,21 @@ fn close(notes: &mut Vec<Note>, closed: &Closed, at: Time, was: WasActivated) ->
     Stage::Closed { at, forced: closed.forced, was_activated }
 }
 
-fn escalate(stage: Stage) -> Option<Stage> {
-    let escalated = |waiting: Waiting| Waiting { escalated: true, ..waiting };
+/// The stage with its clock changed, if it has one.
+fn with_clock(stage: Stage, change: impl Fn(Waiting) -> Waiting) -> Option<Stage> {
     match stage {
-        Stage::Proposed(waiting) => Some(Stage::Proposed(escalated(waiting))),
-        Stage::Validating(waiting) => Some(Stage::Validating(escalated(waiting))),
-        Stage::Accepted(waiting) => Some(Stage::Accepted(escalated(waiting))),
-        Stage::Activated(waiting) => Some(Stage::Activated(escalated(waiting))),
+        Stage::Proposed(waiting) => Some(Stage::Proposed(change(waiting))),
+        Stage::Validating(before) => {
+            Some(Stage::Validating(Validating { waiting: change(before.waiting), ..before }))
+        }
+        Stage::Accepted(waiting) => Some(Stage::Accepted(change(waiting))),
+        Stage::Activated(waiting) => Some(Stage::Activated(change(waiting))),
         Stage::Rejected { .. } | Stage::Completed { .. } | Stage::Closed { .. } => None,
     }
+}
+
+fn approval(proposed: &Proposed) -> Approval {
+    if proposed.needs_human { Approval::Wanted } else { Approval::NotNeeded }
 }
 
 fn draft(id: HandoffId, drafted: &Drafted, at: Time) -> Draft {
@@ -114,7 +161,8 @@ fn terms(id: HandoffId, proposed: &Proposed, at: Time) -> Terms {
         reason: proposed.reason.clone(),
         is_return: proposed.is_return,
         needs_human: proposed.needs_human,
-        target_is_human: proposed.target_is_human,
+        has_artifacts: proposed.has_artifacts,
+        is_guarded: proposed.is_guarded,
         deadline: proposed.deadline,
         chain: proposed.chain.clone(),
         origin_session: proposed.origin_session.clone(),

@@ -1,36 +1,46 @@
-//! The gate that every accept passes: nothing is accepted on trust.
+//! The gate that every accept passes: nothing is accepted on trust. What can be checked at once is
+//! checked here; the artifacts are looked at outside.
+
+use std::borrow::Cow;
 
 use super::command::RejectReason;
 use super::package::{self, Package};
 use super::state::Terms;
 
 /// What the checks found.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Findings {
     pub passed: Vec<String>,
     pub failed: Vec<Failure>,
+    pub package: Option<Package>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    pub check: &'static str,
+    pub check: Cow<'static, str>,
     pub reason: RejectReason,
     pub detail: String,
 }
 
 /// Runs every check, even after one failed: whoever mends the package wants to know all of it.
 pub fn inspect(terms: &Terms, stored_package: Option<&str>) -> Findings {
+    let package = parse(stored_package);
+    // Of a package that cannot be read nobody knows the policy, so nothing is said about it.
+    let policy = package.as_ref().ok().map(|package| check_policy(terms, package));
     let checks = [
-        ("schema", check_schema(terms, stored_package)),
-        ("policy", check_policy(terms)),
-        ("chain", check_chain(terms)),
-        ("package_hash", check_hash(terms, stored_package)),
+        ("schema", Some(check_schema(terms, &package))),
+        ("policy", policy),
+        ("chain", Some(check_chain(terms))),
+        ("package_hash", Some(check_hash(terms, stored_package))),
     ];
-    let mut findings = Findings { passed: Vec::new(), failed: Vec::new() };
+    let mut findings = Findings { passed: Vec::new(), failed: Vec::new(), package: package.ok() };
     for (check, result) in checks {
         match result {
-            Ok(()) => findings.passed.push(check.to_owned()),
-            Err((reason, detail)) => findings.failed.push(Failure { check, reason, detail }),
+            None => {}
+            Some(Ok(())) => findings.passed.push(check.to_owned()),
+            Some(Err((reason, detail))) => {
+                findings.failed.push(Failure { check: check.into(), reason, detail });
+            }
         }
     }
     findings
@@ -38,11 +48,20 @@ pub fn inspect(terms: &Terms, stored_package: Option<&str>) -> Findings {
 
 type Check = Result<(), (RejectReason, String)>;
 
-fn check_schema(terms: &Terms, stored: Option<&str>) -> Check {
+/// The package in the store, if there is one that can be read.
+pub fn read_package(stored: Option<&str>) -> Option<Package> {
+    parse(stored).ok()
+}
+
+fn parse(stored: Option<&str>) -> Result<Package, String> {
+    let text = stored.ok_or("the package is no longer in the store")?;
+    serde_json::from_str(text)
+        .map_err(|error| format!("the package does not follow its schema: {error}"))
+}
+
+fn check_schema(terms: &Terms, package: &Result<Package, String>) -> Check {
     let invalid = |detail: String| (RejectReason::SchemaInvalid, detail);
-    let text = stored.ok_or_else(|| invalid("the package is no longer in the store".to_owned()))?;
-    let package: Package = serde_json::from_str(text)
-        .map_err(|error| invalid(format!("the package does not follow its schema: {error}")))?;
+    let package = package.as_ref().map_err(|detail| invalid(detail.clone()))?;
     if package.version.split('.').next() != package::PACKAGE_VERSION.split('.').next() {
         return Err(invalid(format!("version {} is not supported", package.version)));
     }
@@ -52,12 +71,10 @@ fn check_schema(terms: &Terms, stored: Option<&str>) -> Check {
     if is_ours { Ok(()) } else { Err(invalid("the package belongs to another handoff".to_owned())) }
 }
 
-fn check_policy(terms: &Terms) -> Check {
-    if terms.needs_human && !terms.target_is_human {
-        let detail = "the policy requires a human, and the target is none".to_owned();
-        return Err((RejectReason::PolicyViolation, detail));
-    }
-    Ok(())
+/// What the policy forbids whatever a human says. That a human must agree is not checked but
+/// waited for.
+fn check_policy(terms: &Terms, package: &Package) -> Check {
+    package.policy.check(&terms.to).map_err(|detail| (RejectReason::PolicyViolation, detail))
 }
 
 fn check_chain(terms: &Terms) -> Check {

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::canonical::{self, Hash};
 use crate::ids::{AgentId, HandoffId, TaskId, ThreadId};
-use crate::rejection::Rejection;
 use crate::time::Time;
 
 /// The version of ACP that packages follow.
@@ -298,91 +297,37 @@ impl Policy {
     pub fn needs_human(&self) -> bool {
         self.requires_human_approval || self.human_gate == Some(HumanGate::Required)
     }
-}
 
-/// The facts of an offer that are known to be there once it may leave `draft`.
-#[derive(Debug, Clone)]
-pub struct Essentials {
-    pub to: AgentId,
-    pub task_id: TaskId,
-    pub title: String,
-    pub deadline: Option<Time>,
-}
-
-impl Offer {
-    /// What a draft must still satisfy: the values that are there are sound.
-    pub fn check(&self) -> Result<(), Rejection> {
-        if let Some(title) = self.task.as_ref().and_then(|task| task.title.as_ref()) {
-            check_title(title)?;
-        }
-        if let Some(work_state) = &self.work_state {
-            check_work_state("work_state", work_state)?;
-        }
-        check_artifacts("artifacts", &self.artifacts)
+    /// Restricted, or of high sensitivity: reviewers may answer for it as well.
+    pub fn is_guarded(&self) -> bool {
+        self.classification == Classification::Restricted
+            || self.sensitivity == Some(Sensitivity::High)
     }
 
-    /// What must be there to leave `draft`, in the order people fill it in.
-    pub fn complete(&self, now: Time) -> Result<Essentials, Rejection> {
-        self.check()?;
-        let to = self.to_agent.clone().ok_or_else(|| missing("to_agent", "an agent id"))?;
-        let task = self.task.as_ref().ok_or_else(|| missing("task", "an object"))?;
-        let task_id = task.task_id.clone().ok_or_else(|| missing("task.task_id", "a task id"))?;
-        let title = task.title.clone().ok_or_else(|| missing("task.title", "a line of text"))?;
-        check_title(&title)?;
-        if task.success_criteria.is_empty() {
-            return Err(missing("task.success_criteria", "at least one criterion"));
+    /// Whether the policy agrees with itself, and lets the task go to this agent.
+    pub fn check(&self, to: &AgentId) -> Result<(), String> {
+        if self.requires_human_approval && self.human_gate == Some(HumanGate::None) {
+            return Err(
+                "policy.human_gate: `none` contradicts `requires_human_approval`".to_owned()
+            );
         }
-        if let Some(blank) = task.success_criteria.iter().position(|text| text.trim().is_empty()) {
-            let field = format!("task.success_criteria[{blank}]");
-            return Err(invalid(&field, "a criterion that can be checked, not blank text"));
-        }
-        let summary = self.context.as_ref().and_then(|context| context.summary.as_deref());
-        if summary.unwrap_or_default().trim().is_empty() {
-            return Err(missing("context.summary", "what the next owner must know"));
-        }
-        let next_step = self.work_state.as_ref().and_then(|work| work.next_step.as_deref());
-        if next_step.unwrap_or_default().trim().is_empty() {
-            return Err(missing("work_state.next_step", "what to do first"));
-        }
-        let deadline = self.deadline.or(task.deadline);
-        if deadline.is_some_and(|deadline| deadline <= now) {
-            let field = if self.deadline.is_some() { "deadline" } else { "task.deadline" };
-            return Err(invalid(field, "a time in the future"));
-        }
-        Ok(Essentials { to, task_id, title, deadline })
-    }
-}
-
-/// Checks a state of the work as a sender or an owner gave it.
-pub fn check_work_state(field: &str, work_state: &OfferedWorkState) -> Result<(), Rejection> {
-    match work_state.percent_complete {
-        Some(percent) if !(0.0..=100.0).contains(&percent) => {
-            Err(invalid(&format!("{field}.percent_complete"), "a number from 0 to 100"))
-        }
-        Some(_) | None => Ok(()),
-    }
-}
-
-/// Checks a list of artifacts as a sender or an owner gave it.
-pub fn check_artifacts(field: &str, artifacts: &[Artifact]) -> Result<(), Rejection> {
-    for (index, artifact) in artifacts.iter().enumerate() {
-        let at = |name: &str| format!("{field}[{index}].{name}");
-        if artifact.artifact_id.trim().is_empty() {
-            return Err(invalid(&at("artifact_id"), "a name"));
-        }
-        if artifacts[..index].iter().any(|other| other.artifact_id == artifact.artifact_id) {
-            return Err(invalid(&at("artifact_id"), "a name that is not used twice"));
-        }
-        if artifact.reference.path.trim().is_empty() {
-            return Err(invalid(&at("ref.path"), "a path, a URL or an identifier"));
-        }
-        if let Some(digest) = &artifact.reference.sha256
-            && canonical::parse_hex32(digest).is_none()
+        if self.classification == Classification::Restricted
+            && self.visibility == Some(Visibility::Team)
         {
-            return Err(invalid(&at("ref.sha256"), "64 lower-case hexadecimal digits"));
+            return Err("policy.visibility: what is restricted is not for the team".to_owned());
         }
+        for (index, restriction) in self.export_restrictions.iter().enumerate() {
+            if restriction.trim().is_empty() {
+                return Err(format!("policy.export_restrictions[{index}]: expected a rule"));
+            }
+            if restriction.strip_prefix("agent:") == Some(to.as_str()) {
+                return Err(format!(
+                    "policy.export_restrictions[{index}]: it may not go to `{to}`"
+                ));
+            }
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// The only place where a seal can be: inside a string, quotes would be escaped.
@@ -419,17 +364,26 @@ fn hash_around(before: &str, after: &str) -> Option<Hash> {
     Some(canonical::sha256(&[before.as_bytes(), after.as_bytes()]))
 }
 
-fn check_title(title: &str) -> Result<(), Rejection> {
-    if title.trim().is_empty() || title.len() > TITLE_BYTES_MAX || title.contains('\n') {
-        return Err(invalid("task.title", "one line of 1 to 300 bytes"));
+/// The parts of a package that differ from another, by their paths. What the server fills in does
+/// not count.
+pub fn changes(before: &Package, after: &Package) -> Vec<String> {
+    let value = |package: &Package| {
+        serde_json::to_value(package).expect("a package holds only strings, numbers and lists")
+    };
+    let (before, after) = (value(before), value(after));
+    let mut changes = Vec::new();
+    for part in ["task", "context", "work_state", "artifacts", "policy"] {
+        let empty = serde_json::Map::new();
+        match (before[part].as_object(), after[part].as_object()) {
+            (None, None) if before[part] != after[part] => changes.push(part.to_owned()),
+            (None, None) => {}
+            (old, new) => {
+                let (old, new) = (old.unwrap_or(&empty), new.unwrap_or(&empty));
+                let names: std::collections::BTreeSet<_> = old.keys().chain(new.keys()).collect();
+                let differs = |name: &&&String| old.get(**name) != new.get(**name);
+                changes.extend(names.iter().filter(differs).map(|name| format!("{part}.{name}")));
+            }
+        }
     }
-    Ok(())
-}
-
-fn missing(field: &str, expected: &str) -> Rejection {
-    invalid(field, &format!("{expected}, but it is missing"))
-}
-
-fn invalid(field: &str, expected: &str) -> Rejection {
-    Rejection::SchemaInvalid { field: field.to_owned(), expected: expected.to_owned() }
+    changes
 }

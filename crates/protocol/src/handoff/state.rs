@@ -42,8 +42,11 @@ pub struct Draft {
 pub struct Made {
     pub terms: Fixed<Terms>,
     pub stage: Stage,
-    /// Rejections, escalations and the closure, oldest first. Bounded: each stage is entered at
-    /// most once and adds at most two.
+    pub approval: Approval,
+    /// 1 for the package that was proposed first; a counter-offer adds 1.
+    pub revision: u32,
+    /// Rejections, escalations and the closure, oldest first. Bounded: each revision adds at
+    /// most one of each stage, and there are at most [`super::decide::REVISIONS_MAX`].
     pub notes: Vec<Note>,
 }
 
@@ -59,7 +62,8 @@ pub struct Terms {
     pub reason: String,
     pub is_return: bool,
     pub needs_human: bool,
-    pub target_is_human: bool,
+    pub has_artifacts: bool,
+    pub is_guarded: bool,
     pub deadline: Option<Time>,
     /// The owners of the task when this handoff was proposed; the last one is responsible.
     pub chain: Vec<AgentId>,
@@ -73,8 +77,9 @@ pub struct Terms {
 pub enum Stage {
     /// Waits for the target, who accepts or rejects.
     Proposed(Waiting),
-    /// Waits for the checks of the gate, whose result accepts or rejects.
-    Validating(Waiting),
+    /// Waits for the checks of the gate, whose result accepts or rejects, and for a human where
+    /// the policy asks for one.
+    Validating(Validating),
     /// Waits for the target to activate, or to reject after all.
     Accepted(Waiting),
     /// The target owns the task and works on it; it completes, or rejects and so re-opens it.
@@ -92,6 +97,36 @@ pub enum Stage {
 pub struct Waiting {
     pub since: Time,
     pub escalated: bool,
+    /// When it is overdue, if a coordinator said so.
+    pub due: Option<Time>,
+}
+
+/// A handoff whose target agreed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Validating {
+    pub waiting: Waiting,
+    pub checks: Checks,
+    /// The checks that passed so far.
+    pub passed: Vec<String>,
+    /// The artifacts that the target wants; `None` for all.
+    pub artifacts: Option<Vec<String>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Checks {
+    /// The artifacts are being looked at.
+    Running,
+    /// They could not be looked at so far; the server keeps trying.
+    Unavailable,
+    Passed,
+}
+
+/// Whether a human must agree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Approval {
+    NotNeeded,
+    Wanted,
+    Given,
 }
 
 /// One object of `resolution_notes`.
@@ -226,7 +261,7 @@ impl Stage {
 
 impl Waiting {
     pub fn from(since: Time) -> Self {
-        Self { since, escalated: false }
+        Self { since, escalated: false, due: None }
     }
 }
 

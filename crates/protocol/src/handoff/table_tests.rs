@@ -2,11 +2,14 @@
 //! commands on the left, what they must lead to on the right. [`cells`] has every state, action and
 //! caller; the others have one rule each; [`page`] keeps `docs/transitions.md` true.
 
+mod approval;
+mod artifacts;
 mod audit;
 mod cells;
 mod chain;
 mod content;
 mod gate;
+mod negotiation;
 mod package_tests;
 mod page;
 mod script;

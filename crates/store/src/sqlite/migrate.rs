@@ -8,7 +8,10 @@ use rusqlite::Connection;
 use super::OpenError;
 
 /// In order; the index plus one is the version. A released one is never edited.
-const MIGRATIONS: [&str; 1] = [include_str!("../../migrations/0001_ledger.sql")];
+const MIGRATIONS: [&str; 2] = [
+    include_str!("../../migrations/0001_ledger.sql"),
+    include_str!("../../migrations/0002_outbox.sql"),
+];
 
 pub fn run(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {
     let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };

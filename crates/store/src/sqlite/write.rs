@@ -154,6 +154,7 @@ impl<'c> Statements<'c> {
             self.document.execute(params![last_seq, document.hash, document.text])?;
         }
         self.write_deadlines(commit)?;
+        self.write_effects(commit)?;
         let row = self.write_snapshot(commit, known.as_ref(), last_seq)?;
         self.remember(commit, row, last_seq);
         Ok(Ok(Committed { last_seq }))
@@ -286,6 +287,31 @@ impl<'c> Statements<'c> {
                 subject,
                 deadline.name
             ])?;
+        }
+        Ok(())
+    }
+
+    /// Few commits want or end anything outside, so these are not kept prepared.
+    fn write_effects(&self, commit: &Commit) -> Result<()> {
+        if commit.end.is_empty() && commit.begin.is_empty() {
+            return Ok(());
+        }
+        let teamspace = commit.stream.teamspace.as_str();
+        let subject = commit.stream.subject.to_string();
+        for effect in &commit.end {
+            self.connection
+                .prepare_cached(
+                    "DELETE FROM outbox WHERE teamspace = ?1 AND subject = ?2 AND name = ?3",
+                )?
+                .execute(params![teamspace, subject, effect.name])?;
+        }
+        for effect in &commit.begin {
+            let due = last_entry(commit).at.as_millis();
+            self.connection
+                .prepare_cached(
+                    "INSERT INTO outbox (teamspace, subject, name, due) VALUES (?1, ?2, ?3, ?4)",
+                )?
+                .execute(params![teamspace, subject, effect.name, due])?;
         }
         Ok(())
     }

@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, Weak};
 use std::thread::JoinHandle;
 
 use engine::port::{
-    Answer, Commit, CommitError, Committed, Listener, Receipt, Sealed, Sequenced, StoreError,
+    Answer, Claim, Claimed, Commit, CommitError, Committed, Listener, OutboxWrite, Receipt, Sealed,
+    Sequenced, StoreError,
 };
 use protocol::time::Time;
 use rusqlite::{Connection, ErrorCode, ffi};
@@ -19,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::checkpointer::{Checkpointer, move_log};
 use super::sweep::Sweep;
 use super::write::{self, Statements};
-use super::{OpenError, broken, rows};
+use super::{OpenError, broken, outbox_rows, rows};
 use crate::listeners::Listeners;
 
 /// Commits that may wait. At some ten thousand a second the last of them waits under a second.
@@ -38,6 +39,9 @@ pub struct Writer {
 enum Job {
     Commit(Box<Commit>, oneshot::Sender<Answered>),
     Seal(Sealed, oneshot::Sender<Result<(), StoreError>>),
+    /// What was claimed is noted here until it is known that the group was written.
+    Claim(Claim, Vec<Claimed>, oneshot::Sender<Result<Vec<Claimed>, StoreError>>),
+    Outbox(OutboxWrite, oneshot::Sender<Result<(), StoreError>>),
 }
 
 /// The commit goes back to whoever asked: memory is cheapest to free where it was allocated.
@@ -92,6 +96,24 @@ impl Writer {
     pub fn seal(&self, sealed: Sealed) -> Answer<()> {
         let (reply, answer) = oneshot::channel();
         let sent = self.send(Job::Seal(sealed, reply));
+        Box::pin(async move {
+            sent?;
+            answer.await.unwrap_or(Err(StoreError::Unknown))
+        })
+    }
+
+    pub fn claim(&self, claim: Claim) -> Answer<Vec<Claimed>> {
+        let (reply, answer) = oneshot::channel();
+        let sent = self.send(Job::Claim(claim, Vec::new(), reply));
+        Box::pin(async move {
+            sent?;
+            answer.await.unwrap_or(Err(StoreError::Unknown))
+        })
+    }
+
+    pub fn write_outbox(&self, write: OutboxWrite) -> Answer<()> {
+        let (reply, answer) = oneshot::channel();
+        let sent = self.send(Job::Outbox(write, reply));
         Box::pin(async move {
             sent?;
             answer.await.unwrap_or(Err(StoreError::Unknown))
@@ -189,21 +211,29 @@ impl Work<'_> {
         }
     }
 
-    fn apply(&mut self, group: &[Job], apart: Apart) -> rusqlite::Result<Vec<Verdict>> {
+    fn apply(&mut self, group: &mut [Job], apart: Apart) -> rusqlite::Result<Vec<Verdict>> {
         run_cached(self.connection, "BEGIN IMMEDIATE")?;
         let mut verdicts = Vec::with_capacity(group.len());
         for job in group {
-            let verdict = match (job, apart) {
+            let verdict = match (&mut *job, apart) {
                 (Job::Commit(commit, _), Apart::Never) => {
                     self.statements.write_commit(commit, self.next_seq)?
                 }
                 (Job::Commit(commit, _), Apart::BySavepoint) => self.apply_apart(commit)?,
                 (Job::Seal(sealed, _), _) => {
                     write::write_sealed(self.connection, sealed)?;
-                    Ok(Committed { last_seq: self.next_seq - 1 })
+                    Ok(self.nothing_new())
+                }
+                (Job::Claim(claim, claimed, _), _) => {
+                    *claimed = outbox_rows::claim(self.connection, claim)?;
+                    Ok(self.nothing_new())
+                }
+                (Job::Outbox(write, _), _) => {
+                    outbox_rows::write(self.connection, write)?;
+                    Ok(self.nothing_new())
                 }
             };
-            if let (Job::Commit(commit, _), Ok(committed)) = (job, &verdict) {
+            if let (Job::Commit(commit, _), Ok(committed)) = (&*job, &verdict) {
                 self.next_seq = committed.last_seq + 1;
                 self.newest_at = commit.entries.last().map(|entry| entry.at);
                 self.sweep.n_written += 1;
@@ -211,6 +241,10 @@ impl Work<'_> {
             verdicts.push(verdict);
         }
         Ok(verdicts)
+    }
+
+    fn nothing_new(&self) -> Committed {
+        Committed { last_seq: self.next_seq - 1 }
     }
 
     fn apply_apart(&mut self, commit: &Commit) -> rusqlite::Result<Verdict> {
@@ -264,12 +298,20 @@ fn answer(job: Job, verdict: Verdict) {
         Job::Commit(commit, reply) => {
             let _ = reply.send((verdict, commit));
         }
-        Job::Seal(_, reply) => {
-            let _ = reply.send(match verdict {
-                Ok(_) => Ok(()),
-                Err(CommitError::Failed(error)) => Err(error),
-                Err(other) => Err(StoreError::Broken(other.to_string())),
-            });
+        Job::Seal(_, reply) | Job::Outbox(_, reply) => {
+            let _ = reply.send(verdict.map(|_| ()).map_err(why_failed));
+        }
+        Job::Claim(_, claimed, reply) => {
+            let _ = reply.send(verdict.map(|_| claimed).map_err(why_failed));
+        }
+    }
+}
+
+fn why_failed(error: CommitError) -> StoreError {
+    match error {
+        CommitError::Failed(error) => error,
+        CommitError::Moved | CommitError::HoldTaken { .. } | CommitError::KeyUsed(_) => {
+            StoreError::Broken(error.to_string())
         }
     }
 }

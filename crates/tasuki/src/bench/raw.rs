@@ -8,8 +8,8 @@ use engine::Engine;
 use engine::clock::{Clock, SystemClock};
 use engine::ids::{Ids, RandomIds, SeededIds};
 use engine::port::{
-    Answer, Commit, Due, KeyScope, List, Listed, Listener, Receipt, RecordedOutcome, Sealed,
-    Sequenced, Snapshot, Store,
+    Answer, Claim, Claimed, Commit, Due, KeyScope, List, Listed, Listener, OutboxWrite,
+    Outstanding, Receipt, RecordedOutcome, Sealed, Sequenced, Snapshot, Store,
 };
 use protocol::ids::TeamspaceId;
 use protocol::ledger::{Stream, Subject};
@@ -148,6 +148,18 @@ impl Store for Recorder {
 
     fn list(&self, list: List) -> Answer<Vec<Listed>> {
         self.inner.list(list)
+    }
+
+    fn claim(&self, claim: Claim) -> Answer<Vec<Claimed>> {
+        self.inner.claim(claim)
+    }
+
+    fn write_outbox(&self, write: OutboxWrite) -> Answer<()> {
+        self.inner.write_outbox(write)
+    }
+
+    fn outstanding(&self, teamspace: &TeamspaceId, limit: usize) -> Answer<Vec<Outstanding>> {
+        self.inner.outstanding(teamspace, limit)
     }
 }
 

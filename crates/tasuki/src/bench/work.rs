@@ -11,6 +11,7 @@ use engine::submit::{Done, Key};
 use protocol::agent::{self, Kind, Profile};
 use protocol::caller::{Caller, Principal};
 use protocol::canonical;
+use protocol::handoff::command::Accept;
 use protocol::handoff::{Command, Offer};
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
@@ -126,7 +127,7 @@ impl EngineWalker {
     pub fn new(engine: Engine) -> Result<Self> {
         let offer = serde_json::from_value(offer_json("BENCH-0")).context("the offer is valid")?;
         let rest = [
-            Command::Accept { notes: None },
+            Command::Accept(Accept::default()),
             Command::Activate { work_state_update: None },
             Command::Complete {
                 completion_notes: Some(COMPLETION_NOTES.to_owned()),

@@ -40,6 +40,42 @@ enum HandoffCommand {
         id: String,
         #[arg(long)]
         notes: Option<String>,
+        /// An artifact that is accepted, by id; all of them without this. May be repeated
+        #[arg(long = "artifact", value_name = "ID")]
+        artifacts: Vec<String>,
+    },
+    /// Agree to a handoff whose policy asks for a human
+    Approve {
+        id: String,
+        #[arg(long)]
+        why: Option<String>,
+    },
+    /// Do not agree, as a human; this rejects it
+    Refuse {
+        id: String,
+        #[arg(long)]
+        why: String,
+    },
+    /// Propose again after a rejection; what is not given stays as it was
+    Counter {
+        id: String,
+        #[command(flatten)]
+        offer: OfferArgs,
+    },
+    /// Take back what nobody has accepted yet
+    Withdraw {
+        id: String,
+        #[arg(long)]
+        why: Option<String>,
+    },
+    /// Give the stage that is running more time, as a coordinator
+    ExtendSla {
+        id: String,
+        /// When it is overdue from now on, such as 2026-12-24T18:00:00Z
+        #[arg(long)]
+        due: Time,
+        #[arg(long)]
+        why: String,
     },
     /// Decline, with a reason and a detail; from `activated` this re-opens the task
     Reject {
@@ -153,6 +189,11 @@ pub async fn run(args: HandoffArgs) -> Result<u8> {
         action @ (HandoffCommand::Draft { .. }
         | HandoffCommand::Initiate { .. }
         | HandoffCommand::Accept { .. }
+        | HandoffCommand::Approve { .. }
+        | HandoffCommand::Refuse { .. }
+        | HandoffCommand::Counter { .. }
+        | HandoffCommand::Withdraw { .. }
+        | HandoffCommand::ExtendSla { .. }
         | HandoffCommand::Reject { .. }
         | HandoffCommand::Activate { .. }
         | HandoffCommand::Complete { .. }
@@ -175,7 +216,24 @@ async fn act(client: &Client, action: HandoffCommand, json: bool) -> Result<()> 
         HandoffCommand::Initiate { id: Some(id), offer } => {
             Call::post(format!("/v1/handoffs/{}/initiate", percent_encode(&id)), offer.body()?)
         }
-        HandoffCommand::Accept { id, notes } => on(&id, "accept", [("notes", notes)]),
+        HandoffCommand::Accept { id, notes, artifacts } => {
+            let mut fields = Map::new();
+            put(&mut fields, "notes", notes);
+            if !artifacts.is_empty() {
+                fields.insert("artifacts".to_owned(), json!(artifacts));
+            }
+            let path = format!("/v1/handoffs/{}/accept", percent_encode(&id));
+            Call::post(path, Value::Object(fields))
+        }
+        HandoffCommand::Approve { id, why } => on(&id, "approve", [("why", why)]),
+        HandoffCommand::Refuse { id, why } => on(&id, "refuse", [("why", Some(why))]),
+        HandoffCommand::Counter { id, offer } => {
+            Call::post(format!("/v1/handoffs/{}/counter", percent_encode(&id)), offer.body()?)
+        }
+        HandoffCommand::Withdraw { id, why } => on(&id, "withdraw", [("why", why)]),
+        HandoffCommand::ExtendSla { id, due, why } => {
+            on(&id, "extend_sla", [("due", Some(due.to_string())), ("why", Some(why))])
+        }
         HandoffCommand::Reject { id, reason, detail, suggested_fix } => {
             let reason = Some(reason.to_string());
             let fields =

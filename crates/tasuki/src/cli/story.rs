@@ -100,6 +100,20 @@ fn sentence(entry: &Value) -> String {
         "handoff.validation_started" => {
             format!("{actor} agreed, and the gate began to check{}", quoted("notes"))
         }
+        "handoff.verification_unavailable" => {
+            "the artifacts cannot be looked at just now; the server keeps trying".to_owned()
+        }
+        "handoff.checked" => format!("{} hold; a human must agree", list("passed")),
+        "handoff.approved" => format!("{actor} approved it{}", quoted("why")),
+        "handoff.refused" => format!("{actor} refused it{}", quoted("why")),
+        "handoff.countered" => {
+            format!("{actor} proposed again, with other {}", list("changes"))
+        }
+        "handoff.sla_extended" => {
+            let due = data["due"].as_str().and_then(|at| at.parse::<Time>().ok());
+            let until = due.map_or_else(String::new, |due| format!(" until {due}"));
+            format!("{actor} gave {} more time{until}{}", text("stage"), quoted("why"))
+        }
         "handoff.accepted" => format!("accepted: {} hold", list("passed")),
         "handoff.rejected" => {
             let fix = match data["suggested_fix"].as_str() {
@@ -113,8 +127,12 @@ fn sentence(entry: &Value) -> String {
         "handoff.activated" => format!("{actor} started the work and owns the task"),
         "handoff.completed" => format!("{actor} completed it{}", quoted("completion_notes")),
         "handoff.closed" => {
-            let forced = data["forced"].as_bool() == Some(true);
-            let how = if forced { "forced it closed" } else { "closed it" };
+            let is = |name: &str| data[name].as_bool() == Some(true);
+            let how = match (is("forced"), is("withdrawn")) {
+                (true, _) => "forced it closed",
+                (false, true) => "took it back",
+                (false, false) => "closed it",
+            };
             format!("{actor} {how}{}", quoted("closure_notes"))
         }
         "handoff.escalated" => format!(

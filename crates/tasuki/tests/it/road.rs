@@ -6,6 +6,7 @@ mod access;
 mod deadlines;
 mod feed;
 mod idempotency;
+mod outbox;
 mod races;
 
 use std::sync::Arc;

@@ -11,6 +11,8 @@ mod groups;
 #[cfg(test)]
 mod lists;
 #[cfg(test)]
+mod outbox;
+#[cfg(test)]
 mod reads;
 mod sqlite_only;
 
@@ -63,6 +65,12 @@ exercise! {
         a_document_is_found_while_it_is_current
         a_token_is_found_by_its_secret
         the_seal_is_replaced;
+    outbox:
+        an_effect_is_claimed_by_one_at_a_time
+        a_lease_that_ran_out_is_claimed_again
+        an_effect_that_failed_comes_back_when_it_is_due
+        what_is_given_up_stays_until_it_is_revived
+        an_effect_ends_with_the_commit_that_says_so;
     lists:
         handoffs_are_listed_by_every_filter_and_page
         agents_and_tokens_are_listed_apart;

@@ -103,7 +103,7 @@ pub fn initiate(to: &str, task: &str) -> Command {
 }
 
 pub fn accept() -> Command {
-    Command::Handoff(handoff::Command::Accept { notes: None })
+    Command::Handoff(handoff::Command::Accept(handoff::command::Accept::default()))
 }
 
 pub fn activate() -> Command {

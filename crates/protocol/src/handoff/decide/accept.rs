@@ -1,15 +1,19 @@
-//! `accept`: the target agrees, and the gate checks that what it agrees to is what was proposed.
-//! A package that fails the gate is rejected on the spot, with the reason of its first failure.
+//! `accept`: the target agrees, and the gate checks that what it agrees to is what was proposed. A
+//! package that fails is rejected on the spot, with the reason of its first failure. Artifacts are
+//! looked at outside, and a human may have to agree; until then it is validating.
 
 use super::{Context, Decision, as_target, check_text, parties};
-use crate::handoff::event::{Accepted, Event, Rejected, ValidationStarted};
-use crate::handoff::gate;
-use crate::handoff::state::{Handoff, Stage, Status};
+use crate::handoff::command::Accept;
+use crate::handoff::event::{Accepted, Checked, Event, Rejected, ValidationStarted};
+use crate::handoff::gate::{self, Failure, Findings};
+use crate::handoff::package::Package;
+use crate::handoff::state::{Approval, Handoff, Made, Stage, Status};
 use crate::rejection::Rejection;
+use crate::time::Time;
 
 pub fn decide(
     state: Option<&Handoff>,
-    notes: Option<&str>,
+    accept: &Accept,
     context: Context<'_>,
 ) -> Result<Decision, Rejection> {
     let made = as_target(state, context, "accept")?;
@@ -28,26 +32,74 @@ pub fn decide(
             });
         }
     }
-    let notes = check_text("notes", notes)?;
-    let started = Event::ValidationStarted(ValidationStarted { parties: parties(made), notes });
-    let findings = gate::inspect(&made.terms, context.facts.document.as_deref());
-    let verdict = match findings.failed.first() {
-        None => Event::Accepted(Accepted { parties: parties(made), passed: findings.passed }),
-        Some(first) => Event::Rejected(Rejected {
-            parties: parties(made),
-            from_status: Status::Validating,
-            reason: first.reason,
-            detail: findings
-                .failed
-                .iter()
-                .map(|failure| format!("{}: {}", failure.check, failure.detail))
-                .collect::<Vec<_>>()
-                .join("; "),
-            suggested_fix: None,
-            passed: findings.passed,
-            failed: findings.failed.iter().map(|failure| failure.check.to_owned()).collect(),
-            at: context.now,
-        }),
+    let notes = check_text("notes", accept.notes.as_deref())?;
+    let Findings { passed, failed, package } =
+        gate::inspect(&made.terms, context.facts.document.as_deref());
+    if let Some(package) = &package {
+        check_choice(package, accept)?;
+    }
+    let artifacts = accept.artifacts.clone();
+    let started = |passed| ValidationStarted { parties: parties(made), notes, passed, artifacts };
+    if !failed.is_empty() {
+        let started = Event::ValidationStarted(started(Vec::new()));
+        return Ok(Decision::events([started, rejected(made, passed, &failed, context.now)]));
+    }
+    // The server looks at nothing but what the target wants to have.
+    let has_wanted =
+        made.terms.has_artifacts && accept.artifacts.as_ref().is_none_or(|ids| !ids.is_empty());
+    if has_wanted {
+        return Ok(Decision::event(Event::ValidationStarted(started(passed))));
+    }
+    let started = Event::ValidationStarted(started(Vec::new()));
+    let parties = parties(made);
+    let verdict = match made.approval {
+        Approval::Wanted => Event::Checked(Checked { parties, passed, artifacts: Vec::new() }),
+        Approval::NotNeeded | Approval::Given => {
+            Event::Accepted(Accepted { parties, passed, artifacts: Vec::new() })
+        }
     };
-    Ok(Decision { events: vec![started, verdict], document: None })
+    Ok(Decision::events([started, verdict]))
+}
+
+/// The rejection that follows from failed checks: the reason of the first, and what each found.
+pub fn rejected(made: &Made, passed: Vec<String>, failed: &[Failure], at: Time) -> Event {
+    let first = failed.first().expect("something failed");
+    let details = failed.iter().map(|failure| format!("{}: {}", failure.check, failure.detail));
+    Event::Rejected(Rejected {
+        parties: parties(made),
+        from_status: Status::Validating,
+        reason: first.reason,
+        detail: details.collect::<Vec<_>>().join("; "),
+        suggested_fix: None,
+        passed,
+        failed: failed.iter().map(|failure| failure.check.to_string()).collect(),
+        at,
+    })
+}
+
+/// What the target picks must be there, and must not leave out what the sender calls required.
+fn check_choice(package: &Package, accept: &Accept) -> Result<(), Rejection> {
+    let Some(chosen) = &accept.artifacts else { return Ok(()) };
+    let invalid =
+        |field: String, expected: String| Err(Rejection::SchemaInvalid { field, expected });
+    let known = &package.artifacts;
+    for (index, id) in chosen.iter().enumerate() {
+        if !known.iter().any(|artifact| artifact.artifact_id == *id) {
+            let field = format!("artifacts[{index}]");
+            return invalid(field, "the id of an artifact of the package".to_owned());
+        }
+        if chosen[..index].contains(id) {
+            return invalid(format!("artifacts[{index}]"), "each artifact once".to_owned());
+        }
+    }
+    let left_out = known.iter().find(|artifact| {
+        artifact.reference.is_required() && !chosen.contains(&artifact.artifact_id)
+    });
+    match left_out {
+        Some(artifact) => invalid(
+            "artifacts".to_owned(),
+            format!("`{}` to be among them, which the sender requires", artifact.artifact_id),
+        ),
+        None => Ok(()),
+    }
 }

@@ -1,9 +1,10 @@
 //! `activate`: the target starts the work. From here on it owns the task, and the chain says so.
 
 use super::{Context, Decision, as_target, parties};
+use crate::handoff::check::check_work_state;
 use crate::handoff::derive;
 use crate::handoff::event::{Activated, Event};
-use crate::handoff::package::{OfferedWorkState, check_work_state};
+use crate::handoff::package::OfferedWorkState;
 use crate::handoff::state::{Handoff, Stage};
 use crate::rejection::Rejection;
 

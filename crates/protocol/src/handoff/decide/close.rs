@@ -41,6 +41,7 @@ pub fn decide(
         from_status: handoff.status(),
         closure_notes: check_text("closure_notes", closure_notes)?,
         forced,
+        withdrawn: false,
         at: context.now,
     })))
 }

@@ -1,8 +1,9 @@
 //! `complete`: the target reports the work as done.
 
 use super::{Context, Decision, as_target, check_text, parties};
+use crate::handoff::check::check_artifacts;
 use crate::handoff::event::{Completed, Event};
-use crate::handoff::package::{Artifact, check_artifacts};
+use crate::handoff::package::Artifact;
 use crate::handoff::state::{Handoff, Stage};
 use crate::rejection::Rejection;
 

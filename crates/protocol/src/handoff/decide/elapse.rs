@@ -29,7 +29,7 @@ pub fn decide(
     };
     let is_armed = current == stage
         && !waiting.escalated
-        && derive::due(&made.terms, stage, waiting.since) == due
+        && derive::due(&made.terms, stage, waiting) == due
         && due <= context.now;
     if !is_armed {
         return Ok(Decision::default());

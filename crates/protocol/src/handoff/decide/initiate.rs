@@ -5,11 +5,10 @@ use super::draft::{check_may_edit, thread_of};
 use super::{Context, Decision, calling_agent};
 use crate::agent::Kind;
 use crate::canonical;
+use crate::handoff::check::Essentials;
 use crate::handoff::derive::decode_chain;
 use crate::handoff::event::{Event, Parties, Proposed};
-use crate::handoff::package::{
-    Essentials, Offer, PACKAGE_VERSION, Package, Provenance, Verification,
-};
+use crate::handoff::package::{Offer, PACKAGE_VERSION, Package, Provenance, Verification};
 use crate::handoff::state::Handoff;
 use crate::ids::{AgentId, HandoffId, ThreadId};
 use crate::rejection::{Conflict, Rejection};
@@ -25,25 +24,49 @@ pub fn decide(
     offer: Option<&Offer>,
     context: Context<'_>,
 ) -> Result<Decision, Rejection> {
-    let sender = calling_agent(context, "initiate")?;
+    calling_agent(context, "initiate")?;
     if let Some(handoff) = state {
         check_may_edit(handoff, context, "initiate")?;
     }
     let saved = if offer.is_none() { saved_offer(state, context)? } else { None };
     let offer = offer.or(saved.as_ref()).ok_or(Rejection::NotFound { what: "handoff" })?;
+    let thread_id = Some(thread_of(id, state, offer));
+    let (proposed, document) = propose(id, offer, Known { thread_id, chain: None }, context)?;
+    let events = vec![Event::Proposed(Box::new(proposed))];
+    Ok(Decision { events, document: Some(document) })
+}
+
+/// What a handoff that is proposed again knows from before.
+#[derive(Debug, Default)]
+pub struct Known {
+    pub thread_id: Option<ThreadId>,
+    /// The owners of the task, if nobody has said otherwise since.
+    pub chain: Option<Vec<AgentId>>,
+}
+
+/// Completes and seals an offer, if the task may go from the caller to the target.
+pub fn propose(
+    id: HandoffId,
+    offer: &Offer,
+    known: Known,
+    context: Context<'_>,
+) -> Result<(Proposed, Document), Rejection> {
+    let sender = calling_agent(context, "initiate")?;
     let essentials = offer.complete(context.now)?;
     let target_kind = check_target(&essentials.to, context)?;
-    let chain = check_chain(id, sender, offer, &essentials, context)?;
+    let chain = check_chain(id, sender, offer, &essentials, known.chain, context)?;
     let policy = offer.policy.clone().unwrap_or_default();
+    policy.check(&essentials.to).map_err(|detail| Rejection::PolicyViolation { detail })?;
     let target_is_human = match target_kind {
         Kind::Human | Kind::Queue => true,
         Kind::Worker | Kind::System => false,
     };
-    let thread_id = thread_of(id, state, offer);
+    let thread_id = known.thread_id.unwrap_or_else(|| thread_of(id, None, offer));
     let package = assemble(id, &thread_id, &chain, offer, &essentials, context);
+    let has_artifacts = !package.artifacts.is_empty();
     let (text, hash) = package.seal();
     let package_hash = canonical::hex(&hash);
-    let event = Event::Proposed(Box::new(Proposed {
+    let proposed = Proposed {
         parties: Parties { from: sender.clone(), to: essentials.to },
         task_id: essentials.task_id,
         thread_id,
@@ -52,12 +75,14 @@ pub fn decide(
         is_return: offer.is_return,
         needs_human: policy.needs_human(),
         target_is_human,
+        has_artifacts,
+        is_guarded: policy.is_guarded(),
         deadline: essentials.deadline,
         chain,
         origin_session: context.caller.session.clone(),
         package_hash: package_hash.clone(),
-    }));
-    Ok(Decision { events: vec![event], document: Some(Document { hash: package_hash, text }) })
+    };
+    Ok((proposed, Document { hash: package_hash, text }))
 }
 
 fn saved_offer(state: Option<&Handoff>, context: Context<'_>) -> Result<Option<Offer>, Rejection> {
@@ -87,6 +112,7 @@ fn check_chain(
     sender: &AgentId,
     offer: &Offer,
     essentials: &Essentials,
+    known: Option<Vec<AgentId>>,
     context: Context<'_>,
 ) -> Result<Vec<AgentId>, Rejection> {
     let conflict = |conflict| {
@@ -98,9 +124,10 @@ fn check_chain(
     {
         return conflict(Conflict::Active { handoff });
     }
-    let chain = match context.facts.hold.value.as_deref() {
-        Some(value) => decode_chain(value),
-        None => vec![sender.clone()],
+    let chain = match (context.facts.hold.value.as_deref(), known) {
+        (Some(value), _) => decode_chain(value),
+        (None, Some(known)) => known,
+        (None, None) => vec![sender.clone()],
     };
     if !chain.contains(sender) && !context.caller.is_coordinator() {
         return conflict(Conflict::NotOwner { sender: sender.clone(), chain });

@@ -88,7 +88,8 @@ fn rejected_by_the_target_and_reopened() {
 fn refused_by_the_gate() {
     check_lines(
         r#"
-        sender initiate h1 policy.requires_human_approval=true
+        sender initiate h1
+        tamper h1 policy.export_restrictions=["agent:target"]
         target accept h1
         "#,
         r#"
@@ -96,8 +97,8 @@ fn refused_by_the_gate() {
         {"event":"handoff_created","handoff_id":"01938c2e-0000-7000-8000-000000000001","task_id":"t1","from":"sender","to":"target","timestamp":"2026-02-21T14:00:00Z"}
         {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"proposed","to_status":"validating","actor":"agent:target","timestamp":"2026-02-21T14:00:00Z"}
         {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"validating","to_status":"rejected","actor":"agent:target","timestamp":"2026-02-21T14:00:00Z"}
-        {"event":"handoff_verification","handoff_id":"01938c2e-0000-7000-8000-000000000001","passed":["schema","chain","package_hash"],"failed":["policy"],"timestamp":"2026-02-21T14:00:00Z"}
-        {"event":"handoff_rejected","handoff_id":"01938c2e-0000-7000-8000-000000000001","reason":"policy_violation","detail":"policy: the policy requires a human, and the target is none","actor":"agent:target","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_verification","handoff_id":"01938c2e-0000-7000-8000-000000000001","passed":["schema","chain"],"failed":["policy","package_hash"],"timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_rejected","handoff_id":"01938c2e-0000-7000-8000-000000000001","reason":"policy_violation","detail":"policy: policy.export_restrictions[0]: it may not go to `target`; package_hash: there is no package with a true seal","actor":"agent:target","timestamp":"2026-02-21T14:00:00Z"}
         "#,
     );
 }
@@ -121,6 +122,36 @@ fn overdue_and_forced() {
         {"event":"handoff_closed","handoff_id":"01938c2e-0000-7000-8000-000000000001","actor":"operator:operator","closure_notes":"stuck","timestamp":"2026-02-21T14:06:00Z"}
         {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000002","from_status":"draft","to_status":"closed","actor":"agent:coordinator","timestamp":"2026-02-21T14:06:00Z"}
         {"event":"handoff_closed","handoff_id":"01938c2e-0000-7000-8000-000000000002","actor":"agent:coordinator","closure_notes":null,"timestamp":"2026-02-21T14:06:00Z"}
+        "#,
+    );
+}
+
+#[test]
+fn looked_at_approved_countered_and_taken_back() {
+    check_lines(
+        r#"
+        sender initiate h1 policy.human_gate=required artifacts=[{"artifact_id":"log","ref":{"type":"file","path":"/log"}}]
+        target accept h1
+        system verified h1 log=unavailable
+        system verified h1 log=verified
+        human refuse h1 why=later
+        sender counter h1 context.summary=changed
+        coordinator extend_sla h1
+        human approve h1
+        sender withdraw h1 why=mistake
+        "#,
+        r#"
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"draft","to_status":"proposed","actor":"agent:sender","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_created","handoff_id":"01938c2e-0000-7000-8000-000000000001","task_id":"t1","from":"sender","to":"target","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"proposed","to_status":"validating","actor":"agent:target","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_verification","handoff_id":"01938c2e-0000-7000-8000-000000000001","passed":[],"failed":["verification_unavailable"],"timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_verification","handoff_id":"01938c2e-0000-7000-8000-000000000001","passed":["schema","policy","chain","package_hash","artifact:log"],"failed":[],"timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"validating","to_status":"rejected","actor":"agent:human","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_verification","handoff_id":"01938c2e-0000-7000-8000-000000000001","passed":[],"failed":["approval"],"timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_rejected","handoff_id":"01938c2e-0000-7000-8000-000000000001","reason":"policy_violation","detail":"later","actor":"agent:human","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"rejected","to_status":"proposed","actor":"agent:sender","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"proposed","to_status":"closed","actor":"agent:sender","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_closed","handoff_id":"01938c2e-0000-7000-8000-000000000001","actor":"agent:sender","closure_notes":"mistake","timestamp":"2026-02-21T14:00:00Z"}
         "#,
     );
 }

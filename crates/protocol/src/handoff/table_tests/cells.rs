@@ -19,11 +19,25 @@ pub const STATES: [&str; 10] = [
     "discarded",
 ];
 
-pub const ACTIONS: [&str; 8] =
-    ["draft", "initiate", "accept", "reject", "activate", "complete", "close", "elapse"];
+pub const ACTIONS: [&str; 14] = [
+    "draft",
+    "initiate",
+    "accept",
+    "verified",
+    "approve",
+    "refuse",
+    "reject",
+    "counter",
+    "withdraw",
+    "activate",
+    "complete",
+    "extend_sla",
+    "close",
+    "elapse",
+];
 
-pub const CALLERS: [&str; 7] =
-    ["sender", "target", "coordinator", "operator", "stranger", "customer", "system"];
+pub const CALLERS: [&str; 8] =
+    ["sender", "target", "coordinator", "operator", "human", "stranger", "customer", "system"];
 
 /// A world in which `h1` is in the state.
 pub fn world_in(state: &str) -> World {
@@ -31,7 +45,11 @@ pub fn world_in(state: &str) -> World {
     let lines: &[&str] = match state {
         "none" => &[],
         "draft" => &["sender draft h1"],
-        "proposed" | "validating" => &["sender draft h1", "sender initiate h1 saved"],
+        "proposed" => &["sender draft h1", "sender initiate h1 saved"],
+        "validating" => &[
+            r#"sender initiate h1 artifacts=[{"artifact_id":"log","ref":{"type":"file","path":"/log"}}]"#,
+            "target accept h1",
+        ],
         "accepted" => &["sender initiate h1", "target accept h1"],
         "rejected" => &["sender initiate h1", "target reject h1"],
         "activated" => &["sender initiate h1", "target accept h1", "target activate h1"],
@@ -45,9 +63,6 @@ pub fn world_in(state: &str) -> World {
     for line in lines {
         world.play(line);
     }
-    if state == "validating" {
-        world.start_validation("h1");
-    }
     world
 }
 
@@ -56,6 +71,8 @@ pub fn cell(state: &str, action: &str, caller: &str) -> String {
     let mut world = world_in(state);
     let request = match (action, state) {
         ("initiate", "draft") => "saved",
+        ("counter", _) => "context.summary=changed",
+        ("verified", _) => "log=verified",
         ("elapse", _) => {
             world.play("wait 24h");
             ""
@@ -63,10 +80,11 @@ pub fn cell(state: &str, action: &str, caller: &str) -> String {
         (_, _) => "",
     };
     let shown = world.play(&format!("{caller} {action} h1 {request}"));
+    let shown = shown.replace(" (wants look)", "");
     if shown.ends_with("(nothing recorded)") {
         return "nothing".to_owned();
     }
-    if shown.ends_with("(escalated)") {
+    if shown.contains("(escalated)") {
         return "escalated".to_owned();
     }
     shown
@@ -98,99 +116,171 @@ fn row(head: &str, cells: &[String]) -> String {
 }
 
 const CELLS: &str = r#"
-draft        sender      target      coordinator operator    stranger    customer    system
-none         draft       draft       draft       not_allowed draft       not_allowed not_allowed
-draft        draft       not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-proposed     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-validating   wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-accepted     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-rejected     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-activated    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-completed    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-closed       wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-discarded    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+draft        sender      target      coordinator operator    human       stranger    customer    system
+none         draft       draft       draft       not_allowed draft       draft       not_allowed not_allowed
+draft        draft       not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+proposed     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+validating   wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+accepted     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+rejected     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+activated    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+completed    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+closed       wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+discarded    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 
-initiate     sender      target      coordinator operator    stranger    customer    system
-none         proposed    ownership_conflict proposed    not_allowed proposed    not_allowed not_allowed
-draft        proposed    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-proposed     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-validating   wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-accepted     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-rejected     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-activated    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-completed    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-closed       wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
-discarded    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+initiate     sender      target      coordinator operator    human       stranger    customer    system
+none         proposed    ownership_conflict proposed    not_allowed proposed    proposed    not_allowed not_allowed
+draft        proposed    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+proposed     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+validating   wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+accepted     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+rejected     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+activated    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+completed    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+closed       wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+discarded    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 
-accept       sender      target      coordinator operator    stranger    customer    system
-none         not_found   not_found   not_found   not_found   not_found   not_found   not_found
-draft        not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
-proposed     not_allowed accepted    not_allowed not_allowed not_allowed not_allowed not_allowed
-validating   not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
-accepted     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
-rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
-activated    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
-completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
-closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
-discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+accept       sender      target      coordinator operator    human       stranger    customer    system
+none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
+draft        not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+proposed     not_allowed accepted    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+validating   not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+accepted     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+activated    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 
-reject       sender      target      coordinator operator    stranger    customer    system
-none         not_found   not_found   not_found   not_found   not_found   not_found   not_found
-draft        not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
-proposed     not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed
-validating   not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed
-accepted     not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed
-rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
-activated    not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed
-completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
-closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
-discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+verified     sender      target      coordinator operator    human       stranger    customer    system
+none         not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_found
+draft        not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+proposed     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+validating   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed accepted
+accepted     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+rejected     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+activated    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+completed    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+closed       not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+discarded    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 
-activate     sender      target      coordinator operator    stranger    customer    system
-none         not_found   not_found   not_found   not_found   not_found   not_found   not_found
-draft        not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
-proposed     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
-validating   not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
-accepted     not_allowed activated   not_allowed not_allowed not_allowed not_allowed not_allowed
-rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
-activated    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
-completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
-closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
-discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+approve      sender      target      coordinator operator    human       stranger    customer    system
+none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
+draft        not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
+proposed     not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
+validating   not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
+accepted     not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
+rejected     not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
+activated    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
+completed    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
+closed       not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
+discarded    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 
-complete     sender      target      coordinator operator    stranger    customer    system
-none         not_found   not_found   not_found   not_found   not_found   not_found   not_found
-draft        not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
-proposed     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
-validating   not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
-accepted     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
-rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
-activated    not_allowed completed   not_allowed not_allowed not_allowed not_allowed not_allowed
-completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
-closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
-discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed
+refuse       sender      target      coordinator operator    human       stranger    customer    system
+none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
+draft        not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
+proposed     not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
+validating   not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
+accepted     not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
+rejected     not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
+activated    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
+completed    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
+closed       not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
+discarded    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 
-close        sender      target      coordinator operator    stranger    customer    system
-none         not_found   not_found   not_found   not_found   not_found   not_found   not_found
-draft        wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed
-proposed     wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed
-validating   wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed
-accepted     wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed
-rejected     closed      closed      closed      closed      not_allowed not_allowed not_allowed
-activated    wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed
-completed    closed      closed      closed      closed      not_allowed not_allowed not_allowed
-closed       wrong_state wrong_state wrong_state wrong_state not_allowed not_allowed not_allowed
-discarded    wrong_state wrong_state wrong_state wrong_state not_allowed not_allowed not_allowed
+reject       sender      target      coordinator operator    human       stranger    customer    system
+none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
+draft        not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+proposed     not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+validating   not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+accepted     not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+activated    not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 
-elapse       sender      target      coordinator operator    stranger    customer    system
-none         not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_found
-draft        not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-proposed     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
-validating   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
-accepted     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
-rejected     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-activated    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
-completed    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-closed       not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
-discarded    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+counter      sender      target      coordinator operator    human       stranger    customer    system
+none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
+draft        wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+proposed     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+validating   wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+accepted     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+rejected     proposed    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+activated    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+completed    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+closed       wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+discarded    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+
+withdraw     sender      target      coordinator operator    human       stranger    customer    system
+none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
+draft        wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+proposed     closed      not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+validating   closed      not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+accepted     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+rejected     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+activated    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+completed    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+closed       wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+discarded    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+
+activate     sender      target      coordinator operator    human       stranger    customer    system
+none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
+draft        not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+proposed     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+validating   not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+accepted     not_allowed activated   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+activated    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+
+complete     sender      target      coordinator operator    human       stranger    customer    system
+none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
+draft        not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+proposed     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+validating   not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+accepted     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+activated    not_allowed completed   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+
+extend_sla   sender      target      coordinator operator    human       stranger    customer    system
+none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
+draft        not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+proposed     not_allowed not_allowed proposed    proposed    not_allowed not_allowed not_allowed not_allowed
+validating   not_allowed not_allowed validating  validating  not_allowed not_allowed not_allowed not_allowed
+accepted     not_allowed not_allowed accepted    accepted    not_allowed not_allowed not_allowed not_allowed
+rejected     not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+activated    not_allowed not_allowed activated   activated   not_allowed not_allowed not_allowed not_allowed
+completed    not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+closed       not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+discarded    not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+
+close        sender      target      coordinator operator    human       stranger    customer    system
+none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
+draft        wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
+proposed     wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
+validating   wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
+accepted     wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
+rejected     closed      closed      closed      closed      not_allowed not_allowed not_allowed not_allowed
+activated    wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
+completed    closed      closed      closed      closed      not_allowed not_allowed not_allowed not_allowed
+closed       wrong_state wrong_state wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+discarded    wrong_state wrong_state wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+
+elapse       sender      target      coordinator operator    human       stranger    customer    system
+none         not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_found
+draft        not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+proposed     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
+validating   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
+accepted     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
+rejected     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+activated    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
+completed    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+closed       not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+discarded    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 "#;

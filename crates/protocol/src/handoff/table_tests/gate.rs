@@ -25,7 +25,7 @@ fn a_package_that_changed_or_is_gone_fails_schema_and_hash() {
 
         sender initiate h2                  -> proposed
         tamper h2 extra=1
-        target accept h2                    -> rejected schema_invalid passed=policy,chain failed=schema,package_hash
+        target accept h2                    -> rejected schema_invalid passed=chain failed=schema,package_hash
 
         sender initiate h3                  -> proposed
         tamper h3 version=2.0.0
@@ -33,7 +33,7 @@ fn a_package_that_changed_or_is_gone_fails_schema_and_hash() {
 
         sender initiate h4                  -> proposed
         lose h4
-        target accept h4                    -> rejected schema_invalid passed=policy,chain failed=schema,package_hash
+        target accept h4                    -> rejected schema_invalid passed=chain failed=schema,package_hash
         notes h4 -> schema_invalid: schema: the package is no longer in the store; package_hash: there is no package with a true seal
         "#,
     );
@@ -96,20 +96,16 @@ fn the_seal_inside_the_package_must_be_its_own() {
 }
 
 #[test]
-fn what_needs_a_human_is_not_accepted_by_a_machine() {
+fn a_policy_must_agree_with_itself_and_with_the_target() {
     check(
         r#"
-        sender initiate h1 policy.requires_human_approval=true -> proposed
-        target accept h1                    -> rejected policy_violation passed=schema,chain,package_hash failed=policy
-        notes h1 -> policy_violation: policy: the policy requires a human, and the target is none
-        sender initiate h2 policy.human_gate=required -> proposed
-        target accept h2                    -> rejected policy_violation passed=schema,chain,package_hash failed=policy
-        sender initiate h3 policy.human_gate=none -> proposed
-        target accept h3                    -> accepted
-        sender initiate h4 policy.human_gate=required to_agent=human task.task_id=t4 -> proposed
-        human accept h4                     -> accepted
-        sender initiate h5 policy.human_gate=required to_agent=desk task.task_id=t5 -> proposed
-        desk accept h5                      -> accepted
+        sender initiate h1 policy.requires_human_approval=true policy.human_gate=none why -> policy_violation: policy.human_gate: `none` contradicts `requires_human_approval`
+        sender initiate h1 policy.classification=restricted policy.visibility=team why -> policy_violation: policy.visibility: what is restricted is not for the team
+        sender initiate h1 policy.export_restrictions=["agent:target"] why -> policy_violation: policy.export_restrictions[0]: it may not go to `target`
+        sender initiate h1 policy.export_restrictions=["eu-only",""] why -> policy_violation: policy.export_restrictions[1]: expected a rule
+        sender initiate h1 policy.export_restrictions=["eu-only","agent:other"] -> proposed
+        tamper h1 policy.export_restrictions=["agent:target"]
+        target accept h1                    -> rejected policy_violation passed=schema,chain failed=policy,package_hash
         "#,
     );
 }
@@ -147,16 +143,16 @@ fn a_chain_that_does_not_fit_the_target_fails() {
 fn all_failures_are_named_and_the_first_gives_the_reason() {
     check(
         r#"
-        sender initiate h1 policy.requires_human_approval=true -> proposed
+        sender initiate h1                  -> proposed
         forge h1 is_return=true
         lose h1
-        target accept h1                    -> rejected schema_invalid passed= failed=schema,policy,chain,package_hash
+        target accept h1                    -> rejected schema_invalid passed= failed=schema,chain,package_hash
         "#,
     );
     check(
         r#"
-        sender initiate h1 policy.requires_human_approval=true -> proposed
-        tamper h1 context.summary=changed
+        sender initiate h1                  -> proposed
+        tamper h1 policy.classification=restricted policy.visibility=team
         target accept h1                    -> rejected policy_violation passed=schema,chain failed=policy,package_hash
         "#,
     );

@@ -110,6 +110,8 @@ fn events() -> String {
             let mut world = world_in(state);
             let n_before = world.events.len();
             let request = if (action, state) == ("initiate", "draft") { "saved" } else { "" };
+            let request = if action == "counter" { "context.summary=changed" } else { request };
+            let request = if action == "verified" { "log=verified" } else { request };
             if action == "elapse" {
                 world.play("wait 24h");
             }
@@ -120,7 +122,8 @@ fn events() -> String {
         }
     }
     let mut world = World::new();
-    world.play("sender initiate h1 policy.requires_human_approval=true");
+    world.play("sender initiate h1");
+    world.play("tamper h1 policy.export_restrictions=[\"agent:target\"]");
     let n_before = world.events.len();
     world.play("target accept h1");
     let (events, lines) = recorded_since(&world, n_before);

@@ -13,15 +13,16 @@ use serde_json::{Value, json};
 use crate::agent::{Agent, Kind, Profile};
 use crate::caller::{Caller, Principal, Role};
 use crate::codec;
-use crate::handoff::command::{Command, Reject, SlaStage};
+use crate::handoff::artifact::{Finding, Seen};
+use crate::handoff::command::{Accept, Command, Reject, SlaStage};
 use crate::handoff::decide::Context;
-use crate::handoff::event::{Event, Parties, ValidationStarted};
+use crate::handoff::event::Event;
 use crate::handoff::state::{Handoff, Note};
-use crate::handoff::{Package, Status, derive, evolve};
+use crate::handoff::{Package, Status, derive};
 use crate::ids::{AgentId, HandoffId, TeamspaceId};
 use crate::ledger::{Stream, Subject};
 use crate::rejection::Rejection;
-use crate::step::{self, Change, Deadline, Facts, HoldState, State};
+use crate::step::{self, Change, Deadline, Effect, Facts, HoldState, State};
 use crate::time::{Span, Time};
 
 /// Runs a script and compares it, line by line, with what it says will happen.
@@ -53,7 +54,9 @@ pub fn handoff_id(name: &str) -> HandoffId {
 pub fn caller(word: &str) -> Caller {
     let id: AgentId = word.parse().expect("callers have names");
     let (principal, roles) = match word {
-        "coordinator" => (Principal::Agent(id), BTreeSet::from([Role::Coordinator])),
+        "coordinator" | "lead" => (Principal::Agent(id), BTreeSet::from([Role::Coordinator])),
+        "reviewer" => (Principal::Agent(id), BTreeSet::from([Role::Reviewer])),
+        "executor" => (Principal::Agent(id), BTreeSet::from([Role::Executor])),
         "operator" => (Principal::Operator(id), BTreeSet::new()),
         "customer" => (Principal::Customer(id), BTreeSet::new()),
         "system" => (Principal::System, BTreeSet::new()),
@@ -80,6 +83,7 @@ pub struct World {
     documents: BTreeMap<(String, String), String>,
     holds: BTreeMap<String, HoldState>,
     armed: BTreeSet<(String, Deadline)>,
+    wanted: BTreeSet<(String, Effect)>,
 }
 
 impl World {
@@ -91,6 +95,7 @@ impl World {
             documents: BTreeMap::new(),
             holds: BTreeMap::new(),
             armed: BTreeSet::new(),
+            wanted: BTreeSet::new(),
         }
     }
 
@@ -169,6 +174,7 @@ impl World {
         let needs = step::needs(state.as_ref(), &command);
         let facts = Facts {
             agent: needs.agent.and_then(directory),
+            caller: if needs.caller { caller.agent().cloned().and_then(directory) } else { None },
             hold: needs.hold.and_then(|key| self.holds.get(&key).cloned()).unwrap_or_default(),
             document: needs
                 .document
@@ -194,6 +200,14 @@ impl World {
             let is_new = self.armed.insert((name.to_owned(), deadline.clone()));
             assert!(is_new, "{name}: nothing is armed twice");
         }
+        for effect in &change.end {
+            let was_wanted = self.wanted.remove(&(name.to_owned(), effect.clone()));
+            assert!(was_wanted, "{name}: only what is wanted is ended");
+        }
+        for effect in &change.begin {
+            let is_new = self.wanted.insert((name.to_owned(), effect.clone()));
+            assert!(is_new, "{name}: nothing is wanted twice");
+        }
         if let Some(document) = &change.document {
             self.documents.insert((name.to_owned(), document.hash.clone()), document.text.clone());
         }
@@ -209,20 +223,10 @@ impl World {
             derive::deadlines(handoff).into_iter().map(|due| (name.to_owned(), due)).collect();
         let armed: Vec<_> = self.armed.iter().filter(|(owner, _)| owner == name).cloned().collect();
         assert_eq!(armed, derived, "{name}: what is armed follows from the state");
-    }
-
-    /// A handoff whose checks are still running. `accept` decides at once, so that no script gets
-    /// there; the state is in the machine for checks that take their time.
-    pub fn start_validation(&mut self, name: &str) {
-        let before = self.handoffs[name].clone();
-        let Handoff::Made(made) = &before else { panic!("{name} was proposed") };
-        let parties = Parties { from: made.terms.from.clone(), to: made.terms.to.clone() };
-        let event = Event::ValidationStarted(ValidationStarted { parties, notes: None });
-        let after = evolve(handoff_id(name), Some(before), &event, self.now).expect("it follows");
-        self.armed.retain(|(owner, _)| owner != name);
-        let derived = derive::deadlines(&after).into_iter();
-        self.armed.extend(derived.map(|deadline| (name.to_owned(), deadline)));
-        self.handoffs.insert(name.to_owned(), after);
+        let derived: Vec<_> =
+            derive::effects(handoff).into_iter().map(|effect| (name.to_owned(), effect)).collect();
+        let wanted: Vec<_> = self.wanted.iter().filter(|(of, _)| of == name).cloned().collect();
+        assert_eq!(wanted, derived, "{name}: what is wanted follows from the state");
     }
 
     /// The document of a handoff, as the store keeps it.
@@ -236,6 +240,11 @@ impl World {
             "draft" => offer(),
             "initiate" if request == ["saved"] => return Command::Initiate { offer: None },
             "initiate" => offer(),
+            "verified" => return self.read_verified(name, request),
+            "extend_sla" => {
+                json!({ "due": self.now.plus(Span::from_hours(2)).to_string(), "why": "it is hard" })
+            }
+            "refuse" => json!({ "why": "not this week" }),
             "reject" => json!({ "reason": "other", "detail": "not mine to do" }),
             _ => json!({}),
         };
@@ -245,7 +254,20 @@ impl World {
         match action {
             "draft" => Command::Draft { offer: Box::new(offered()) },
             "initiate" => Command::Initiate { offer: Some(Box::new(offered())) },
-            "accept" => Command::Accept { notes: text("notes") },
+            "accept" => Command::Accept(Accept {
+                notes: text("notes"),
+                artifacts: value.get("artifacts").map(|list| {
+                    serde_json::from_value(list.clone()).expect("a list of artifact ids")
+                }),
+            }),
+            "approve" => Command::Approve { why: text("why") },
+            "refuse" => Command::Refuse { why: text("why").expect("a reason") },
+            "counter" => Command::Counter { offer: Box::new(offered()) },
+            "withdraw" => Command::Withdraw { why: text("why") },
+            "extend_sla" => Command::ExtendSla {
+                due: text("due").expect("a time").parse().expect("a time"),
+                why: text("why").expect("a reason"),
+            },
             "reject" => Command::Reject(Reject {
                 reason: text("reason").expect("a reason").parse().expect("one of the ten"),
                 detail: text("detail").expect("a detail"),
@@ -267,6 +289,35 @@ impl World {
         }
     }
 
+    /// What was found of each artifact, as in `log=verified plan=missing`. `of=` names another
+    /// package than the one that is looked at.
+    fn read_verified(&self, name: &str, request: &[&str]) -> Command {
+        let mut package_hash = self
+            .handoffs
+            .get(name)
+            .map_or_else(String::new, |handoff| handoff.document_hash().to_owned());
+        let mut seen = Vec::new();
+        for word in request {
+            let (id, found) = word.split_once('=').expect("artifact=finding");
+            let detail = format!("{id} is {found}");
+            let finding = match found {
+                _ if id == "of" => {
+                    package_hash = found.to_owned();
+                    continue;
+                }
+                "verified" => Finding::Verified { sha256: "ab".repeat(32), size_bytes: 7 },
+                "unverifiable" => Finding::NotVerifiable { detail },
+                "missing" => Finding::Missing { detail },
+                "changed" => Finding::Mismatch { detail },
+                "forbidden" => Finding::Forbidden { detail },
+                "unavailable" => Finding::Unavailable { detail },
+                other => panic!("no such finding: {other}"),
+            };
+            seen.push(Seen { artifact_id: id.to_owned(), finding });
+        }
+        Command::Verified { package_hash, seen }
+    }
+
     /// The deadline that is armed, unless the line names another one, as `stage` and `due`.
     fn read_elapse(&self, name: &str, value: &Value) -> Command {
         let armed = self.armed.iter().find(|(owner, _)| owner == name).map(|(_, armed)| armed);
@@ -284,6 +335,10 @@ impl World {
         }
         if change.events.iter().any(|event| event.name == "handoff.escalated") {
             shown.push("(escalated)".to_owned());
+        }
+        let wanted = self.wanted.iter().filter(|(of, _)| of == name);
+        for (_, effect) in wanted {
+            shown.push(format!("(wants {})", effect.name));
         }
         if let Handoff::Made(made) = &self.handoffs[name]
             && made.terms.is_return
@@ -342,7 +397,7 @@ fn directory(id: AgentId) -> Option<Agent> {
     let kind = match id.as_str() {
         "nobody" => return None,
         "router" => Kind::System,
-        "human" => Kind::Human,
+        "human" | "colleague" | "lead" | "reviewer" | "executor" => Kind::Human,
         "desk" => Kind::Queue,
         _ => Kind::Worker,
     };

@@ -218,7 +218,9 @@ async fn make(folder: &Path, story: Story) {
     let done = server.initiate(&tim, "done").await;
     server.seal().await;
 
-    server.handoff(&barry, done, handoff::Command::Accept { notes: None }).await;
+    server
+        .handoff(&barry, done, handoff::Command::Accept(handoff::command::Accept::default()))
+        .await;
     let refused = server.initiate(&tim, "refused").await;
     let activate = handoff::Command::Activate { work_state_update: None };
     server.handoff(&barry, done, activate).await;
@@ -237,7 +239,13 @@ async fn make(folder: &Path, story: Story) {
 
     let (other_tim, other_barry) = (caller("other", "agent:tim"), caller("other", "agent:barry"));
     let elsewhere = server.initiate(&other_tim, "done").await;
-    server.handoff(&other_barry, elsewhere, handoff::Command::Accept { notes: None }).await;
+    server
+        .handoff(
+            &other_barry,
+            elsewhere,
+            handoff::Command::Accept(handoff::command::Accept::default()),
+        )
+        .await;
     server.handoff(&tim, done, handoff::Command::Close { closure_notes: None }).await;
     if story.is_cut_short {
         server.seal().await;

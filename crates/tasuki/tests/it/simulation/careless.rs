@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Waker};
 
 use engine::port::{
-    Answer, Commit, Due, KeyScope, List, Listed, Listener, Receipt, RecordedOutcome, Sealed,
-    Sequenced, Snapshot, Store,
+    Answer, Claim, Claimed, Commit, Due, KeyScope, List, Listed, Listener, OutboxWrite,
+    Outstanding, Receipt, RecordedOutcome, Sealed, Sequenced, Snapshot, Store,
 };
 use protocol::ids::TeamspaceId;
 use protocol::ledger::Stream;
@@ -145,5 +145,17 @@ impl Store for Careless {
 
     fn list(&self, list: List) -> Answer<Vec<Listed>> {
         self.memory().list(list)
+    }
+
+    fn claim(&self, claim: Claim) -> Answer<Vec<Claimed>> {
+        self.memory().claim(claim)
+    }
+
+    fn write_outbox(&self, write: OutboxWrite) -> Answer<()> {
+        self.memory().write_outbox(write)
+    }
+
+    fn outstanding(&self, teamspace: &TeamspaceId, limit: usize) -> Answer<Vec<Outstanding>> {
+        self.memory().outstanding(teamspace, limit)
     }
 }

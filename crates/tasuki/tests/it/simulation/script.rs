@@ -10,7 +10,7 @@ use engine::submit::Key;
 use protocol::agent::{Command as AgentCommand, Kind, Profile};
 use protocol::caller::{Caller, Principal};
 use protocol::canonical;
-use protocol::handoff::command::{Reject, SlaStage};
+use protocol::handoff::command::{Accept, Reject, SlaStage};
 use protocol::handoff::package::{OfferedWorkState, Policy};
 use protocol::handoff::{Command as HandoffCommand, Handoff, Offer, RejectReason, Status};
 use protocol::ids::{AgentId, HandoffId, TeamspaceId, TokenId};
@@ -164,7 +164,7 @@ impl Script {
             }
             Status::Draft => (from, HandoffCommand::Initiate { offer: None }),
             Status::Proposed if self.random.happens(75) => {
-                (to, HandoffCommand::Accept { notes: None })
+                (to, HandoffCommand::Accept(Accept::default()))
             }
             Status::Accepted if self.random.happens(80) => {
                 (to, HandoffCommand::Activate { work_state_update: None })
@@ -274,7 +274,10 @@ impl Script {
                 HandoffCommand::Initiate { offer: Some(Box::new(self.wild_offer(watch, &stream))) }
             }
             2 => HandoffCommand::Initiate { offer: None },
-            3 => HandoffCommand::Accept { notes: Some("x".repeat(self.random.below(20_000))) },
+            3 => HandoffCommand::Accept(Accept {
+                notes: Some("x".repeat(self.random.below(20_000))),
+                artifacts: None,
+            }),
             4 => self.reject(),
             5 => self.activate(),
             6 => self.complete(),

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use engine::port::{Commit, KeyScope, KeyedOutcome, RecordedOutcome, Sequenced, Store};
 use protocol::agent::{Agent, Kind, Profile};
 use protocol::canonical::Hash;
-use protocol::handoff::state::{Draft, Handoff, Made, Stage, Terms, Waiting};
+use protocol::handoff::state::{
+    Approval, Checks, Draft, Handoff, Made, Stage, Terms, Validating, Waiting,
+};
 use protocol::handoff::{RejectReason, Status};
 use protocol::ids::{HandoffId, TeamspaceId, TokenId};
 use protocol::ledger::{Body, Entry, GENESIS, Stream, Subject};
-use protocol::step::{Deadline, HoldState, HoldWrite, State};
+use protocol::step::{Deadline, Effect, HoldState, HoldWrite, State};
 use protocol::time::{Span, Time};
 use protocol::token::{BearerKind, Grant, Token};
 use store::{Memory, Sqlite};
@@ -103,6 +105,8 @@ impl Track {
             state: Arc::new(state),
             disarm: Vec::new(),
             arm: Vec::new(),
+            end: Vec::new(),
+            begin: Vec::new(),
             holds: Vec::new(),
             document: None,
             erase: None,
@@ -140,7 +144,12 @@ pub fn handoff_between(from: &str, to: &str, id: HandoffId, task: &str, status: 
             })));
         }
         Status::Proposed => Stage::Proposed(waiting),
-        Status::Validating => Stage::Validating(waiting),
+        Status::Validating => Stage::Validating(Validating {
+            waiting,
+            checks: Checks::Running,
+            passed: Vec::new(),
+            artifacts: None,
+        }),
         Status::Accepted => Stage::Accepted(waiting),
         Status::Rejected => Stage::Rejected { reason: RejectReason::Other, at: start() },
         Status::Activated => Stage::Activated(waiting),
@@ -157,14 +166,21 @@ pub fn handoff_between(from: &str, to: &str, id: HandoffId, task: &str, status: 
         reason: String::new(),
         is_return: false,
         needs_human: false,
-        target_is_human: false,
+        has_artifacts: false,
+        is_guarded: false,
         deadline: None,
         chain: vec![from],
         origin_session: "test".to_owned(),
         package_hash: "package".to_owned(),
         proposed_at: start(),
     };
-    State::Handoff(Box::new(Handoff::Made(Made { terms: terms.into(), stage, notes: Vec::new() })))
+    State::Handoff(Box::new(Handoff::Made(Made {
+        terms: terms.into(),
+        stage,
+        approval: Approval::NotNeeded,
+        revision: 1,
+        notes: Vec::new(),
+    })))
 }
 
 pub fn agent(name: &str) -> State {
@@ -197,6 +213,10 @@ pub fn hold(key: &str, expected: HoldState, next: HoldState) -> HoldWrite {
 
 pub fn deadline(name: &str, minutes: i64) -> Deadline {
     Deadline { name: name.to_owned().into(), due: later(minutes) }
+}
+
+pub fn effect(name: &str) -> Effect {
+    Effect { name: name.to_owned().into() }
 }
 
 pub fn scope(in_teamspace: &str, caller: &str, key: &str) -> KeyScope {

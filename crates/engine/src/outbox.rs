@@ -1,0 +1,187 @@
+//! The outbox loop. What must happen outside is a row that the state of its stream wants; here it
+//! is claimed under a lease, done by an adapter, and its result comes back as a command like any
+//! other. The row goes when the state no longer wants it, in the commit that says so.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use protocol::caller::Caller;
+use protocol::handoff;
+use protocol::handoff::artifact::Seen;
+use protocol::handoff::package::Artifact;
+use protocol::step::{self, Command, State, Work};
+use protocol::time::Span;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::Engine;
+use crate::port::{Claim, Claimed, OutboxWrite, StoreError};
+use crate::submit::SubmitError;
+
+/// The loop looks at least this often: what was put off comes up without a bell.
+const LOOK_EVERY: Span = Span::from_millis(1_000);
+
+/// How long a claim holds without being renewed. After a crash others wait this long.
+const LEASE: Span = Span::from_millis(60_000);
+
+/// How often a claim is renewed while somebody works on it.
+const RENEW_EVERY: Span = Span::from_millis(20_000);
+
+/// What runs at once. Each may hash gigabytes; more would take the machine from everybody else.
+pub const RUNNING_MAX: usize = 4;
+
+/// After the first failure; doubled with each that follows.
+const RETRY_AFTER_MIN: Span = Span::from_millis(1_000);
+
+/// A store that is down for a day is tried every five minutes.
+const RETRY_AFTER_MAX: Span = Span::from_millis(300_000);
+
+/// What failed this often is given up until somebody revives it: with the pauses above, some two
+/// days.
+pub const ATTEMPTS_MAX: u32 = 600;
+
+/// Whoever does things outside. It may be slow, and it may fail; it is asked again then.
+pub trait Adapter: Send + Sync + 'static {
+    /// Looks at artifacts; one answer for each, in any order.
+    fn look(&self, artifacts: Vec<Artifact>) -> Pin<Box<dyn Future<Output = Vec<Seen>> + Send>>;
+}
+
+pub(crate) async fn run(
+    engine: Engine,
+    adapter: Arc<dyn Adapter>,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let mut running = JoinSet::new();
+    loop {
+        while let Some(ended) = running.try_join_next() {
+            report(ended);
+        }
+        match engine.claim(RUNNING_MAX - running.len()).await {
+            Ok(claimed) => {
+                for one in claimed {
+                    let (engine, adapter) = (engine.clone(), Arc::clone(&adapter));
+                    running.spawn(async move { engine.carry_out(&one, &*adapter).await });
+                }
+            }
+            Err(error) => tracing::error!(%error, "the outbox could not be looked at"),
+        }
+        tokio::select! {
+            Some(ended) = running.join_next() => report(ended),
+            () = engine.outbox_bell.notified() => {}
+            () = engine.clock.sleep(LOOK_EVERY) => {}
+            // What is not done is still wanted at the next start.
+            () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => return,
+        }
+    }
+}
+
+fn report(ended: Result<Result<(), StoreError>, tokio::task::JoinError>) {
+    match ended {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::error!(%error, "an effect could not be written down"),
+        Err(error) => tracing::error!(%error, "an effect did not end cleanly"),
+    }
+}
+
+impl Engine {
+    /// Does everything outside that is due now, one after the other. Returns how much it was. For
+    /// programs without loops, and for tests.
+    pub async fn carry_out_due(&self, adapter: &dyn Adapter) -> Result<usize, StoreError> {
+        let claimed = self.claim(RUNNING_MAX).await?;
+        for one in &claimed {
+            self.carry_out(one, adapter).await?;
+        }
+        Ok(claimed.len())
+    }
+
+    /// Tries everything of a teamspace again that was given up.
+    pub async fn revive_outbox(
+        &self,
+        teamspace: &protocol::ids::TeamspaceId,
+    ) -> Result<(), StoreError> {
+        let (teamspace, now) = (teamspace.clone(), self.clock.now());
+        self.store.write_outbox(OutboxWrite::Revive { teamspace, now }).await?;
+        self.outbox_bell.notify_one();
+        Ok(())
+    }
+
+    async fn claim(&self, limit: usize) -> Result<Vec<Claimed>, StoreError> {
+        if limit == 0 {
+            return Ok(Vec::new());
+        }
+        let now = self.clock.now();
+        self.store.claim(Claim { now, until: now.plus(LEASE), limit }).await
+    }
+
+    async fn carry_out(&self, claimed: &Claimed, adapter: &dyn Adapter) -> Result<(), StoreError> {
+        let Some(work) = self.work(claimed).await? else {
+            let error = "there is nothing left to do".to_owned();
+            return self.store.write_outbox(put_away(claimed, error)).await;
+        };
+        let (command, failure) = match work {
+            Work::Look { package_hash, artifacts } => {
+                let seen = self.while_renewing(claimed, adapter.look(artifacts)).await;
+                let failure = seen.iter().find_map(|one| one.finding.detail()).map(str::to_owned);
+                (handoff::Command::Verified { package_hash, seen }, failure)
+            }
+        };
+        let caller = Caller::system(claimed.stream.teamspace.clone());
+        let command = Command::Handoff(command);
+        let submitted = self.submit(&caller, claimed.stream.clone(), command, None).await;
+        let error = match submitted {
+            Ok(_) => failure.unwrap_or_default(),
+            Err(SubmitError::Store(error)) => return Err(error),
+            Err(error) => error.to_string(),
+        };
+        // Done means that the state wants it no longer; then there is no row to write to.
+        if self.work(claimed).await?.is_none() {
+            return Ok(());
+        }
+        self.store.write_outbox(self.again_later(claimed, error)).await
+    }
+
+    /// What is to be done, if the stream still wants it.
+    async fn work(&self, claimed: &Claimed) -> Result<Option<Work>, StoreError> {
+        let Some(state) = self.current(&claimed.stream).await? else { return Ok(None) };
+        let hash = match state.as_ref() {
+            State::Handoff(handoff) => handoff.document_hash(),
+            State::Agent(_) | State::Token(_) => return Ok(None),
+        };
+        let document = self.store.document(&claimed.stream, hash).await?;
+        Ok(step::work(&state, &claimed.effect.name, document.as_deref()))
+    }
+
+    async fn while_renewing<T>(&self, claimed: &Claimed, work: impl Future<Output = T>) -> T {
+        let mut work = std::pin::pin!(work);
+        loop {
+            tokio::select! {
+                done = &mut work => return done,
+                () = self.clock.sleep(RENEW_EVERY) => {
+                    let until = self.clock.now().plus(LEASE);
+                    let renew = OutboxWrite::Renew { claimed: claimed.clone(), until };
+                    if let Err(error) = self.store.write_outbox(renew).await {
+                        tracing::warn!(%error, "a lease could not be renewed");
+                    }
+                }
+            }
+        }
+    }
+
+    fn again_later(&self, claimed: &Claimed, error: String) -> OutboxWrite {
+        if claimed.attempt >= ATTEMPTS_MAX {
+            return put_away(claimed, error);
+        }
+        let doublings = claimed.attempt.saturating_sub(1).min(20);
+        let pause = RETRY_AFTER_MIN.as_millis() << doublings;
+        let pause = pause.min(RETRY_AFTER_MAX.as_millis());
+        // Up to a quarter more, so that those that failed together do not come back together.
+        let jitter = i64::from(self.ids.bytes()[0]) * pause / 1_024;
+        let due = self.clock.now().plus(Span::from_millis(pause + jitter));
+        OutboxWrite::PutOff { claimed: claimed.clone(), due, error }
+    }
+}
+
+fn put_away(claimed: &Claimed, error: String) -> OutboxWrite {
+    OutboxWrite::GiveUp { claimed: claimed.clone(), error }
+}

@@ -1,0 +1,114 @@
+//! What happens between a proposal and the work besides accepting: a human's word, counter-offers,
+//! taking it back, more time.
+
+use axum::extract::State;
+use axum::response::Response;
+use protocol::handoff::{Command, Offer};
+use protocol::ids::HandoffId;
+use protocol::time::Time;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::Gateway;
+use super::handoffs::{Target, act};
+use super::input::{Named, Write};
+use super::problem::Problem;
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ApproveInput {
+    #[serde(default)]
+    pub why: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RefuseInput {
+    /// What the sender must know to do better.
+    pub why: String,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WithdrawInput {
+    #[serde(default)]
+    pub why: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExtendSlaInput {
+    /// When the stage that is running is overdue from now on.
+    pub due: Time,
+    pub why: String,
+}
+
+impl From<ApproveInput> for Command {
+    fn from(input: ApproveInput) -> Self {
+        Command::Approve { why: input.why }
+    }
+}
+
+impl From<RefuseInput> for Command {
+    fn from(input: RefuseInput) -> Self {
+        Command::Refuse { why: input.why }
+    }
+}
+
+impl From<WithdrawInput> for Command {
+    fn from(input: WithdrawInput) -> Self {
+        Command::Withdraw { why: input.why }
+    }
+}
+
+impl From<ExtendSlaInput> for Command {
+    fn from(input: ExtendSlaInput) -> Self {
+        Command::ExtendSla { due: input.due, why: input.why }
+    }
+}
+
+pub async fn approve(
+    State(gateway): State<Gateway>,
+    Named(id): Named<HandoffId>,
+    write: Write<ApproveInput>,
+) -> Result<Response, Problem> {
+    let (write, input) = write.split();
+    act(&gateway, write, Target::Existing(id), input.into()).await
+}
+
+pub async fn refuse(
+    State(gateway): State<Gateway>,
+    Named(id): Named<HandoffId>,
+    write: Write<RefuseInput>,
+) -> Result<Response, Problem> {
+    let (write, input) = write.split();
+    act(&gateway, write, Target::Existing(id), input.into()).await
+}
+
+pub async fn counter(
+    State(gateway): State<Gateway>,
+    Named(id): Named<HandoffId>,
+    write: Write<Offer>,
+) -> Result<Response, Problem> {
+    let (write, offer) = write.split();
+    let command = Command::Counter { offer: Box::new(offer) };
+    act(&gateway, write, Target::Existing(id), command).await
+}
+
+pub async fn withdraw(
+    State(gateway): State<Gateway>,
+    Named(id): Named<HandoffId>,
+    write: Write<WithdrawInput>,
+) -> Result<Response, Problem> {
+    let (write, input) = write.split();
+    act(&gateway, write, Target::Existing(id), input.into()).await
+}
+
+pub async fn extend_sla(
+    State(gateway): State<Gateway>,
+    Named(id): Named<HandoffId>,
+    write: Write<ExtendSlaInput>,
+) -> Result<Response, Problem> {
+    let (write, input) = write.split();
+    act(&gateway, write, Target::Existing(id), input.into()).await
+}

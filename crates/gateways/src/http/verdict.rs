@@ -1,0 +1,89 @@
+//! Waiting for the gate. Looking at artifacts happens beside the request; most of it is over soon
+//! enough to be waited for, so that the answer to an accept says what was found.
+
+use engine::submit::Done;
+use protocol::codec;
+use protocol::handoff::state::{Checks, Stage};
+use protocol::handoff::{Event, Handoff, Status};
+use protocol::ledger::Stream;
+use protocol::step::{self, Refused, State};
+use protocol::time::Span;
+
+use super::Gateway;
+use super::problem::Problem;
+
+/// Longer than hashing a few megabytes takes, shorter than any client's patience. What takes longer
+/// is answered with `validating`, and the event stream tells how it ended.
+const VERDICT_WAIT_MAX: Span = Span::from_millis(3_000);
+
+/// Between two looks; twice as long each time, from the first to the last of these.
+const LOOK_AFTER_MIN: Span = Span::from_millis(2);
+const LOOK_AFTER_MAX: Span = Span::from_millis(100);
+
+/// Entries that a verdict may be among: what came after it in the time we waited.
+const RECENT_ENTRIES: usize = 8;
+
+/// The outcome with the verdict, if there is one soon.
+pub async fn awaited(gateway: &Gateway, stream: &Stream, mut done: Done) -> Result<Done, Problem> {
+    let mut waited = Span::from_millis(0);
+    let mut pause = LOOK_AFTER_MIN;
+    while waited < VERDICT_WAIT_MAX {
+        if !is_being_checked(gateway, stream).await? {
+            break;
+        }
+        gateway.engine.clock().sleep(pause).await;
+        waited = Span::from_millis(waited.as_millis() + pause.as_millis());
+        pause = Span::from_millis(pause.as_millis() * 2).min(LOOK_AFTER_MAX);
+    }
+    for kept in gateway.engine.history(stream, u64::MAX, RECENT_ENTRIES).await? {
+        let entry = kept.entry;
+        if entry.position < done.position {
+            break;
+        }
+        let text = entry.body.text().unwrap_or_default();
+        let Ok(step::Event::Handoff(event)) = codec::decode(&entry.name, entry.version, text)
+        else {
+            continue;
+        };
+        let (status, passed, failed, refused) = match event {
+            Event::Accepted(accepted) => (Status::Accepted, accepted.passed, Vec::new(), None),
+            Event::Checked(checked) => (Status::Validating, checked.passed, Vec::new(), None),
+            Event::VerificationUnavailable(unavailable) => {
+                (Status::Validating, Vec::new(), unavailable.failed, None)
+            }
+            Event::Rejected(rejected) => {
+                let code = rejected.reason.as_str().to_owned();
+                let refused = Some(Refused { code, detail: rejected.detail });
+                (Status::Rejected, rejected.passed, rejected.failed, refused)
+            }
+            Event::Drafted(_)
+            | Event::Proposed(_)
+            | Event::ValidationStarted(_)
+            | Event::Approved(_)
+            | Event::Refused(_)
+            | Event::Activated(_)
+            | Event::Completed(_)
+            | Event::Closed(_)
+            | Event::Escalated(_)
+            | Event::SlaExtended(_)
+            | Event::Countered(_) => continue,
+        };
+        done.position = entry.position;
+        done.outcome.status = Some(status);
+        (done.outcome.passed, done.outcome.failed, done.outcome.refused) =
+            (passed, failed, refused);
+        break;
+    }
+    Ok(done)
+}
+
+async fn is_being_checked(gateway: &Gateway, stream: &Stream) -> Result<bool, Problem> {
+    let state = gateway.engine.current(stream).await?;
+    let Some(State::Handoff(handoff)) = state.as_deref() else { return Ok(false) };
+    let Handoff::Made(made) = handoff.as_ref() else { return Ok(false) };
+    let Stage::Validating(validating) = &made.stage else { return Ok(false) };
+    Ok(match validating.checks {
+        Checks::Running => true,
+        Checks::Unavailable | Checks::Passed => false,
+    })
+}

@@ -1,0 +1,104 @@
+//! `approve` and `refuse`: a human answers for a handoff whose policy asks for one. The first
+//! answer counts. An agent's token never does, whatever its roles.
+
+use super::{Context, Decision, check_text, existing, parties};
+use crate::agent::Kind;
+use crate::caller::Role;
+use crate::handoff::command::RejectReason;
+use crate::handoff::event::{Accepted, Approved, Event, Refused, Rejected};
+use crate::handoff::state::{Approval, Checks, Handoff, Made, Stage};
+use crate::rejection::Rejection;
+
+pub fn approve(
+    state: Option<&Handoff>,
+    why: Option<&str>,
+    context: Context<'_>,
+) -> Result<Decision, Rejection> {
+    let made = awaiting(state, context, "approve")?;
+    let why = check_text("why", why)?;
+    let approved = Event::Approved(Approved { parties: parties(made), why });
+    match &made.stage {
+        Stage::Validating(validating) if validating.checks == Checks::Passed => {
+            let passed = validating.passed.clone();
+            let accepted = Accepted { parties: parties(made), passed, artifacts: Vec::new() };
+            Ok(Decision::events([approved, Event::Accepted(accepted)]))
+        }
+        Stage::Proposed(_)
+        | Stage::Validating(_)
+        | Stage::Accepted(_)
+        | Stage::Activated(_)
+        | Stage::Rejected { .. }
+        | Stage::Completed { .. }
+        | Stage::Closed { .. } => Ok(Decision::event(approved)),
+    }
+}
+
+pub fn refuse(
+    state: Option<&Handoff>,
+    why: &str,
+    context: Context<'_>,
+) -> Result<Decision, Rejection> {
+    let made = awaiting(state, context, "refuse")?;
+    if why.trim().is_empty() {
+        return Err(Rejection::SchemaInvalid {
+            field: "why".to_owned(),
+            expected: "a reason that the sender can act on".to_owned(),
+        });
+    }
+    let why = check_text("why", Some(why))?.unwrap_or_default();
+    let refused = Event::Refused(Refused { parties: parties(made), why: why.clone() });
+    let rejected = Event::Rejected(Rejected {
+        parties: parties(made),
+        from_status: made.stage.status(),
+        reason: RejectReason::PolicyViolation,
+        detail: why,
+        suggested_fix: None,
+        passed: Vec::new(),
+        failed: vec!["approval".to_owned()],
+        at: context.now,
+    });
+    Ok(Decision::events([refused, rejected]))
+}
+
+/// The handoff, if it waits for a human and the caller is one who may answer.
+fn awaiting<'a>(
+    state: Option<&'a Handoff>,
+    context: Context<'_>,
+    action: &'static str,
+) -> Result<&'a Made, Rejection> {
+    let handoff = existing(state)?;
+    let caller = context.caller.agent();
+    let is_human = caller.is_some()
+        && context.facts.caller.as_ref().is_some_and(|agent| agent.kind == Kind::Human);
+    if !is_human {
+        return Err(Rejection::NotAllowed { action, who: "a human" });
+    }
+    if caller == Some(handoff.from()) {
+        return Err(Rejection::NotAllowed { action, who: "a human other than the sender" });
+    }
+    let wrong_state = Rejection::WrongState {
+        action,
+        state: handoff.status(),
+        needed: "one that waits for an approval",
+    };
+    let Handoff::Made(made) = handoff else { return Err(wrong_state) };
+    if !may_answer(made, context) {
+        let who = "a coordinator or an integrator, or a reviewer where it is guarded,";
+        return Err(Rejection::NotAllowed { action, who });
+    }
+    match (&made.stage, made.approval) {
+        (Stage::Proposed(_) | Stage::Validating(_), Approval::Wanted) => Ok(made),
+        (_, _) => Err(wrong_state),
+    }
+}
+
+/// A member without a role may do what the protocol allows; roles restrict those who have one.
+fn may_answer(made: &Made, context: Context<'_>) -> bool {
+    let roles = &context.caller.roles;
+    let is_entitled = |role: &Role| match role {
+        Role::Coordinator | Role::Integrator => true,
+        Role::Reviewer => made.terms.is_guarded,
+        Role::Researcher | Role::Executor => false,
+    };
+    roles.is_empty() || roles.iter().any(is_entitled)
+}

@@ -1,0 +1,46 @@
+//! `extend_sla`: a coordinator gives the stage that is running until another moment. A stage that
+//! was overdue can be overdue again.
+
+use super::{Context, Decision, check_text, existing, parties};
+use crate::handoff::derive;
+use crate::handoff::event::{Event, SlaExtended};
+use crate::handoff::state::Handoff;
+use crate::rejection::Rejection;
+use crate::time::{Span, Time};
+
+/// Whoever wants more than this wants another handoff.
+pub const EXTENSION_MAX: Span = Span::from_hours(24 * 365);
+
+pub fn decide(
+    state: Option<&Handoff>,
+    due: Time,
+    why: &str,
+    context: Context<'_>,
+) -> Result<Decision, Rejection> {
+    let handoff = existing(state)?;
+    if !context.caller.is_coordinator() {
+        return Err(Rejection::NotAllowed { action: "extend_sla", who: "a coordinator" });
+    }
+    let wrong_state = Rejection::WrongState {
+        action: "extend_sla",
+        state: handoff.status(),
+        needed: "one with a deadline running",
+    };
+    let Handoff::Made(made) = handoff else { return Err(wrong_state) };
+    let Some((stage, _)) = derive::clocked(&made.stage) else { return Err(wrong_state) };
+    if due <= context.now || due > context.now.plus(EXTENSION_MAX) {
+        return Err(Rejection::SchemaInvalid {
+            field: "due".to_owned(),
+            expected: "a time in the future, within a year".to_owned(),
+        });
+    }
+    if why.trim().is_empty() {
+        return Err(Rejection::SchemaInvalid {
+            field: "why".to_owned(),
+            expected: "why it takes longer".to_owned(),
+        });
+    }
+    let why = check_text("why", Some(why))?.unwrap_or_default();
+    let parties = parties(made);
+    Ok(Decision::event(Event::SlaExtended(SlaExtended { parties, stage, due, why })))
+}

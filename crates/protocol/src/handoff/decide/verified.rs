@@ -1,0 +1,106 @@
+//! `verified`: somebody looked at the artifacts, and this is what there was. One that is required
+//! and missing, or any with other bytes than the package says, rejects the handoff; one that cannot
+//! be looked at just now leaves it where it is.
+
+use super::accept::rejected;
+use super::{Context, Decision, parties};
+use crate::caller::Principal;
+use crate::handoff::artifact::{Finding, Seen};
+use crate::handoff::event::{Accepted, Checked, Event, VerificationUnavailable};
+use crate::handoff::gate::{self, Failure};
+use crate::handoff::package::{Artifact, Package};
+use crate::handoff::state::{Approval, Checks, Handoff, Made, Stage, Validating};
+use crate::rejection::Rejection;
+
+/// What the record says while the artifacts cannot be looked at.
+pub const UNAVAILABLE: &str = "verification_unavailable";
+
+pub fn decide(
+    state: Option<&Handoff>,
+    package_hash: &str,
+    seen: &[Seen],
+    context: Context<'_>,
+) -> Result<Decision, Rejection> {
+    match context.caller.principal {
+        Principal::System => {}
+        Principal::Agent(_) | Principal::Operator(_) | Principal::Customer(_) => {
+            return Err(Rejection::NotAllowed { action: "verify", who: "the server" });
+        }
+    }
+    // The world may have moved on while somebody looked; then nobody wants to know any more.
+    let Some((made, validating)) = awaiting(state, package_hash) else {
+        return Ok(Decision::default());
+    };
+    let package = gate::read_package(context.facts.document.as_deref());
+    let artifacts = package.map(|package| wanted(package, validating)).unwrap_or_default();
+    let mut passed = validating.passed.clone();
+    let mut failed = Vec::new();
+    let mut is_unavailable = false;
+    for artifact in &artifacts {
+        match finding(artifact, seen) {
+            Some(Finding::Verified { .. }) => passed.push(check_of(artifact)),
+            Some(finding) => match (finding.reason(), artifact.reference.is_required(), finding) {
+                (Some(reason), true, _) | (Some(reason), _, Finding::Mismatch { .. }) => {
+                    let detail = finding.detail().unwrap_or_default().to_owned();
+                    failed.push(Failure { check: check_of(artifact).into(), reason, detail });
+                }
+                (None, true, Finding::Unavailable { .. }) => is_unavailable = true,
+                (_, _, _) => {}
+            },
+            None => is_unavailable |= artifact.reference.is_required(),
+        }
+    }
+    if !failed.is_empty() {
+        return Ok(Decision::event(rejected(made, passed, &failed, context.now)));
+    }
+    let (parties, artifacts) = (parties(made), seen.to_vec());
+    if is_unavailable {
+        return Ok(match validating.checks {
+            Checks::Running => {
+                Decision::event(Event::VerificationUnavailable(VerificationUnavailable {
+                    parties,
+                    failed: vec![UNAVAILABLE.to_owned()],
+                    artifacts,
+                }))
+            }
+            Checks::Unavailable | Checks::Passed => Decision::default(),
+        });
+    }
+    Ok(Decision::event(match made.approval {
+        Approval::Wanted => Event::Checked(Checked { parties, passed, artifacts }),
+        Approval::NotNeeded | Approval::Given => {
+            Event::Accepted(Accepted { parties, passed, artifacts })
+        }
+    }))
+}
+
+/// The handoff, if it waits for news of these artifacts.
+fn awaiting<'a>(
+    state: Option<&'a Handoff>,
+    package_hash: &str,
+) -> Option<(&'a Made, &'a Validating)> {
+    let Some(Handoff::Made(made)) = state else { return None };
+    let Stage::Validating(validating) = &made.stage else { return None };
+    let is_open = match validating.checks {
+        Checks::Running | Checks::Unavailable => true,
+        Checks::Passed => false,
+    };
+    (is_open && made.terms.package_hash == package_hash).then_some((made, validating))
+}
+
+/// The artifacts to look at: those the target wants.
+pub fn wanted(package: Package, validating: &Validating) -> Vec<Artifact> {
+    let is_wanted = |artifact: &Artifact| match &validating.artifacts {
+        Some(chosen) => chosen.contains(&artifact.artifact_id),
+        None => true,
+    };
+    package.artifacts.into_iter().filter(is_wanted).collect()
+}
+
+fn finding<'a>(artifact: &Artifact, seen: &'a [Seen]) -> Option<&'a Finding> {
+    seen.iter().find(|one| one.artifact_id == artifact.artifact_id).map(|one| &one.finding)
+}
+
+fn check_of(artifact: &Artifact) -> String {
+    format!("artifact:{}", artifact.artifact_id)
+}

@@ -1,0 +1,42 @@
+//! `withdraw`: the sender takes back what nobody has accepted yet. The task is free again.
+
+use super::{Context, Decision, check_text, existing};
+use crate::handoff::event::{Closed, Event};
+use crate::handoff::state::{Handoff, Status};
+use crate::rejection::Rejection;
+
+pub fn decide(
+    state: Option<&Handoff>,
+    why: Option<&str>,
+    context: Context<'_>,
+) -> Result<Decision, Rejection> {
+    let handoff = existing(state)?;
+    if context.caller.agent() != Some(handoff.from()) {
+        return Err(Rejection::NotAllowed { action: "withdraw", who: "the sender" });
+    }
+    let from_status = handoff.status();
+    match from_status {
+        Status::Proposed | Status::Validating => {}
+        Status::Draft
+        | Status::Accepted
+        | Status::Rejected
+        | Status::Activated
+        | Status::Completed
+        | Status::Closed => {
+            return Err(Rejection::WrongState {
+                action: "withdraw",
+                state: from_status,
+                needed: "one that is not accepted yet",
+            });
+        }
+    }
+    Ok(Decision::event(Event::Closed(Closed {
+        from: handoff.from().clone(),
+        to: handoff.to().cloned(),
+        from_status,
+        closure_notes: check_text("why", why)?,
+        forced: false,
+        withdrawn: true,
+        at: context.now,
+    })))
+}

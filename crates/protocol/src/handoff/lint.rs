@@ -1,0 +1,258 @@
+//! What is wrong with an offer, all of it at once, and what could be better. Refusals are what the
+//! rules say no to; advice is what the next owner would ask about.
+
+use serde::Serialize;
+
+use super::package::{Artifact, ArtifactKind, Offer, TestStatus};
+use crate::time::Time;
+
+/// One finding, with what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Remark {
+    pub weight: Weight,
+    /// Where, as in `task.success_criteria[0]`.
+    pub field: String,
+    pub problem: String,
+    pub fix: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Weight {
+    /// The server would not take it.
+    Refused,
+    /// The server would take it; people would wish it were better.
+    Advice,
+}
+
+/// Words that promise without saying when the promise is kept.
+const VAGUE_WORDS: [&str; 14] = [
+    "appropriate",
+    "appropriately",
+    "asap",
+    "better",
+    "clean",
+    "correctly",
+    "etc",
+    "fast",
+    "good",
+    "improve",
+    "nice",
+    "properly",
+    "reasonable",
+    "soon",
+];
+
+/// A criterion in fewer words can hardly be checked.
+const CRITERION_WORDS_MIN: usize = 3;
+
+/// A summary in fewer bytes leaves the next owner guessing.
+const SUMMARY_BYTES_MIN: usize = 40;
+
+/// Everything there is to say about an offer, the refusals first.
+pub fn lint(offer: &Offer, now: Time) -> Vec<Remark> {
+    let refused = offer.problems(now).into_iter().map(|problem| Remark {
+        weight: Weight::Refused,
+        fix: format!("give {}", problem.expected),
+        problem: "not as expected".to_owned(),
+        field: problem.field,
+    });
+    let mut remarks: Vec<_> = refused.collect();
+    if let Some(to) = &offer.to_agent
+        && let Some(policy) = &offer.policy
+        && let Err(problem) = policy.check(to)
+    {
+        let (field, problem) = problem.split_once(": ").unwrap_or(("policy", &problem));
+        remarks.push(Remark {
+            weight: Weight::Refused,
+            field: field.to_owned(),
+            problem: problem.to_owned(),
+            fix: "change the policy, or the target".to_owned(),
+        });
+    }
+    remarks.extend(criteria(offer));
+    remarks.extend(context(offer));
+    remarks.extend(work_state(offer));
+    let artifacts = offer.artifacts.iter().enumerate();
+    remarks.extend(artifacts.flat_map(|(index, artifact)| about_artifact(index, artifact)));
+    remarks
+}
+
+fn advice(field: impl Into<String>, problem: &str, fix: &str) -> Remark {
+    let (problem, fix) = (problem.to_owned(), fix.to_owned());
+    Remark { weight: Weight::Advice, field: field.into(), problem, fix }
+}
+
+fn criteria(offer: &Offer) -> Vec<Remark> {
+    let criteria = offer.task.as_ref().map_or(&[][..], |task| &task.success_criteria);
+    let mut remarks = Vec::new();
+    for (index, criterion) in criteria.iter().enumerate() {
+        let words: Vec<String> = criterion
+            .split(|letter: char| !letter.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .map(str::to_lowercase)
+            .collect();
+        let vague = words.iter().find(|word| VAGUE_WORDS.contains(&word.as_str()));
+        let field = format!("task.success_criteria[{index}]");
+        if let Some(word) = vague {
+            let problem = format!("`{word}` can be argued about");
+            let fix = "say what can be observed, with a number, a command or a name";
+            remarks.push(advice(field, &problem, fix));
+        } else if words.len() < CRITERION_WORDS_MIN && !words.is_empty() {
+            let fix = "say what is true when it is done, and how to see it";
+            remarks.push(advice(field, "too short to be checked", fix));
+        }
+    }
+    remarks
+}
+
+fn context(offer: &Offer) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    let context = offer.context.as_ref();
+    let summary = context.and_then(|context| context.summary.as_deref()).unwrap_or_default();
+    if !summary.trim().is_empty() && summary.len() < SUMMARY_BYTES_MIN {
+        let fix = "say what was tried, what was found, and what is left";
+        remarks.push(advice("context.summary", "short for everything that happened so far", fix));
+    }
+    if context.is_none_or(|context| context.known_risks.is_empty()) {
+        let fix = "name what may go wrong, or say that nothing is known";
+        remarks.push(advice("context.known_risks", "no risk is named", fix));
+    }
+    let task = offer.task.as_ref();
+    if offer.deadline.is_none() && task.is_none_or(|task| task.deadline.is_none()) {
+        let fix = "give a time; without one the work is overdue after 24 hours";
+        remarks.push(advice("deadline", "nobody knows when it must be done", fix));
+    }
+    remarks
+}
+
+fn work_state(offer: &Offer) -> Vec<Remark> {
+    let Some(work) = &offer.work_state else { return Vec::new() };
+    let mut remarks = Vec::new();
+    let is_pinned = |artifact: &Artifact| {
+        artifact.reference.kind == ArtifactKind::Branch && artifact.reference.version.is_some()
+    };
+    if work.branch.is_some() && !offer.artifacts.iter().any(is_pinned) {
+        let fix = "add the branch as an artifact with the commit as its `version`";
+        remarks.push(advice("work_state.branch", "the branch may move on", fix));
+    }
+    if work.test_status == Some(TestStatus::Failing)
+        && offer.context.as_ref().is_none_or(|context| context.open_questions.is_empty())
+    {
+        let fix = "say in `context.open_questions` which tests fail, and since when";
+        remarks.push(advice("work_state.test_status", "tests fail and nothing says why", fix));
+    }
+    remarks
+}
+
+fn about_artifact(index: usize, artifact: &Artifact) -> Vec<Remark> {
+    let reference = &artifact.reference;
+    let field = |name: &str| format!("artifacts[{index}].ref.{name}");
+    let mut remarks = Vec::new();
+    match reference.kind {
+        ArtifactKind::File | ArtifactKind::Url if reference.sha256.is_none() => {
+            let fix = "give the SHA-256 of its bytes, so that a change is noticed";
+            remarks.push(advice(field("sha256"), "its bytes are not pinned", fix));
+        }
+        ArtifactKind::Branch | ArtifactKind::Pr if reference.version.is_none() => {
+            let fix = "give the commit it stands at";
+            remarks.push(advice(field("version"), "it may move on", fix));
+        }
+        ArtifactKind::File
+        | ArtifactKind::Url
+        | ArtifactKind::Branch
+        | ArtifactKind::Pr
+        | ArtifactKind::Session
+        | ArtifactKind::WorkqItem => {}
+    }
+    remarks
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn remarks(offer: Value) -> Vec<String> {
+        let offer: Offer = serde_json::from_value(offer).unwrap();
+        let now = "2026-02-21T14:00:00Z".parse().unwrap();
+        let shown = |remark: &Remark| match remark.weight {
+            Weight::Refused => format!("no {}", remark.field),
+            Weight::Advice => remark.field.clone(),
+        };
+        lint(&offer, now).iter().map(shown).collect()
+    }
+
+    fn sound() -> Value {
+        json!({
+            "to_agent": "tim",
+            "deadline": "2026-02-22T14:00:00Z",
+            "task": {
+                "task_id": "t1",
+                "title": "Mend the build",
+                "success_criteria": ["`cargo test` exits with 0 on main"],
+            },
+            "context": {
+                "summary": "The linker fails since Tuesday; three crates were bumped that day.",
+                "known_risks": ["The lock file is shared"],
+            },
+            "work_state": { "next_step": "Bisect the lock file" },
+        })
+    }
+
+    #[test]
+    fn a_sound_offer_needs_no_remark() {
+        assert_eq!(remarks(sound()), [""; 0]);
+    }
+
+    #[test]
+    fn all_that_is_missing_is_named_at_once() {
+        let expected = [
+            "no to_agent",
+            "no task.task_id",
+            "no task.title",
+            "no task.success_criteria",
+            "no context.summary",
+            "no work_state.next_step",
+            "context.known_risks",
+            "deadline",
+        ];
+        assert_eq!(remarks(json!({})), expected);
+    }
+
+    #[test]
+    fn what_could_be_better_is_named_with_its_place() {
+        let cases = [
+            (json!(["It works properly now"]), "task.success_criteria[0]"),
+            (json!(["CI is green on main", "Fast."]), "task.success_criteria[1]"),
+            (json!(["Green CI"]), "task.success_criteria[0]"),
+        ];
+        for (criteria, expected) in cases {
+            let mut offer = sound();
+            offer["task"]["success_criteria"] = criteria;
+            assert_eq!(remarks(offer), [expected]);
+        }
+        let mut offer = sound();
+        offer["artifacts"] = json!([
+            { "artifact_id": "a", "ref": { "type": "file", "path": "/a" } },
+            { "artifact_id": "b", "ref": { "type": "branch", "path": "main" } },
+        ]);
+        offer["work_state"]["branch"] = json!("main");
+        offer["work_state"]["test_status"] = json!("failing");
+        let expected = [
+            "work_state.branch",
+            "work_state.test_status",
+            "artifacts[0].ref.sha256",
+            "artifacts[1].ref.version",
+        ];
+        assert_eq!(remarks(offer), expected);
+    }
+
+    #[test]
+    fn what_the_policy_forbids_is_refused() {
+        let mut offer = sound();
+        offer["policy"] = json!({ "export_restrictions": ["agent:tim"] });
+        assert_eq!(remarks(offer), ["no policy.export_restrictions[0]"]);
+    }
+}

@@ -1,0 +1,112 @@
+//! The rows of the outbox: claiming them under a lease, putting them off, giving them up.
+
+use engine::port::{Claim, Claimed, OutboxWrite, Outstanding};
+use protocol::ids::TeamspaceId;
+use protocol::step::Effect;
+use protocol::time::Time;
+use rusqlite::{Connection, Result, Row, params};
+
+use super::rows::{count, stream};
+
+/// Those that are due and that nobody holds, earliest first.
+pub fn claim(connection: &Connection, claim: &Claim) -> Result<Vec<Claimed>> {
+    let mut claimed: Vec<Claimed> = connection
+        .prepare_cached(
+            "SELECT teamspace, subject, name, attempts FROM outbox
+             WHERE due IS NOT NULL AND due <= ?1 AND leased_until <= ?1 ORDER BY due LIMIT ?2",
+        )?
+        .query_map(params![claim.now.as_millis(), count(claim.limit)], |row| {
+            Ok(Claimed { stream: stream(row, 0)?, effect: effect(row, 2)?, attempt: row.get(3)? })
+        })?
+        .collect::<Result<_>>()?;
+    let mut lease = connection.prepare_cached(
+        "UPDATE outbox SET attempts = ?4, leased_until = ?5
+         WHERE teamspace = ?1 AND subject = ?2 AND name = ?3",
+    )?;
+    for one in &mut claimed {
+        // Counted before it is tried: what brings the server down is not tried for ever.
+        one.attempt += 1;
+        lease.execute(params![
+            one.stream.teamspace.as_str(),
+            one.stream.subject.to_string(),
+            one.effect.name,
+            one.attempt,
+            claim.until.as_millis(),
+        ])?;
+    }
+    Ok(claimed)
+}
+
+/// Only the last who claimed a row may say something about it.
+pub fn write(connection: &Connection, write: &OutboxWrite) -> Result<()> {
+    let (sql, claimed, at, error) = match write {
+        OutboxWrite::Renew { claimed, until } => (
+            "UPDATE outbox SET leased_until = ?5, error = coalesce(?6, error)
+             WHERE teamspace = ?1 AND subject = ?2 AND name = ?3 AND attempts = ?4",
+            claimed,
+            Some(*until),
+            None,
+        ),
+        OutboxWrite::PutOff { claimed, due, error } => (
+            "UPDATE outbox SET due = ?5, leased_until = 0, error = ?6
+             WHERE teamspace = ?1 AND subject = ?2 AND name = ?3 AND attempts = ?4",
+            claimed,
+            Some(*due),
+            Some(error),
+        ),
+        OutboxWrite::GiveUp { claimed, error } => (
+            "UPDATE outbox SET due = ?5, leased_until = 0, error = ?6
+             WHERE teamspace = ?1 AND subject = ?2 AND name = ?3 AND attempts = ?4",
+            claimed,
+            None,
+            Some(error),
+        ),
+        OutboxWrite::Revive { teamspace, now } => {
+            return connection
+                .prepare_cached(
+                    "UPDATE outbox SET due = ?2, leased_until = 0, attempts = 0
+                     WHERE teamspace = ?1 AND due IS NULL",
+                )?
+                .execute(params![teamspace.as_str(), now.as_millis()])
+                .map(|_| ());
+        }
+    };
+    connection
+        .prepare_cached(sql)?
+        .execute(params![
+            claimed.stream.teamspace.as_str(),
+            claimed.stream.subject.to_string(),
+            claimed.effect.name,
+            claimed.attempt,
+            at.map(Time::as_millis),
+            error,
+        ])
+        .map(|_| ())
+}
+
+/// What is not done yet, in the order of its streams.
+pub fn outstanding(
+    connection: &Connection,
+    teamspace: &TeamspaceId,
+    limit: usize,
+) -> Result<Vec<Outstanding>> {
+    connection
+        .prepare_cached(
+            "SELECT teamspace, subject, name, due, attempts, error FROM outbox
+             WHERE teamspace = ?1 LIMIT ?2",
+        )?
+        .query_map(params![teamspace.as_str(), count(limit)], |row| {
+            Ok(Outstanding {
+                stream: stream(row, 0)?,
+                effect: effect(row, 2)?,
+                due: row.get::<_, Option<i64>>(3)?.map(Time::from_millis),
+                attempts: row.get(4)?,
+                error: row.get(5)?,
+            })
+        })?
+        .collect()
+}
+
+fn effect(row: &Row<'_>, column: usize) -> Result<Effect> {
+    Ok(Effect { name: row.get::<_, String>(column)?.into() })
+}
