@@ -1,4 +1,5 @@
-//! What the server does to the outside: files for people, programs and auditors.
+//! What the server does to the outside: files for people, programs and auditors, and looks at
+//! what a handoff names.
 //!
 //! Nothing here decides anything; it follows the ledger and keeps what it is handed. It knows no
 //! SQL and no web framework. Everything that must survive a power cut is written through
@@ -7,7 +8,9 @@
 //! 1. [`audit_log`]: the ledger as `handoffs.jsonl`, one file for each teamspace.
 //! 2. [`ledger_key`], [`checkpoint_file`]: the key that signs checkpoints, and where they are kept
 //!    outside the database.
+//! 3. [`artifacts`]: what is behind the paths and URLs of a package.
 
+pub mod artifacts;
 pub mod audit_log;
 pub mod checkpoint_file;
 mod durable;

@@ -1,0 +1,141 @@
+//! One request over a connection of its own, to an address that was checked. The name is resolved
+//! once: what is checked is what is connected to, whatever the name resolves to next.
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::Empty;
+use hyper::body::Incoming;
+use hyper::header::{ACCEPT_ENCODING, CONNECTION, HOST, USER_AGENT};
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::crypto::aws_lc_rs::default_provider;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+use super::locations::{Host, Location, Scheme};
+
+/// What may be read ahead, and the largest head of an answer: far above what servers send, and
+/// little for a server that means harm.
+const BUFFER_BYTES_MAX: usize = 64 * 1024;
+
+/// Above what content networks add to an answer.
+const HEADERS_MAX: usize = 100;
+
+const USER_AGENT_TEXT: &str = concat!("tasuki/", env!("CARGO_PKG_VERSION"));
+
+type Pending<'a, T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send + 'a>>;
+
+/// The way out. An implementation resolves a name to all of its addresses, and connects to exactly
+/// the address it is given; whether that is allowed was decided before.
+pub trait Network: fmt::Debug + Send + Sync + 'static {
+    fn resolve<'a>(&'a self, name: &'a str) -> Pending<'a, Vec<IpAddr>>;
+
+    fn connect(&self, address: SocketAddr) -> Pending<'_, TcpStream>;
+}
+
+/// The network of this machine.
+#[derive(Debug)]
+pub struct SystemNetwork;
+
+impl Network for SystemNetwork {
+    fn resolve<'a>(&'a self, name: &'a str) -> Pending<'a, Vec<IpAddr>> {
+        Box::pin(async move {
+            // The port is of no account to the resolver, and left out of what it returns.
+            let addresses = tokio::net::lookup_host((name, 0)).await?;
+            Ok(addresses.map(|address| address.ip()).collect())
+        })
+    }
+
+    fn connect(&self, address: SocketAddr) -> Pending<'_, TcpStream> {
+        Box::pin(TcpStream::connect(address))
+    }
+}
+
+/// The certificates that browsers trust, compiled in: the same on every machine.
+pub fn public_tls() -> Arc<ClientConfig> {
+    let roots = webpki_roots::TLS_SERVER_ROOTS.iter().cloned();
+    tls_trusting(RootCertStore { roots: roots.collect() })
+}
+
+pub fn tls_trusting(roots: RootCertStore) -> Arc<ClientConfig> {
+    let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("the provider speaks TLS 1.2 and 1.3")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Arc::new(config)
+}
+
+/// Something to speak HTTP over.
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin + 'static> Stream for T {}
+
+/// A connection to one of the addresses of a location, with TLS if its scheme asks for it.
+pub async fn connect(
+    network: &dyn Network,
+    tls: &Arc<ClientConfig>,
+    location: &Location,
+    addresses: &[IpAddr],
+) -> io::Result<Box<dyn Stream>> {
+    let mut connected = Err(io::ErrorKind::NotFound.into());
+    for address in addresses {
+        connected = network.connect(SocketAddr::new(*address, location.port)).await;
+        if connected.is_ok() {
+            break;
+        }
+    }
+    let stream = connected?;
+    match location.scheme {
+        Scheme::Http => Ok(Box::new(stream)),
+        Scheme::Https => {
+            let name = match &location.host {
+                Host::Address(address) => ServerName::from(*address),
+                Host::Name(name) => ServerName::try_from(name.clone()).map_err(io::Error::other)?,
+            };
+            let connector = TlsConnector::from(Arc::clone(tls));
+            Ok(Box::new(connector.connect(name, stream).await?))
+        }
+    }
+}
+
+/// An answer whose body is still to come, and the task that brings it, which ends with this.
+pub struct Answer {
+    pub response: Response<Incoming>,
+    _connection: JoinSet<()>,
+}
+
+/// Asks for a location, once, and waits for the head of the answer. Nothing is sent that would
+/// tell one request from another: no cookies, no credentials.
+pub async fn ask(stream: Box<dyn Stream>, location: &Location) -> io::Result<Answer> {
+    let request = Request::get(&location.target)
+        .header(HOST, location.authority())
+        .header(USER_AGENT, USER_AGENT_TEXT)
+        .header(ACCEPT_ENCODING, "identity")
+        .header(CONNECTION, "close")
+        .body(Empty::<Bytes>::new())
+        .map_err(io::Error::other)?;
+    let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
+        .max_buf_size(BUFFER_BYTES_MAX)
+        .max_headers(HEADERS_MAX)
+        .handshake(TokioIo::new(stream))
+        .await
+        .map_err(io::Error::other)?;
+    let mut driving = JoinSet::new();
+    driving.spawn(async {
+        // What goes wrong here is seen by whoever waits for the answer or its body.
+        let _ = connection.await;
+    });
+    let response = sender.send_request(request).await.map_err(io::Error::other)?;
+    Ok(Answer { response, _connection: driving })
+}
