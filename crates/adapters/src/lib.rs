@@ -8,10 +8,12 @@
 //! 1. [`audit_log`]: the ledger as `handoffs.jsonl`, one file for each teamspace.
 //! 2. [`ledger_key`], [`checkpoint_file`]: the key that signs checkpoints, and where they are kept
 //!    outside the database.
-//! 3. [`artifacts`]: what is behind the paths and URLs of a package.
+//! 3. [`artifacts`]: what is behind the paths and URLs of a package. [`outside`] is what the
+//!    engine's outbox reaches it through.
 
 pub mod artifacts;
 pub mod audit_log;
 pub mod checkpoint_file;
 mod durable;
 pub mod ledger_key;
+pub mod outside;

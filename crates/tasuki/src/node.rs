@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use adapters::artifacts::Artifacts;
 use adapters::checkpoint_file::CheckpointFiles;
+use adapters::outside::Outside;
 use adapters::{audit_log, ledger_key};
 use anyhow::{Context, Result};
 use axum::Router;
@@ -49,7 +50,7 @@ impl Node {
         let checkpoints = CheckpointFiles::open(&config.data)?;
         let engine = Engine::new(Arc::new(store), Arc::new(SystemClock), ids);
         let artifacts = Artifacts::new(config.artifacts.settings())?;
-        let loops = engine.start(signer, Arc::new(checkpoints), Arc::new(artifacts));
+        let loops = engine.start(signer, Arc::new(checkpoints), Arc::new(Outside::new(artifacts)));
         let (stop_follower, stopped) = watch::channel(false);
         let follower = tokio::spawn(audit_log::run(engine.clone(), config.data.clone(), stopped));
         let connections = Arc::new(ConnectionCounts::default());

@@ -209,6 +209,7 @@ pub struct Countered {
     pub revision: u32,
     /// The parts of the package that differ from the one before, by their paths.
     pub changes: Vec<String>,
+    #[serde(flatten)]
     pub proposed: Proposed,
 }
 

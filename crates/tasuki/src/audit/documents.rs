@@ -17,7 +17,7 @@ pub struct Found<'d> {
 
 /// Whether entries of this name come with a document.
 pub fn belongs_to(entry: &Entry) -> bool {
-    matches!(entry.name.as_ref(), "handoff.drafted" | "handoff.proposed")
+    matches!(entry.name.as_ref(), "handoff.drafted" | "handoff.proposed" | "handoff.countered")
 }
 
 /// What is wrong with the document of an entry, if anything is.
@@ -33,6 +33,9 @@ pub fn problem(
         Some(Event::Handoff(handoff::Event::Drafted(drafted))) => (&drafted.offer_hash, hash_draft),
         Some(Event::Handoff(handoff::Event::Proposed(proposed))) => {
             (&proposed.package_hash, hash_package)
+        }
+        Some(Event::Handoff(handoff::Event::Countered(countered))) => {
+            (&countered.proposed.package_hash, hash_package)
         }
         Some(_) => return Some("there is a document, and nothing says of what"),
         None => return problem_without_event(entry, *text),

@@ -266,6 +266,10 @@ fn shapes(name: &str) -> &'static [Shape] {
                 ]
             }
         }
+        "handoff.countered" => const { &[Shape::to("proposed")] },
+        "handoff.checked" | "handoff.verification_unavailable" => {
+            const { &[Shape::of("handoff_verification")] }
+        }
         "handoff.activated" => const { &[Shape::to("activated")] },
         "handoff.completed" => const { &[Shape::to("completed"), Shape::of("handoff_completed")] },
         "handoff.closed" => const { &[Shape::to("closed"), Shape::of("handoff_closed")] },
@@ -294,7 +298,28 @@ mod tests {
                         "origin_session":"s","package_hash":"x"}}"#
                 ),
             ),
+            (
+                "handoff.countered",
+                format!(
+                    r#"{{"revision":2,"changes":[],{parties},"task_id":"1","thread_id":"t",
+                        "title":"t","chain":["tim"],"origin_session":"s","package_hash":"x"}}"#
+                ),
+            ),
             ("handoff.validation_started", format!("{{{parties}}}")),
+            ("handoff.checked", format!(r#"{{{parties},"passed":["schema"]}}"#)),
+            (
+                "handoff.verification_unavailable",
+                format!(r#"{{{parties},"failed":["x"],"artifacts":[]}}"#),
+            ),
+            ("handoff.approved", format!("{{{parties}}}")),
+            ("handoff.refused", format!(r#"{{{parties},"why":"no"}}"#)),
+            (
+                "handoff.sla_extended",
+                format!(
+                    r#"{{{parties},"stage":"accepted→activated","why":"w",
+                        "due":"2026-02-21T14:00:00Z"}}"#
+                ),
+            ),
             ("handoff.accepted", format!(r#"{{{parties},"passed":["schema"]}}"#)),
             (
                 "handoff.rejected",

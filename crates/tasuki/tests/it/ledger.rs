@@ -177,14 +177,25 @@ impl Active {
                     self.verdict = Err(format!("{id} was proposed while {other} was active"));
                 }
             }
+            HandoffEvent::Countered(countered) => {
+                let task = countered.proposed.task_id.clone();
+                if let Some(other) = self.tasks.insert(task, id.to_owned()) {
+                    self.verdict = Err(format!("{id} was countered while {other} was active"));
+                }
+            }
             HandoffEvent::Rejected(_) | HandoffEvent::Completed(_) | HandoffEvent::Closed(_) => {
                 self.tasks.retain(|_, holder| holder != id);
             }
             HandoffEvent::Drafted(_)
             | HandoffEvent::ValidationStarted(_)
             | HandoffEvent::Accepted(_)
+            | HandoffEvent::VerificationUnavailable(_)
+            | HandoffEvent::Checked(_)
+            | HandoffEvent::Approved(_)
+            | HandoffEvent::Refused(_)
             | HandoffEvent::Activated(_)
-            | HandoffEvent::Escalated(_) => {}
+            | HandoffEvent::Escalated(_)
+            | HandoffEvent::SlaExtended(_) => {}
         }
     }
 }
@@ -193,13 +204,19 @@ fn title(event: &HandoffEvent) -> Option<&str> {
     match event {
         HandoffEvent::Drafted(drafted) => drafted.title.as_deref(),
         HandoffEvent::Proposed(proposed) => Some(&proposed.title),
+        HandoffEvent::Countered(countered) => Some(&countered.proposed.title),
         HandoffEvent::ValidationStarted(_)
         | HandoffEvent::Accepted(_)
         | HandoffEvent::Rejected(_)
         | HandoffEvent::Activated(_)
         | HandoffEvent::Completed(_)
         | HandoffEvent::Closed(_)
-        | HandoffEvent::Escalated(_) => None,
+        | HandoffEvent::VerificationUnavailable(_)
+        | HandoffEvent::Checked(_)
+        | HandoffEvent::Approved(_)
+        | HandoffEvent::Refused(_)
+        | HandoffEvent::Escalated(_)
+        | HandoffEvent::SlaExtended(_) => None,
     }
 }
 

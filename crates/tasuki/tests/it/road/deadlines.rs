@@ -11,6 +11,7 @@ use protocol::checkpoint::Signer;
 use protocol::ledger::Stream;
 use protocol::time::{Span, Time};
 
+use super::outbox::Told;
 use super::{Server, story};
 use crate::support::{accept, activate, agent, complete, proposed, start};
 
@@ -26,7 +27,7 @@ impl CheckpointSink for Nowhere {
 
 fn start_loops(server: &Server) -> Loops {
     let signer = Signer::new("test", &[7; 32]).expect("a key name");
-    server.engine.start(signer, Arc::new(Nowhere))
+    server.engine.start(signer, Arc::new(Nowhere), Arc::new(Told::to_find(&[])))
 }
 
 fn at(minutes: i64) -> Time {

@@ -15,10 +15,10 @@ use super::{Server, story};
 use crate::support::{self, agent, default_teamspace, handoff_stream, offer};
 
 /// Finds what it is told to find, one answer after the other; the last one stays.
-struct Told(Mutex<Vec<Finding>>);
+pub struct Told(Mutex<Vec<Finding>>);
 
 impl Told {
-    fn to_find(findings: &[Finding]) -> Self {
+    pub fn to_find(findings: &[Finding]) -> Self {
         Self(Mutex::new(findings.iter().rev().cloned().collect()))
     }
 }
