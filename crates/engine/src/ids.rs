@@ -3,9 +3,12 @@
 use std::cell::RefCell;
 use std::sync::Mutex;
 
+use protocol::ids::{HandoffId, TokenId};
 use protocol::time::Time;
 use uuid::Builder;
 use uuid::Uuid;
+
+use crate::Engine;
 
 /// A source of ids. `bytes` must be unpredictable in production: salts hide erased bodies and
 /// secrets are credentials.
@@ -25,6 +28,26 @@ pub trait Ids: Send + Sync + 'static {
         let mut salt = [0; 16];
         salt.copy_from_slice(&self.bytes()[..16]);
         salt
+    }
+}
+
+impl Engine {
+    pub fn new_handoff_id(&self) -> HandoffId {
+        HandoffId::new(self.ids.uuid(self.clock.now()))
+    }
+
+    pub fn new_token_id(&self) -> TokenId {
+        TokenId::new(self.ids.uuid(self.clock.now()))
+    }
+
+    /// 256 random bits for a secret.
+    pub fn new_secret(&self) -> [u8; 32] {
+        self.ids.bytes()
+    }
+
+    /// A key for a caller that gave none.
+    pub fn new_key_text(&self) -> String {
+        self.ids.uuid(self.clock.now()).to_string()
     }
 }
 

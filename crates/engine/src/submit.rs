@@ -8,7 +8,7 @@ use protocol::caller::Caller;
 use protocol::canonical::Hash;
 use protocol::handoff;
 use protocol::handoff::decide::Context;
-use protocol::ids::{AgentId, HandoffId, TeamspaceId, TokenId};
+use protocol::ids::{AgentId, TeamspaceId};
 use protocol::json;
 use protocol::ledger::{Body, Entry, GENESIS, Stream, Subject};
 use protocol::rejection::Rejection;
@@ -61,24 +61,6 @@ pub enum SubmitError {
 }
 
 impl Engine {
-    pub fn new_handoff_id(&self) -> HandoffId {
-        HandoffId::new(self.ids.uuid(self.clock.now()))
-    }
-
-    pub fn new_token_id(&self) -> TokenId {
-        TokenId::new(self.ids.uuid(self.clock.now()))
-    }
-
-    /// 256 random bits for a secret.
-    pub fn new_secret(&self) -> [u8; 32] {
-        self.ids.bytes()
-    }
-
-    /// A key for a caller that gave none.
-    pub fn new_key_text(&self) -> String {
-        self.ids.uuid(self.clock.now()).to_string()
-    }
-
     /// Decides a command and makes it durable. `Ok` means that it is in the ledger.
     pub async fn submit(
         &self,
@@ -102,6 +84,25 @@ impl Engine {
     ) -> Result<Done, SubmitError> {
         let asked = Asked { caller, stream: &stream, command: &command, key: key.as_ref() };
         self.submit_assuming(&asked, AssumedStream::Absent).await
+    }
+
+    /// What would come of a command on a stream that does not exist yet. Nothing is changed, and
+    /// by the time it is asked for in earnest the world may have moved.
+    pub async fn try_out(
+        &self,
+        caller: &Caller,
+        stream: Stream,
+        command: Command,
+    ) -> Result<Outcome, SubmitError> {
+        let asked = Asked { caller, stream: &stream, command: &command, key: None };
+        let needs = step::needs(None, &command);
+        let hold = match &needs.hold {
+            Some(key) => AssumedHold::Known(self.store.hold(&stream.teamspace, key).await?),
+            None => AssumedHold::Vacant,
+        };
+        let facts = self.facts(&asked, needs, &hold).await?;
+        let context = Context { caller, now: self.clock.now(), facts: &facts };
+        Ok(step::step(&stream, None, &command, context)?.outcome)
     }
 
     async fn submit_assuming(

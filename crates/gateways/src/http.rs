@@ -6,6 +6,7 @@
 mod acp;
 mod agents;
 mod auth;
+mod dry_run;
 mod events;
 mod handoffs;
 mod input;

@@ -6,6 +6,7 @@ mod bench_command;
 pub mod demo;
 mod doctor;
 mod handoff;
+mod lint;
 mod story;
 mod token;
 mod watch;

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::Gateway;
+use super::dry_run::{self, DryRun};
 use super::handoffs::{
     self, AcceptInput, ActivateInput, CloseInput, CompleteInput, ListInput, RejectInput, Target,
 };
@@ -51,6 +52,9 @@ pub struct AcpResponse {
     pub handoffs: Option<Vec<HandoffView>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
+    /// What would come of it, when only that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dry_run: Option<DryRun>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -133,6 +137,11 @@ async fn answer(gateway: &Gateway, request: Request) -> Result<AcpResponse, Fail
         return Ok(query(gateway, write, fields).await?);
     }
     let id = take_id(&mut fields)?;
+    if action == "initiate" && fields.remove("dry_run") == Some(Value::Bool(true)) {
+        let offer = shape(Value::Object(fields))?;
+        let found = Box::pin(dry_run::try_out(gateway, write, offer)).await?;
+        return Ok(AcpResponse { success: true, dry_run: Some(found), ..AcpResponse::default() });
+    }
     let command = command(&action, id, fields)?;
     let target = match (id, &command) {
         (Some(id), _) => Target::Existing(id),

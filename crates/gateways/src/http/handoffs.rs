@@ -20,6 +20,7 @@ use serde_json::Value;
 
 use super::Gateway;
 use super::auth::Asker;
+use super::dry_run::{self, InitiateQuery};
 use super::input::{Asked, KEY_HEADER, Named, Write};
 use super::problem::Problem;
 use super::verdict;
@@ -117,10 +118,14 @@ pub struct PageInput {
 
 pub async fn initiate(
     State(gateway): State<Gateway>,
+    Asked(query): Asked<InitiateQuery>,
     write: Write<Offer>,
 ) -> Result<Response, Problem> {
     let id = gateway.engine.new_handoff_id();
     let (write, offer) = write.split();
+    if query.is_dry_run()? {
+        return Box::pin(dry_run::answer(&gateway, write, offer)).await;
+    }
     let command = Command::Initiate { offer: Some(Box::new(offer)) };
     act(&gateway, write, Target::New(id), command).await
 }

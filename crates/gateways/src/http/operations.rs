@@ -6,6 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use super::acp::{AcpRequest, AcpResponse};
 use super::agents::RegisterInput;
+use super::dry_run::InitiateQuery;
 use super::events::FollowInput;
 use super::handoffs::{
     AcceptInput, ActivateInput, CloseInput, CompleteInput, EraseInput, ListInput, PageInput,
@@ -89,6 +90,7 @@ pub const OPERATIONS: [Operation; 31] = [
     },
     Operation {
         status: 201,
+        query: Some(schema::<InitiateQuery>),
         ..action(
             "/v1/handoffs",
             "initiate_handoff",

@@ -172,6 +172,7 @@ fn handoff_shapes() -> Vec<(&'static str, HandoffEvent)> {
     let mut shapes = proposal_shapes();
     shapes.extend(answer_shapes());
     shapes.extend(negotiation_shapes());
+    shapes.extend(approval_shapes());
     shapes.extend(ending_shapes());
     shapes
 }
@@ -196,16 +197,10 @@ fn proposed() -> Proposed {
 }
 
 fn negotiation_shapes() -> Vec<(&'static str, HandoffEvent)> {
-    let finding = Finding::Verified { sha256: "ab".repeat(32), size_bytes: 7 };
-    let found = vec![Seen { artifact_id: "log".to_owned(), finding }];
     let detail = "it took too long".to_owned();
     let not_found =
         vec![Seen { artifact_id: "log".to_owned(), finding: Finding::Unavailable { detail } }];
     let passed = vec!["schema".to_owned()];
-    let checked = |artifacts| Checked { parties: parties(), passed: passed.clone(), artifacts };
-    let approved = |why: Option<&str>| {
-        HandoffEvent::Approved(Approved { parties: parties(), why: why.map(str::to_owned) })
-    };
     vec![
         (
             "artifacts",
@@ -232,6 +227,18 @@ fn negotiation_shapes() -> Vec<(&'static str, HandoffEvent)> {
                 artifacts: not_found,
             }),
         ),
+    ]
+}
+
+fn approval_shapes() -> Vec<(&'static str, HandoffEvent)> {
+    let finding = Finding::Verified { sha256: "ab".repeat(32), size_bytes: 7 };
+    let found = vec![Seen { artifact_id: "log".to_owned(), finding }];
+    let passed = vec!["schema".to_owned()];
+    let checked = |artifacts| Checked { parties: parties(), passed: passed.clone(), artifacts };
+    let approved = |why: Option<&str>| {
+        HandoffEvent::Approved(Approved { parties: parties(), why: why.map(str::to_owned) })
+    };
+    vec![
         ("least", HandoffEvent::Checked(checked(Vec::new()))),
         ("most", HandoffEvent::Checked(checked(found.clone()))),
         ("least", approved(None)),

@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::command::{RejectReason, SlaStage};
-use super::event::Event;
+use super::event::{Escalated, Event};
 use super::state::Status;
 use crate::ids::{AgentId, HandoffId, TaskId};
 use crate::time::Time;
@@ -128,13 +128,17 @@ pub fn lines<'a>(id: HandoffId, event: &'a Event, actor: &'a str, at: Time) -> V
                 timestamp: at,
             },
         ],
-        Event::Escalated(escalated) => vec![Line::HandoffEscalation {
-            handoff_id: id,
-            trigger: &escalated.trigger,
-            escalated_to: &escalated.escalated_to,
-            stage: escalated.stage,
-            sla_configured: &escalated.sla_configured,
-            timestamp: at,
-        }],
+        Event::Escalated(escalated) => vec![overdue(id, escalated, at)],
+    }
+}
+
+fn overdue(id: HandoffId, escalated: &Escalated, at: Time) -> Line<'_> {
+    Line::HandoffEscalation {
+        handoff_id: id,
+        trigger: &escalated.trigger,
+        escalated_to: &escalated.escalated_to,
+        stage: escalated.stage,
+        sla_configured: &escalated.sla_configured,
+        timestamp: at,
     }
 }

@@ -61,10 +61,15 @@ impl Offer {
         let context = self.context.as_ref();
         let work = self.work_state.as_ref();
         need(self.to_agent.is_some(), "to_agent", "an agent id");
-        need(task.task_id.is_some(), "task.task_id", "a task id");
-        need(task.title.is_some(), "task.title", "a line of text");
         let criteria = &task.success_criteria;
-        need(!criteria.is_empty(), "task.success_criteria", "at least one criterion");
+        match self.task {
+            None => need(false, "task", "an object"),
+            Some(_) => {
+                need(task.task_id.is_some(), "task.task_id", "a task id");
+                need(task.title.is_some(), "task.title", "a line of text");
+                need(!criteria.is_empty(), "task.success_criteria", "at least one criterion");
+            }
+        }
         let summary = context.and_then(|context| context.summary.as_deref());
         need(is_text(summary), "context.summary", "what the next owner must know");
         let next_step = work.and_then(|work| work.next_step.as_deref());

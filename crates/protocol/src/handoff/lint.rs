@@ -1,13 +1,14 @@
 //! What is wrong with an offer, all of it at once, and what could be better. Refusals are what the
 //! rules say no to; advice is what the next owner would ask about.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::package::{Artifact, ArtifactKind, Offer, TestStatus};
 use crate::time::Time;
 
 /// One finding, with what to do about it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Remark {
     pub weight: Weight,
     /// Where, as in `task.success_criteria[0]`.
@@ -16,7 +17,7 @@ pub struct Remark {
     pub fix: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Weight {
     /// The server would not take it.
@@ -218,7 +219,7 @@ mod tests {
             "context.known_risks",
             "deadline",
         ];
-        assert_eq!(remarks(json!({})), expected);
+        assert_eq!(remarks(json!({ "task": {} })), expected);
     }
 
     #[test]

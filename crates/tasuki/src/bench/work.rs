@@ -52,6 +52,11 @@ pub fn offer_json(task_id: &str) -> Value {
                 "The seventeen open cases are refunded",
             ],
             "priority": "high",
+            "external_refs": [{
+                "type": "file",
+                "value": "/srv/cases/open.csv",
+                "description": "The seventeen open cases",
+            }],
         },
         "context": {
             "summary": SUMMARY,
@@ -65,10 +70,6 @@ pub fn offer_json(task_id: &str) -> Value {
             "next_step": "Read client.rs from line 80 and move the key out of the loop",
             "branch": "fix/idempotent-retries",
         },
-        "artifacts": [{
-            "artifact_id": "open-cases",
-            "ref": { "type": "file", "path": "/srv/cases/open.csv", "size_bytes": 4_210 },
-        }],
     })
 }
 

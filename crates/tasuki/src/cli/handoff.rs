@@ -8,7 +8,7 @@ use protocol::handoff::{RejectReason, Status};
 use protocol::time::Time;
 use serde_json::{Map, Value, json};
 
-use super::{Reach, put, read_json, story, token, watch};
+use super::{Reach, lint, put, read_json, story, token, watch};
 use crate::client::{Call, Client, Unreachable, percent_encode};
 use crate::node::control_socket;
 use crate::{exit_code, output};
@@ -34,6 +34,14 @@ enum HandoffCommand {
         id: Option<String>,
         #[command(flatten)]
         offer: OfferArgs,
+        /// Only say what would come of it
+        #[arg(long, conflicts_with = "id")]
+        dry_run: bool,
+    },
+    /// Say what is wrong with an offer and what could be better, without a server
+    Lint {
+        /// A JSON file with the offer; `-` reads standard input
+        file: PathBuf,
     },
     /// Agree to take the task; the gate verifies its package
     Accept {
@@ -174,6 +182,9 @@ struct ListArgs {
 }
 
 pub async fn run(args: HandoffArgs) -> Result<u8> {
+    if let HandoffCommand::Lint { file } = &args.command {
+        return lint::run(file, args.reach.json);
+    }
     let reached = args.reach.connect().await?;
     let client = &reached.client;
     let json = args.reach.json;
@@ -186,6 +197,12 @@ pub async fn run(args: HandoffArgs) -> Result<u8> {
             return Err(Unreachable(socket.display().to_string()).into());
         }
         HandoffCommand::Watch(args) => watch::run(client, &args, json).await?,
+        HandoffCommand::Initiate { offer, dry_run: true, .. } => {
+            let code = lint::dry_run(client, offer.body()?, json).await?;
+            reached.finish().await;
+            return Ok(code);
+        }
+        HandoffCommand::Lint { .. } => unreachable!("it needs no server"),
         action @ (HandoffCommand::Draft { .. }
         | HandoffCommand::Initiate { .. }
         | HandoffCommand::Accept { .. }
@@ -212,8 +229,10 @@ async fn act(client: &Client, action: HandoffCommand, json: bool) -> Result<()> 
         HandoffCommand::Draft { id: Some(id), offer } => {
             Call::put(format!("/v1/handoffs/{}/draft", percent_encode(&id)), offer.body()?)
         }
-        HandoffCommand::Initiate { id: None, offer } => Call::post("/v1/handoffs", offer.body()?),
-        HandoffCommand::Initiate { id: Some(id), offer } => {
+        HandoffCommand::Initiate { id: None, offer, .. } => {
+            Call::post("/v1/handoffs", offer.body()?)
+        }
+        HandoffCommand::Initiate { id: Some(id), offer, .. } => {
             Call::post(format!("/v1/handoffs/{}/initiate", percent_encode(&id)), offer.body()?)
         }
         HandoffCommand::Accept { id, notes, artifacts } => {
@@ -249,7 +268,10 @@ async fn act(client: &Client, action: HandoffCommand, json: bool) -> Result<()> 
             let body = json!({ "position": position, "reason": reason });
             Call::post(format!("/v1/handoffs/{}/erase", percent_encode(&id)), body)
         }
-        HandoffCommand::List(_) | HandoffCommand::Show { .. } | HandoffCommand::Watch(_) => {
+        HandoffCommand::List(_)
+        | HandoffCommand::Lint { .. }
+        | HandoffCommand::Show { .. }
+        | HandoffCommand::Watch(_) => {
             unreachable!("reading is not an action")
         }
     };

@@ -100,20 +100,6 @@ fn sentence(entry: &Value) -> String {
         "handoff.validation_started" => {
             format!("{actor} agreed, and the gate began to check{}", quoted("notes"))
         }
-        "handoff.verification_unavailable" => {
-            "the artifacts cannot be looked at just now; the server keeps trying".to_owned()
-        }
-        "handoff.checked" => format!("{} hold; a human must agree", list("passed")),
-        "handoff.approved" => format!("{actor} approved it{}", quoted("why")),
-        "handoff.refused" => format!("{actor} refused it{}", quoted("why")),
-        "handoff.countered" => {
-            format!("{actor} proposed again, with other {}", list("changes"))
-        }
-        "handoff.sla_extended" => {
-            let due = data["due"].as_str().and_then(|at| at.parse::<Time>().ok());
-            let until = due.map_or_else(String::new, |due| format!(" until {due}"));
-            format!("{actor} gave {} more time{until}{}", text("stage"), quoted("why"))
-        }
         "handoff.accepted" => format!("accepted: {} hold", list("passed")),
         "handoff.rejected" => {
             let fix = match data["suggested_fix"].as_str() {
@@ -143,6 +129,34 @@ fn sentence(entry: &Value) -> String {
         ),
         "ledger.erased" => {
             format!("{actor} erased entry {}{}", data["position"], quoted("reason"))
+        }
+        other => negotiation(other, actor, data),
+    }
+}
+
+/// What happens between a proposal and the work.
+fn negotiation(event: &str, actor: &str, data: &Value) -> String {
+    let why = match data["why"].as_str() {
+        Some(why) if !why.is_empty() => format!(": “{}”", clean(why)),
+        Some(_) | None => String::new(),
+    };
+    let list = |name: &str| {
+        let items = data[name].as_array().into_iter().flatten();
+        items.filter_map(Value::as_str).map(clean).collect::<Vec<_>>().join(", ")
+    };
+    match event {
+        "handoff.verification_unavailable" => {
+            "the artifacts cannot be looked at just now; the server keeps trying".to_owned()
+        }
+        "handoff.checked" => format!("{} hold; a human must agree", list("passed")),
+        "handoff.approved" => format!("{actor} approved it{why}"),
+        "handoff.refused" => format!("{actor} refused it{why}"),
+        "handoff.countered" => format!("{actor} proposed again, with other {}", list("changes")),
+        "handoff.sla_extended" => {
+            let stage = clean(data["stage"].as_str().unwrap_or_default());
+            let due = data["due"].as_str().and_then(|at| at.parse::<Time>().ok());
+            let until = due.map_or_else(String::new, |due| format!(" until {due}"));
+            format!("{actor} gave {stage} more time{until}{why}")
         }
         other => format!("{actor}: {}", clean(other)),
     }

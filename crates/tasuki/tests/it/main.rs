@@ -25,4 +25,5 @@ mod store_conformance;
 mod support;
 mod telemetry;
 mod tidy;
+mod trust;
 mod wire;

@@ -1,12 +1,12 @@
-//! `counter`: after a rejection the sender proposes again, with a changed package: the same handoff,
-//! the same task and the same target. The one way back from `rejected`.
+//! `counter`: after a rejection the sender proposes again, with a changed package: the same
+//! handoff, the same task and the same target. The one way back from `rejected`.
 
 use super::initiate::{Known, propose};
 use super::{Context, Decision, existing};
 use crate::handoff::event::{Countered, Event};
 use crate::handoff::gate::read_package;
 use crate::handoff::package::{Offer, Package, changes};
-use crate::handoff::state::{Handoff, Stage};
+use crate::handoff::state::{Handoff, Made, Stage};
 use crate::ids::HandoffId;
 use crate::rejection::{Conflict, Rejection};
 
@@ -19,61 +19,10 @@ pub fn decide(
     offer: &Offer,
     context: Context<'_>,
 ) -> Result<Decision, Rejection> {
-    let handoff = existing(state)?;
-    if context.caller.agent() != Some(handoff.from()) {
-        return Err(Rejection::NotAllowed { action: "counter", who: "the sender" });
-    }
-    let wrong_state =
-        |needed| Rejection::WrongState { action: "counter", state: handoff.status(), needed };
-    let Handoff::Made(made) = handoff else { return Err(wrong_state("a rejected one")) };
-    match made.stage {
-        Stage::Rejected { .. } => {}
-        Stage::Proposed(_)
-        | Stage::Validating(_)
-        | Stage::Accepted(_)
-        | Stage::Activated(_)
-        | Stage::Completed { .. }
-        | Stage::Closed { .. } => return Err(wrong_state("a rejected one")),
-    }
-    if made.revision >= REVISIONS_MAX {
-        return Err(wrong_state("fewer rounds; close it and start anew"));
-    }
-    let same = |field: &str| {
-        Err(Rejection::SchemaInvalid {
-            field: field.to_owned(),
-            expected: "to stay as it was; a counter-offer changes the package only".to_owned(),
-        })
-    };
-    if offer.to_agent.as_ref().is_some_and(|to| *to != made.terms.to) {
-        return same("to_agent");
-    }
-    let task = offer.task.as_ref();
-    if task.and_then(|task| task.task_id.as_ref()).is_some_and(|id| *id != made.terms.task_id) {
-        return same("task.task_id");
-    }
-    let mut offer = offer.clone();
-    offer.to_agent = Some(made.terms.to.clone());
-    offer.is_return = made.terms.is_return;
-    offer.task.get_or_insert_default().task_id = Some(made.terms.task_id.clone());
-    // What the sender does not mention stays as it was.
+    let made = rejected(state, context)?;
     let before = read_package(context.facts.document.as_deref());
-    if let Some(before) = &before {
-        fill_in(&mut offer, before);
-    }
-    // The task may have moved on meanwhile; then it is no longer the sender's to offer.
-    let hold = &context.facts.hold;
-    let chain = match &hold.value {
-        Some(_) => None,
-        None => Some(made.terms.chain.clone()),
-    };
-    if let Some(holder) = hold.holder.as_deref().and_then(|id| id.parse::<HandoffId>().ok())
-        && holder != id
-    {
-        let task_id = made.terms.task_id.clone();
-        let conflict = Conflict::Active { handoff: holder };
-        return Err(Rejection::OwnershipConflict { task_id, conflict });
-    }
-    let known = Known { thread_id: Some(made.terms.thread_id.clone()), chain };
+    let offer = changed(offer, made, before.as_ref())?;
+    let known = known(id, made, context)?;
     let (proposed, document) = propose(id, &offer, known, context)?;
     let after = read_package(Some(&document.text));
     let changes = match (&before, &after) {
@@ -91,6 +40,69 @@ pub fn decide(
         events: vec![Event::Countered(Box::new(Countered { revision, changes, proposed }))],
         document: Some(document),
     })
+}
+
+/// The handoff, if it was rejected and the caller may propose it again.
+fn rejected<'a>(state: Option<&'a Handoff>, context: Context<'_>) -> Result<&'a Made, Rejection> {
+    let handoff = existing(state)?;
+    if context.caller.agent() != Some(handoff.from()) {
+        return Err(Rejection::NotAllowed { action: "counter", who: "the sender" });
+    }
+    let wrong_state =
+        |needed| Rejection::WrongState { action: "counter", state: handoff.status(), needed };
+    let Handoff::Made(made) = handoff else { return Err(wrong_state("a rejected one")) };
+    match made.stage {
+        Stage::Rejected { .. } if made.revision < REVISIONS_MAX => Ok(made),
+        Stage::Rejected { .. } => Err(wrong_state("fewer rounds; close it and start anew")),
+        Stage::Proposed(_)
+        | Stage::Validating(_)
+        | Stage::Accepted(_)
+        | Stage::Activated(_)
+        | Stage::Completed { .. }
+        | Stage::Closed { .. } => Err(wrong_state("a rejected one")),
+    }
+}
+
+/// The whole offer: what the sender does not mention stays as it was.
+fn changed(offer: &Offer, made: &Made, before: Option<&Package>) -> Result<Offer, Rejection> {
+    let same = |field: &str| {
+        Err(Rejection::SchemaInvalid {
+            field: field.to_owned(),
+            expected: "to stay as it was; a counter-offer changes the package only".to_owned(),
+        })
+    };
+    if offer.to_agent.as_ref().is_some_and(|to| *to != made.terms.to) {
+        return same("to_agent");
+    }
+    let task = offer.task.as_ref();
+    if task.and_then(|task| task.task_id.as_ref()).is_some_and(|id| *id != made.terms.task_id) {
+        return same("task.task_id");
+    }
+    let mut offer = offer.clone();
+    offer.to_agent = Some(made.terms.to.clone());
+    offer.is_return = made.terms.is_return;
+    offer.task.get_or_insert_default().task_id = Some(made.terms.task_id.clone());
+    if let Some(before) = before {
+        fill_in(&mut offer, before);
+    }
+    Ok(offer)
+}
+
+/// The task may have moved on meanwhile; then it is no longer the sender's to offer.
+fn known(id: HandoffId, made: &Made, context: Context<'_>) -> Result<Known, Rejection> {
+    let hold = &context.facts.hold;
+    if let Some(holder) = hold.holder.as_deref().and_then(|id| id.parse::<HandoffId>().ok())
+        && holder != id
+    {
+        let task_id = made.terms.task_id.clone();
+        let conflict = Conflict::Active { handoff: holder };
+        return Err(Rejection::OwnershipConflict { task_id, conflict });
+    }
+    let chain = match &hold.value {
+        Some(_) => None,
+        None => Some(made.terms.chain.clone()),
+    };
+    Ok(Known { thread_id: Some(made.terms.thread_id.clone()), chain })
 }
 
 fn fill_in(offer: &mut Offer, before: &Package) {

@@ -97,7 +97,10 @@ fn news_of_another_package_says_nothing() {
 
 #[test]
 fn the_target_picks_among_what_can_be_missed() {
-    let both = r#"artifacts=[{"artifact_id":"log","ref":{"type":"file","path":"/log"}},{"artifact_id":"plan","ref":{"type":"file","path":"/plan","required":false}}]"#;
+    let both = concat!(
+        r#"artifacts=[{"artifact_id":"log","ref":{"type":"file","path":"/log"}},"#,
+        r#"{"artifact_id":"plan","ref":{"type":"file","path":"/plan","required":false}}]"#,
+    );
     check(&format!(
         r#"
         sender initiate h1 {both}           -> proposed

@@ -39,6 +39,11 @@ pub const ACTIONS: [&str; 14] = [
 pub const CALLERS: [&str; 8] =
     ["sender", "target", "coordinator", "operator", "human", "stranger", "customer", "system"];
 
+const WITH_ARTIFACT: &str = concat!(
+    "sender initiate h1 ",
+    r#"artifacts=[{"artifact_id":"log","ref":{"type":"file","path":"/log"}}]"#,
+);
+
 /// A world in which `h1` is in the state.
 pub fn world_in(state: &str) -> World {
     let mut world = World::new();
@@ -46,10 +51,7 @@ pub fn world_in(state: &str) -> World {
         "none" => &[],
         "draft" => &["sender draft h1"],
         "proposed" => &["sender draft h1", "sender initiate h1 saved"],
-        "validating" => &[
-            r#"sender initiate h1 artifacts=[{"artifact_id":"log","ref":{"type":"file","path":"/log"}}]"#,
-            "target accept h1",
-        ],
+        "validating" => &[WITH_ARTIFACT, "target accept h1"],
         "accepted" => &["sender initiate h1", "target accept h1"],
         "rejected" => &["sender initiate h1", "target reject h1"],
         "activated" => &["sender initiate h1", "target accept h1", "target activate h1"],

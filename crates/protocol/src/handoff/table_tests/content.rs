@@ -10,7 +10,7 @@ fn what_is_needed_to_leave_draft() {
     check(
         r#"
         sender initiate h1 -to_agent                      -> schema_invalid to_agent
-        sender initiate h1 -task -> schema_invalid task.task_id
+        sender initiate h1 -task                          -> schema_invalid task
         sender initiate h1 -task.task_id                  -> schema_invalid task.task_id
         sender initiate h1 -task.title                    -> schema_invalid task.title
         sender initiate h1 task.title=""                  -> schema_invalid task.title

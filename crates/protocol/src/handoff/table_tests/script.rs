@@ -213,7 +213,7 @@ impl World {
         }
         let State::Handoff(handoff) = &change.state else { panic!("a handoff stays a handoff") };
         for recorded in &change.events {
-            let event = codec::decode(&recorded.name, recorded.version, &recorded.body);
+            let event = codec::decode(recorded.name, recorded.version, &recorded.body);
             let Ok(step::Event::Handoff(event)) = event else { panic!("a handoff's own event") };
             let actor = caller.principal.to_string();
             self.events.push((name.to_owned(), event, actor, self.now));
@@ -242,7 +242,8 @@ impl World {
             "initiate" => offer(),
             "verified" => return self.read_verified(name, request),
             "extend_sla" => {
-                json!({ "due": self.now.plus(Span::from_hours(2)).to_string(), "why": "it is hard" })
+                let due = self.now.plus(Span::from_hours(2)).to_string();
+                json!({ "due": due, "why": "it is hard" })
             }
             "refuse" => json!({ "why": "not this week" }),
             "reject" => json!({ "reason": "other", "detail": "not mine to do" }),

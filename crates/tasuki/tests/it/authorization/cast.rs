@@ -221,6 +221,9 @@ fn body_of(action: &str, task: &str) -> Value {
     match action {
         "initiate" | "draft" | "edit" | "propose" => offer(task, "eve"),
         "reject" => json!({ "reason": "other", "detail": "no" }),
+        "counter" => json!({ "context": { "summary": "changed after all" } }),
+        "refuse" => json!({ "why": "no" }),
+        "extend" | "extend_sla" => json!({ "due": "2027-01-01T00:00:00Z", "why": "it is hard" }),
         _ => json!({}),
     }
 }

@@ -33,6 +33,11 @@ accept_handoff           proposed   not     yes     not       not          not  
 accept_handoff           draft      not     gone    gone      not          gone    not
 reject_handoff           proposed   not     yes     not       not          not     not
 reject_handoff           activated  not     yes     not       not          not     not
+approve_handoff          proposed   not     not     not       not          not     not
+refuse_handoff           proposed   not     not     not       not          not     not
+counter_handoff          rejected   yes     not     not       not          not     not
+withdraw_handoff         proposed   yes     not     not       not          not     not
+extend_sla               proposed   not     not     not       yes          not     yes
 activate_handoff         accepted   not     yes     not       not          not     not
 complete_handoff         activated  not     yes     not       not          not     not
 close_handoff            completed  yes     yes     not       yes          not     yes
@@ -45,6 +50,10 @@ acp_handoff:initiate     draft      yes     gone    gone      not          gone 
 acp_handoff:accept       proposed   not     yes     not       not          not     not
 acp_handoff:accept       draft      not     gone    gone      not          gone    not
 acp_handoff:reject       proposed   not     yes     not       not          not     not
+acp_handoff:counter      rejected   yes     not     not       not          not     not
+acp_handoff:withdraw     proposed   yes     not     not       not          not     not
+acp_handoff:approve      proposed   not     not     not       not          not     not
+acp_handoff:extend_sla   proposed   not     not     not       yes          not     yes
 acp_handoff:activate     accepted   not     yes     not       not          not     not
 acp_handoff:complete     activated  not     yes     not       not          not     not
 acp_handoff:close        completed  yes     yes     not       yes          not     yes

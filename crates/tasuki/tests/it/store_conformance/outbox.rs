@@ -9,7 +9,7 @@ use super::fixture::{Place, Track, effect, later, teamspace};
 /// A handoff that wants effects from its first minute on.
 async fn wanting(place: &Place, number: u32, names: &[&str]) -> Track {
     let mut track = Track::handoff(number);
-    let mut commit = track.step(Status::Validating);
+    let mut commit = track.step(Status::Draft);
     commit.begin = names.iter().map(|name| effect(name)).collect();
     place.store.commit(commit).await.unwrap();
     track
@@ -85,7 +85,7 @@ pub async fn an_effect_ends_with_the_commit_that_says_so(place: Place) {
     let store = &*place.store;
     let mut track = wanting(&place, 1, &["look", "tell"]).await;
     assert_eq!(names(&claim(store, later(1), later(2), 10).await), ["look", "tell"]);
-    let mut commit = track.step(Status::Accepted);
+    let mut commit = track.step(Status::Draft);
     commit.end = vec![effect("look")];
     commit.begin = vec![effect("move")];
     store.commit(commit).await.unwrap();

@@ -1,0 +1,64 @@
+//! `tasuki handoff lint` and `--dry-run`: what is wrong with an offer, and what could be better.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use protocol::handoff::Offer;
+use protocol::handoff::lint::{Weight, lint};
+use serde_json::{Value, json};
+
+use super::{read_json, token};
+use crate::client::{Call, Client};
+use crate::{exit_code, output};
+
+/// Parts of a sealed package that only the server fills in; an offer has no place for them.
+const SERVER_PARTS: [&str; 4] = ["handoff_id", "protocol", "verification", "version"];
+
+/// Looks at a file, and asks nobody.
+pub fn run(file: &Path, json: bool) -> Result<u8> {
+    let mut value = read_json(file)?;
+    if let Some(fields) = value.as_object_mut() {
+        for part in SERVER_PARTS {
+            fields.remove(part);
+        }
+        if let Some(provenance) = fields.get_mut("provenance").and_then(Value::as_object_mut) {
+            provenance.retain(|name, _| name == "decision_refs" || name == "related_sessions");
+        }
+    }
+    let offer: Offer = serde_json::from_value(value)
+        .with_context(|| format!("{} is not an offer", file.display()))?;
+    let remarks = lint(&offer, token::now());
+    let ok = remarks.iter().all(|remark| remark.weight != Weight::Refused);
+    print(&json!({ "ok": ok, "remarks": remarks }), json)
+}
+
+/// Asks the server, which also knows who owns the task and whether the target exists.
+pub async fn dry_run(client: &Client, offer: Value, json: bool) -> Result<u8> {
+    let found = client.call(Call::post("/v1/handoffs?dry_run=true", offer)).await?.success()?;
+    print(&found, json)
+}
+
+fn print(found: &Value, json: bool) -> Result<u8> {
+    let ok = found["ok"].as_bool() == Some(true);
+    let code = if ok { exit_code::OK } else { exit_code::REFUSED };
+    if json {
+        output::json(found);
+        return Ok(code);
+    }
+    let remarks = found["remarks"].as_array().map_or(&[][..], Vec::as_slice);
+    for remark in remarks {
+        let text = |name: &str| output::clean(remark[name].as_str().unwrap_or_default());
+        let weight = match remark["weight"].as_str() {
+            Some("refused") => "refused",
+            _ => "advice ",
+        };
+        output::line(&format!("{weight}  {}: {}", text("field"), text("problem")));
+        output::line(&format!("         {}", text("fix")));
+    }
+    output::remark(match (ok, remarks.is_empty()) {
+        (true, true) => "nothing to say: it would be proposed",
+        (true, false) => "it would be proposed",
+        (false, _) => "it would be refused",
+    });
+    Ok(code)
+}

@@ -1,0 +1,205 @@
+//! A handoff that can be trusted, over HTTP: its artifacts are looked at where they really lie, a
+//! human answers for it, it is negotiated, and its story can be told.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tasuki::client::Call;
+
+use crate::server::{Server, act, offer, ok, refused};
+
+/// A server whose artifacts lie in a folder beside its data.
+struct Shop {
+    server: Server,
+    root: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl Shop {
+    fn open() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let root = folder.path().join("work");
+        fs::create_dir(&root).expect("the folder is new");
+        let roots = root.clone();
+        let server = Server::start_on(&folder.path().join("data"), |command: &mut Command| {
+            command.env("TASUKI_ARTIFACTS_ROOTS", &roots);
+        });
+        Self { server, root, _folder: folder }
+    }
+}
+
+fn file(id: &str, path: &Path) -> Value {
+    json!({ "artifact_id": id, "ref": { "type": "file", "path": path } })
+}
+
+fn with_artifacts(task: &str, artifacts: &[Value]) -> Value {
+    let mut offer = offer(task, "bob");
+    offer["artifacts"] = json!(artifacts);
+    offer
+}
+
+#[tokio::test]
+async fn a_file_that_changed_after_the_proposal_is_caught() {
+    let shop = Shop::open();
+    let (alice, bob) = (shop.server.agent("alice"), shop.server.agent("bob"));
+    let path = shop.root.join("report.txt");
+    fs::write(&path, "finished\n").unwrap();
+    let digest = sha256(b"finished\n");
+    let mut report = file("report", &path);
+    report["ref"]["sha256"] = digest.clone().into();
+
+    let sound =
+        ok(&alice, Call::post("/v1/handoffs", with_artifacts("T-1", &[report.clone()]))).await;
+    let accepted = act(&bob, id(&sound), "accept", json!({})).await;
+    assert_eq!(accepted["status"], "accepted");
+    let passed = json!(["schema", "policy", "chain", "package_hash", "artifact:report"]);
+    assert_eq!(accepted["verification_passed"], passed);
+
+    let changed = ok(&alice, Call::post("/v1/handoffs", with_artifacts("T-2", &[report]))).await;
+    fs::write(&path, "almost finished\n").unwrap();
+    let accept = Call::post(format!("/v1/handoffs/{}/accept", id(&changed)), json!({}));
+    let refusal = refused(&bob, accept).await;
+    assert_eq!((refusal.status, &refusal.body["code"]), (422, &json!("hash_mismatch")));
+    let detail = refusal.body["detail"].as_str().unwrap();
+    assert!(detail.contains("artifact:report") && detail.contains(&digest), "{detail}");
+    let shown = ok(&alice, Call::get(format!("/v1/handoffs/{}", id(&changed)))).await;
+    assert_eq!(shown["status"], "rejected");
+}
+
+#[tokio::test]
+async fn paths_that_lead_out_of_the_roots_are_refused() {
+    let shop = Shop::open();
+    let (alice, bob) = (shop.server.agent("alice"), shop.server.agent("bob"));
+    let outside = shop.root.parent().unwrap().join("secret.txt");
+    fs::write(&outside, "secret").unwrap();
+    symlink(&outside, shop.root.join("link")).unwrap();
+    symlink(shop.root.parent().unwrap(), shop.root.join("up")).unwrap();
+    fs::create_dir(shop.root.join("folder")).unwrap();
+    let sparse = fs::File::create(shop.root.join("sparse")).unwrap();
+    sparse.set_len(10 * 1024 * 1024 * 1024).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, shop.root.join("fifo"), 0o600.into()).unwrap();
+
+    let rows: [(&str, PathBuf, &str); 9] = [
+        ("outside", outside.clone(), "policy_violation"),
+        ("dots", shop.root.join("../secret.txt"), "policy_violation"),
+        ("a link out", shop.root.join("link"), "policy_violation"),
+        ("a link in the middle", shop.root.join("up/secret.txt"), "policy_violation"),
+        ("a device", PathBuf::from("/dev/zero"), "policy_violation"),
+        ("10 GiB", shop.root.join("sparse"), "policy_violation"),
+        ("a folder", shop.root.join("folder"), "missing_artifact"),
+        ("a pipe", shop.root.join("fifo"), "missing_artifact"),
+        ("nothing", shop.root.join("nothing"), "missing_artifact"),
+    ];
+    for (number, (name, path, code)) in rows.iter().enumerate() {
+        let offer = with_artifacts(&format!("T-{number}"), &[file("it", path)]);
+        let proposed = ok(&alice, Call::post("/v1/handoffs", offer)).await;
+        let accept = Call::post(format!("/v1/handoffs/{}/accept", id(&proposed)), json!({}));
+        let refusal = refused(&bob, accept).await;
+        assert_eq!(refusal.body["code"], json!(code), "{name}: {}", refusal.body);
+        assert!(!refusal.body.to_string().contains("secret\""), "{name}: {}", refusal.body);
+    }
+    assert_eq!(ok(&alice, Call::get("/readyz")).await["status"], "ready");
+}
+
+#[tokio::test]
+async fn a_human_answers_for_what_the_policy_guards() {
+    let shop = Shop::open();
+    let (alice, bob) = (shop.server.agent("alice"), shop.server.agent("bob"));
+    let human = |name: &str| shop.server.with_token(&shop.server.token(name, &["--kind", "human"]));
+    let (dana, erin) = (human("dana"), human("erin"));
+    let mut guarded = offer("T-1", "bob");
+    guarded["policy"] = json!({ "human_gate": "required" });
+    let proposed = ok(&alice, Call::post("/v1/handoffs", guarded)).await;
+    let waiting = act(&bob, id(&proposed), "accept", json!({})).await;
+    assert_eq!(waiting["status"], "validating");
+    let by_agent = Call::post(format!("/v1/handoffs/{}/approve", id(&proposed)), json!({}));
+    assert_eq!(refused(&bob, by_agent).await.body["code"], "not_allowed");
+
+    // Both at the same instant: one wins, and the other is told.
+    let path = |action: &str| format!("/v1/handoffs/{}/{action}", id(&proposed));
+    let (yes, no) = tokio::join!(
+        dana.call(Call::post(path("approve"), json!({ "why": "sound" }))),
+        erin.call(Call::post(path("refuse"), json!({ "why": "not this week" }))),
+    );
+    let (yes, no) = (yes.unwrap(), no.unwrap());
+    let winners = [yes.status, no.status].iter().filter(|status| **status == 200).count();
+    assert_eq!(winners, 1, "{} {}", yes.body, no.body);
+    let loser = if yes.status == 200 { &no } else { &yes };
+    assert_eq!(loser.body["code"], "wrong_state");
+    let shown = ok(&alice, Call::get(format!("/v1/handoffs/{}", id(&proposed)))).await;
+    let expected = if yes.status == 200 { "accepted" } else { "rejected" };
+    assert_eq!(shown["status"], expected);
+}
+
+#[tokio::test]
+async fn a_negotiation_reads_like_a_story() {
+    let shop = Shop::open();
+    let (alice, bob) = (shop.server.agent("alice"), shop.server.agent("bob"));
+    let dana = shop.server.with_token(&shop.server.token("dana", &["--kind", "human"]));
+    let lead = shop.server.with_token(&shop.server.token("lead", &["--role", "coordinator"]));
+    let mut guarded = offer("T-1", "bob");
+    guarded["policy"] = json!({ "requires_human_approval": true });
+    let proposed = ok(&alice, Call::post("/v1/handoffs", guarded)).await;
+    let handoff = id(&proposed);
+    let vague = json!({ "reason": "success_criteria_ambiguous", "detail": "How green?" });
+    act(&bob, handoff, "reject", vague).await;
+    let clearer = json!({ "task": { "success_criteria": ["CI is green on main for a day"] } });
+    assert_eq!(act(&alice, handoff, "counter", clearer).await["status"], "proposed");
+    let later = json!({ "due": "2027-02-01T00:00:00Z", "why": "bob is away" });
+    act(&lead, handoff, "extend_sla", later).await;
+    act(&bob, handoff, "accept", json!({})).await;
+    act(&dana, handoff, "approve", json!({ "why": "sound" })).await;
+    act(&bob, handoff, "activate", json!({})).await;
+    act(&bob, handoff, "complete", json!({})).await;
+
+    let told = Command::new(env!("CARGO_BIN_EXE_tasuki"))
+        .args(["handoff", "show", handoff, "--data"])
+        .arg(&shop.server.data)
+        .output()
+        .unwrap();
+    let told = String::from_utf8(told.stdout).unwrap();
+    for sentence in [
+        "alice proposed to hand it to bob",
+        "bob rejected it (success_criteria_ambiguous): “How green?”",
+        "alice proposed again, with other task.success_criteria",
+        "lead gave proposed→validating more time until 2027-02-01T00:00:00Z: “bob is away”",
+        "schema, policy, chain, package_hash hold; a human must agree",
+        "dana approved it: “sound”",
+        "bob started the work and owns the task",
+        "bob completed it",
+    ] {
+        assert!(told.contains(sentence), "{sentence:?} is missing in\n{told}");
+    }
+}
+
+#[tokio::test]
+async fn an_offer_can_be_tried_out() {
+    let shop = Shop::open();
+    let (alice, bob) = (shop.server.agent("alice"), shop.server.agent("bob"));
+    let try_out =
+        async |offer: Value| ok(&alice, Call::post("/v1/handoffs?dry_run=true", offer)).await;
+    assert_eq!(try_out(offer("T-1", "bob")).await["ok"], true);
+    let nobody = try_out(offer("T-1", "nobody")).await;
+    assert_eq!(
+        (&nobody["ok"], &nobody["remarks"][0]["field"]),
+        (&json!(false), &json!("to_agent"))
+    );
+    let empty = try_out(json!({})).await;
+    assert!(empty["remarks"].as_array().unwrap().len() > 3, "{empty}");
+    ok(&alice, Call::post("/v1/handoffs", offer("T-1", "bob"))).await;
+    let taken = try_out(offer("T-1", "bob")).await;
+    assert!(taken["remarks"][0]["problem"].as_str().unwrap().contains("active handoff"), "{taken}");
+    let listed = ok(&bob, Call::get("/v1/handoffs")).await;
+    assert_eq!(listed["items"].as_array().unwrap().len(), 1, "nothing else was proposed");
+}
+
+fn id(answer: &Value) -> &str {
+    answer["handoff_id"].as_str().expect("an answer names its handoff")
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    protocol::canonical::hex(&protocol::canonical::sha256(&[bytes]))
+}
