@@ -16,7 +16,7 @@ pub const OTHER: &str = "other";
 pub const AGENT: &str = "agent";
 pub const TOKEN: &str = "token";
 
-pub const CALLERS: [&str; 11] = [
+pub const CALLERS: [&str; 12] = [
     "none",
     "garbage",
     "revoked",
@@ -28,15 +28,17 @@ pub const CALLERS: [&str; 11] = [
     "coordinator",
     "system",
     "operator",
+    "human",
 ];
 
-const BEARERS: [(&str, &str, &str); 8] = [
+const BEARERS: [(&str, &str, &str); 9] = [
     ("customer", "zoe", "customer"),
     ("stranger", "carol", "worker"),
     ("sender", "alice", "worker"),
     ("target", "bob", "worker"),
     ("coordinator", "dora", "worker"),
     ("system", "router", "system"),
+    ("human", "dana", "human"),
     ("revoked", "alice", "worker"),
     ("expired", "alice", "worker"),
 ];
@@ -66,7 +68,7 @@ impl Cast {
         let operator = cast.operator(OWN);
         let hermit = Call::put(format!("/v1/agents/{HERMIT}"), json!({ "kind": "worker" }));
         ok(&operator, hermit).await;
-        for state in ["draft", "discarded", "proposed", "accepted", "activated"] {
+        for state in ["draft", "discarded", "proposed", "guarded", "accepted", "activated"] {
             let id = cast.make(state).await;
             cast.hidden.insert(state, id);
         }
@@ -149,6 +151,12 @@ impl Cast {
                     act(&self.operator(OWN), &id, "close", json!({})).await;
                 }
                 return id;
+            }
+            "guarded" => {
+                let mut guarded = offer(&task, "bob");
+                guarded["policy"] = json!({ "human_gate": "required" });
+                let proposed = ok(&alice, Call::post("/v1/handoffs", guarded)).await;
+                return proposed["handoff_id"].as_str().expect("an id").to_owned();
             }
             "proposed" => &[],
             "accepted" => &["accept"],

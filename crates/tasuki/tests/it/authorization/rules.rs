@@ -18,48 +18,48 @@ pub enum Verdict {
 
 /// For members only, by operation (and action, for ACP) and the state the handoff is in.
 const MEMBERS: &str = "
-                         state      sender  target  stranger  coordinator  system  operator
-list_handoffs            -          yes     yes     yes       yes          yes     yes
-initiate_handoff         -          yes     yes     yes       yes          yes     not
-draft_handoff            -          yes     yes     yes       yes          yes     not
-show_handoff             proposed   yes     yes     yes       yes          yes     yes
-show_handoff             draft      yes     gone    gone      yes          gone    yes
-show_handoff             discarded  yes     gone    gone      yes          gone    yes
-handoff_history          closed     yes     yes     yes       yes          yes     yes
-handoff_history          draft      yes     gone    gone      yes          gone    yes
-edit_draft               draft      yes     gone    gone      not          gone    not
-propose_draft            draft      yes     gone    gone      not          gone    not
-accept_handoff           proposed   not     yes     not       not          not     not
-accept_handoff           draft      not     gone    gone      not          gone    not
-reject_handoff           proposed   not     yes     not       not          not     not
-reject_handoff           activated  not     yes     not       not          not     not
-approve_handoff          proposed   not     not     not       not          not     not
-refuse_handoff           proposed   not     not     not       not          not     not
-counter_handoff          rejected   yes     not     not       not          not     not
-withdraw_handoff         proposed   yes     not     not       not          not     not
-extend_sla               proposed   not     not     not       yes          not     yes
-activate_handoff         accepted   not     yes     not       not          not     not
-complete_handoff         activated  not     yes     not       not          not     not
-close_handoff            completed  yes     yes     not       yes          not     yes
-close_handoff            rejected   yes     yes     not       yes          not     yes
-acp_handoff:query        -          yes     yes     yes       yes          yes     yes
-acp_handoff:initiate     -          yes     yes     yes       yes          yes     not
-acp_handoff:draft        -          yes     yes     yes       yes          yes     not
-acp_handoff:draft        draft      yes     gone    gone      not          gone    not
-acp_handoff:initiate     draft      yes     gone    gone      not          gone    not
-acp_handoff:accept       proposed   not     yes     not       not          not     not
-acp_handoff:accept       draft      not     gone    gone      not          gone    not
-acp_handoff:reject       proposed   not     yes     not       not          not     not
-acp_handoff:counter      rejected   yes     not     not       not          not     not
-acp_handoff:withdraw     proposed   yes     not     not       not          not     not
-acp_handoff:approve      proposed   not     not     not       not          not     not
-acp_handoff:extend_sla   proposed   not     not     not       yes          not     yes
-acp_handoff:activate     accepted   not     yes     not       not          not     not
-acp_handoff:complete     activated  not     yes     not       not          not     not
-acp_handoff:close        completed  yes     yes     not       yes          not     yes
-follow_events            -          yes     yes     yes       yes          yes     yes
-list_agents              -          yes     yes     yes       yes          yes     yes
-show_agent               -          yes     yes     yes       yes          yes     yes
+                         state      sender  target  stranger  coordinator  system  operator  human
+list_handoffs            -          yes     yes     yes       yes          yes     yes      yes
+initiate_handoff         -          yes     yes     yes       yes          yes     not      yes
+draft_handoff            -          yes     yes     yes       yes          yes     not      yes
+show_handoff             proposed   yes     yes     yes       yes          yes     yes      yes
+show_handoff             draft      yes     gone    gone      yes          gone    yes      gone
+show_handoff             discarded  yes     gone    gone      yes          gone    yes      gone
+handoff_history          closed     yes     yes     yes       yes          yes     yes      yes
+handoff_history          draft      yes     gone    gone      yes          gone    yes      gone
+edit_draft               draft      yes     gone    gone      not          gone    not      gone
+propose_draft            draft      yes     gone    gone      not          gone    not      gone
+accept_handoff           proposed   not     yes     not       not          not     not      not
+accept_handoff           draft      not     gone    gone      not          gone    not      gone
+reject_handoff           proposed   not     yes     not       not          not     not      not
+reject_handoff           activated  not     yes     not       not          not     not      not
+approve_handoff          guarded    not     not     not       not          not     not      yes
+refuse_handoff           guarded    not     not     not       not          not     not      yes
+counter_handoff          rejected   yes     not     not       not          not     not      not
+withdraw_handoff         proposed   yes     not     not       not          not     not      not
+extend_sla               proposed   not     not     not       yes          not     yes      not
+activate_handoff         accepted   not     yes     not       not          not     not      not
+complete_handoff         activated  not     yes     not       not          not     not      not
+close_handoff            completed  yes     yes     not       yes          not     yes      not
+close_handoff            rejected   yes     yes     not       yes          not     yes      not
+acp_handoff:query        -          yes     yes     yes       yes          yes     yes      yes
+acp_handoff:initiate     -          yes     yes     yes       yes          yes     not      yes
+acp_handoff:draft        -          yes     yes     yes       yes          yes     not      yes
+acp_handoff:draft        draft      yes     gone    gone      not          gone    not      gone
+acp_handoff:initiate     draft      yes     gone    gone      not          gone    not      gone
+acp_handoff:accept       proposed   not     yes     not       not          not     not      not
+acp_handoff:accept       draft      not     gone    gone      not          gone    not      gone
+acp_handoff:reject       proposed   not     yes     not       not          not     not      not
+acp_handoff:counter      rejected   yes     not     not       not          not     not      not
+acp_handoff:withdraw     proposed   yes     not     not       not          not     not      not
+acp_handoff:approve      guarded    not     not     not       not          not     not      yes
+acp_handoff:extend_sla   proposed   not     not     not       yes          not     yes      not
+acp_handoff:activate     accepted   not     yes     not       not          not     not      not
+acp_handoff:complete     activated  not     yes     not       not          not     not      not
+acp_handoff:close        completed  yes     yes     not       yes          not     yes      not
+follow_events            -          yes     yes     yes       yes          yes     yes      yes
+list_agents              -          yes     yes     yes       yes          yes     yes      yes
+show_agent               -          yes     yes     yes       yes          yes     yes      yes
 ";
 
 /// The state a handoff must be in for what only operators do to it.
