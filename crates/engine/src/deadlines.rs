@@ -4,6 +4,7 @@
 use protocol::caller::Caller;
 use protocol::handoff;
 use protocol::handoff::command::SlaStage;
+use protocol::handoff::derive;
 use protocol::ledger::Subject;
 use protocol::step::Command;
 use protocol::time::Span;
@@ -55,8 +56,16 @@ impl Engine {
 
     async fn fire(&self, due: &Due) -> Result<(), SubmitError> {
         let Subject::Handoff(_) = due.stream.subject else { return Ok(()) };
-        let Ok(stage) = due.deadline.name.parse::<SlaStage>() else { return Ok(()) };
-        let elapse = handoff::Command::Elapse { stage, due: due.deadline.due };
+        let at = due.deadline.due;
+        let (name, is_warning) = match due.deadline.name.strip_prefix(derive::WARN) {
+            Some(name) => (name, true),
+            None => (due.deadline.name.as_ref(), false),
+        };
+        let Ok(stage) = name.parse::<SlaStage>() else { return Ok(()) };
+        let elapse = match is_warning {
+            true => handoff::Command::Warn { stage, at },
+            false => handoff::Command::Elapse { stage, due: at },
+        };
         let caller = Caller::system(due.stream.teamspace.clone());
         self.submit(&caller, due.stream.clone(), Command::Handoff(elapse), None).await.map(|_| ())
     }

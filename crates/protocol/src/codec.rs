@@ -60,6 +60,7 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
         "handoff.closed" => read(body).map(handoff::Event::Closed).map(Event::Handoff),
         "handoff.escalated" => read(body).map(handoff::Event::Escalated).map(Event::Handoff),
         "handoff.sla_extended" => read(body).map(handoff::Event::SlaExtended).map(Event::Handoff),
+        "handoff.sla_warned" => read(body).map(handoff::Event::SlaWarned).map(Event::Handoff),
         "handoff.countered" => {
             read(body).map(|body| Event::Handoff(handoff::Event::Countered(Box::new(body))))
         }
@@ -88,6 +89,7 @@ fn encode_handoff(event: &handoff::Event) -> String {
         handoff::Event::Closed(body) => text(body),
         handoff::Event::Escalated(body) => text(body),
         handoff::Event::SlaExtended(body) => text(body),
+        handoff::Event::SlaWarned(body) => text(body),
         handoff::Event::Countered(body) => text(body),
     }
 }

@@ -18,6 +18,7 @@ pub mod evolve;
 pub mod gate;
 pub mod lint;
 pub mod package;
+pub mod sla;
 pub mod state;
 
 #[cfg(test)]

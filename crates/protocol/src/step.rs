@@ -222,6 +222,7 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
         | handoff::Command::Activate { .. }
         | handoff::Command::Complete { .. }
         | handoff::Command::Close { .. }
+        | handoff::Command::Warn { .. }
         | handoff::Command::Elapse { .. } => Needs::default(),
     }
 }

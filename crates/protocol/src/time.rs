@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize, Serializer};
 pub struct Time(i64);
 
 /// A length of time in milliseconds, written the way people write limits: `90s`, `15m`, `24h`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Span(i64);
 
 /// Why a text is not a time.
@@ -164,6 +164,57 @@ impl fmt::Display for Span {
     }
 }
 
+/// Why a text is no span.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected a span such as 90s, 15m, 2h or 3d")]
+pub struct InvalidSpan;
+
+impl FromStr for Span {
+    type Err = InvalidSpan;
+    fn from_str(text: &str) -> Result<Self, InvalidSpan> {
+        let digits = text.trim_end_matches(|letter: char| letter.is_ascii_lowercase());
+        let number: i64 = digits.parse().map_err(|_| InvalidSpan)?;
+        let millis = match &text[digits.len()..] {
+            "ms" => 1,
+            "s" => 1_000,
+            "m" => 60_000,
+            "h" => 3_600_000,
+            "d" => 86_400_000,
+            _ => return Err(InvalidSpan),
+        };
+        let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+        let span = number.checked_mul(millis).filter(|_| is_plain).ok_or(InvalidSpan)?;
+        Ok(Self(span))
+    }
+}
+
+impl Serialize for Span {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // What people are shown is rounded; what is kept is not.
+        match self.0 % 1_000 {
+            0 if self.0 > 0 => serializer.collect_str(self),
+            _ => serializer.collect_str(&format_args!("{}ms", self.0)),
+        }
+    }
+}
+
+impl TryFrom<String> for Span {
+    type Error = InvalidSpan;
+    fn try_from(text: String) -> Result<Self, InvalidSpan> {
+        text.parse()
+    }
+}
+
+impl JsonSchema for Span {
+    fn schema_name() -> Cow<'static, str> {
+        "Span".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$" })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,6 +227,16 @@ mod tests {
         assert_eq!("2026-02-21T15:00:00+01:00".parse::<Time>().unwrap(), time);
         assert!("yesterday".parse::<Time>().is_err());
         assert!("1960-01-01T00:00:00Z".parse::<Time>().is_err());
+    }
+
+    #[test]
+    fn spans_are_a_number_and_a_unit() {
+        for (text, millis) in [("0ms", 0), ("90s", 90_000), ("15m", 900_000), ("3d", 259_200_000)] {
+            assert_eq!(text.parse::<Span>().map(Span::as_millis), Ok(millis), "{text}");
+        }
+        for text in ["", "m", "5", "-5m", "+5m", "5 m", "5M", "1.5h", "99999999999999999d"] {
+            assert!(text.parse::<Span>().is_err(), "{text}");
+        }
     }
 
     /// Against a library, around every kind of boundary.

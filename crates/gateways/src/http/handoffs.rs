@@ -307,6 +307,7 @@ pub async fn submit(
         | Command::Activate { .. }
         | Command::Complete { .. }
         | Command::Close { .. }
+        | Command::Warn { .. }
         | Command::Elapse { .. } => false,
     };
     let command = step::Command::Handoff(command);

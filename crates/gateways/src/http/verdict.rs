@@ -66,6 +66,7 @@ pub async fn awaited(gateway: &Gateway, stream: &Stream, mut done: Done) -> Resu
             | Event::Closed(_)
             | Event::Escalated(_)
             | Event::SlaExtended(_)
+            | Event::SlaWarned(_)
             | Event::Countered(_) => continue,
         };
         done.position = entry.position;

@@ -21,12 +21,13 @@ use crate::handoff::artifact::{Finding, Seen};
 use crate::handoff::command::{RejectReason, SlaStage};
 use crate::handoff::event::{
     Accepted, Activated, Approved, Checked, Closed, Completed, Countered, Drafted, Escalated,
-    Event as HandoffEvent, Parties, Proposed, Refused, Rejected, SlaExtended, ValidationStarted,
-    VerificationUnavailable,
+    Event as HandoffEvent, Parties, Proposed, Refused, Rejected, SlaExtended, SlaWarned,
+    ValidationStarted, VerificationUnavailable,
 };
 use crate::handoff::package::{
     Artifact, ArtifactKind, ArtifactRef, OfferedWorkState, TestStatus, WorkStatus,
 };
+use crate::handoff::sla::Slas;
 use crate::ids::AgentId;
 use crate::ledger::Erased;
 use crate::step::Event;
@@ -62,6 +63,7 @@ events! {
     Event::Handoff(HandoffEvent::Closed(_)) => "handoff.closed",
     Event::Handoff(HandoffEvent::Escalated(_)) => "handoff.escalated",
     Event::Handoff(HandoffEvent::SlaExtended(_)) => "handoff.sla_extended",
+    Event::Handoff(HandoffEvent::SlaWarned(_)) => "handoff.sla_warned",
     Event::Handoff(HandoffEvent::Countered(_)) => "handoff.countered",
     Event::Agent(agent::Event::Registered(_)) => "agent.registered",
     Event::Token(token::Event::Issued(_)) => "token.issued",
@@ -190,6 +192,7 @@ fn proposed() -> Proposed {
         has_artifacts: false,
         is_guarded: false,
         deadline: None,
+        slas: Slas::default(),
         chain: vec![agent("barry")],
         origin_session: "token:1".to_owned(),
         package_hash: "ab".repeat(32),
@@ -216,6 +219,11 @@ fn negotiation_shapes() -> Vec<(&'static str, HandoffEvent)> {
             HandoffEvent::Proposed(Box::new(Proposed {
                 has_artifacts: true,
                 is_guarded: true,
+                slas: Slas {
+                    proposed: Some(Span::from_minutes(1)),
+                    warn_percent: Some(80),
+                    ..Slas::default()
+                },
                 ..proposed()
             })),
         ),
@@ -253,6 +261,14 @@ fn approval_shapes() -> Vec<(&'static str, HandoffEvent)> {
                 parties: parties(),
                 passed: passed.clone(),
                 artifacts: found,
+            }),
+        ),
+        (
+            "least",
+            HandoffEvent::SlaWarned(SlaWarned {
+                parties: parties(),
+                stage: SlaStage::Proposed,
+                due: time(),
             }),
         ),
         (

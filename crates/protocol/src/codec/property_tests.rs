@@ -15,12 +15,13 @@ use crate::handoff::artifact::{Finding, Seen};
 use crate::handoff::command::{RejectReason, SlaStage};
 use crate::handoff::event::{
     Accepted, Activated, Approved, Checked, Closed, Completed, Countered, Drafted, Escalated,
-    Event as HandoffEvent, Parties, Proposed, Refused, Rejected, SlaExtended, ValidationStarted,
-    VerificationUnavailable,
+    Event as HandoffEvent, Parties, Proposed, Refused, Rejected, SlaExtended, SlaWarned,
+    ValidationStarted, VerificationUnavailable,
 };
 use crate::handoff::package::{
     Artifact, ArtifactKind, ArtifactRef, OfferedWorkState, TestStatus, WorkStatus,
 };
+use crate::handoff::sla::Slas;
 use crate::ids::{AgentId, TaskId, ThreadId};
 use crate::ledger::Erased;
 use crate::step::Event;
@@ -136,6 +137,7 @@ fn proposals() -> impl Strategy<Value = Proposed> {
             has_artifacts,
             is_guarded,
             deadline,
+            slas: Slas::default(),
             chain,
             origin_session,
             package_hash,
@@ -164,11 +166,15 @@ fn negotiations() -> impl Strategy<Value = HandoffEvent> {
     let extended = (parties(), stage, time(), text()).prop_map(|(parties, stage, due, why)| {
         HandoffEvent::SlaExtended(SlaExtended { parties, stage, due, why })
     });
+    let stage = select(SlaStage::ALL.to_vec());
+    let warned = (parties(), stage, time()).prop_map(|(parties, stage, due)| {
+        HandoffEvent::SlaWarned(SlaWarned { parties, stage, due })
+    });
     let countered =
         (any::<u32>(), texts(), proposals()).prop_map(|(revision, changes, proposed)| {
             HandoffEvent::Countered(Box::new(Countered { revision, changes, proposed }))
         });
-    prop_oneof![unavailable, checked, approved, refused, extended, countered]
+    prop_oneof![unavailable, checked, approved, refused, extended, warned, countered]
 }
 
 fn seen() -> impl Strategy<Value = Seen> {

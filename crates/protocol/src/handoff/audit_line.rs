@@ -78,9 +78,11 @@ pub fn lines<'a>(id: HandoffId, event: &'a Event, actor: &'a str, at: Time) -> V
         timestamp: at,
     };
     match event {
-        Event::Drafted(_) | Event::Approved(_) | Event::Refused(_) | Event::SlaExtended(_) => {
-            Vec::new()
-        }
+        Event::Drafted(_)
+        | Event::Approved(_)
+        | Event::Refused(_)
+        | Event::SlaExtended(_)
+        | Event::SlaWarned(_) => Vec::new(),
         Event::Proposed(proposed) => vec![
             moved(Status::Draft, Status::Proposed),
             Line::HandoffCreated {

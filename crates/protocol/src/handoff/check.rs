@@ -1,6 +1,7 @@
 //! What must be true of an offer: of a draft that is saved, and of one that shall be proposed.
 
 use super::package::{Artifact, Offer, OfferedTask, OfferedWorkState, TITLE_BYTES_MAX};
+use super::sla::Slas;
 use crate::canonical;
 use crate::ids::{AgentId, TaskId};
 use crate::rejection::Rejection;
@@ -97,6 +98,7 @@ impl Offer {
             problems.extend(work_state_problems("work_state", work_state));
         }
         problems.extend(artifact_problems("artifacts", &self.artifacts));
+        problems.extend(self.sla.iter().flat_map(Slas::problems));
         problems
     }
 }

@@ -60,6 +60,11 @@ pub enum Command {
     Close {
         closure_notes: Option<String>,
     },
+    /// A deadline comes near. Asked by the server alone.
+    Warn {
+        stage: SlaStage,
+        at: Time,
+    },
     /// A deadline passed. Asked by the server alone.
     Elapse {
         stage: SlaStage,
@@ -127,6 +132,7 @@ impl Command {
             Command::Activate { .. } => "activate",
             Command::Complete { .. } => "complete",
             Command::Close { .. } => "close",
+            Command::Warn { .. } => "warn",
             Command::Elapse { .. } => "elapse",
         }
     }

@@ -70,6 +70,7 @@ pub fn decide(
             complete::decide(state, completion_notes.as_deref(), final_artifacts, context)
         }
         Command::Close { closure_notes } => close::decide(state, closure_notes.as_deref(), context),
+        Command::Warn { stage, at } => elapse::warn(state, *stage, *at, context),
         Command::Elapse { stage, due } => elapse::decide(state, *stage, *due, context),
     }
 }

@@ -5,16 +5,10 @@ use super::command::SlaStage;
 use super::state::{Checks, Handoff, Made, Stage, Terms, Waiting};
 use crate::ids::{AgentId, TaskId};
 use crate::step::{Deadline, Effect, Hold};
-use crate::time::{Span, Time};
+use crate::time::Time;
 
-/// The target is asked to look at it: minutes, because the sender waits.
-pub const PROPOSED_SLA: Span = Span::from_minutes(5);
-/// The checks of the gate, artifacts included.
-pub const VALIDATING_SLA: Span = Span::from_minutes(10);
-/// From a promise to the start of the work.
-pub const ACCEPTED_SLA: Span = Span::from_minutes(15);
-/// The work itself, unless the handoff has a deadline of its own.
-pub const ACTIVATED_SLA: Span = Span::from_hours(24);
+/// Deadlines that warn have this before the name of their stage.
+pub const WARN: &str = "warn/";
 
 /// The deadlines that are armed in a state. An escalated stage has none: it escalates once.
 pub fn deadlines(handoff: &Handoff) -> Vec<Deadline> {
@@ -23,7 +17,14 @@ pub fn deadlines(handoff: &Handoff) -> Vec<Deadline> {
     if waiting.escalated {
         return Vec::new();
     }
-    vec![Deadline { name: stage.as_str().into(), due: due(&made.terms, stage, waiting) }]
+    let due = due(&made.terms, stage, waiting);
+    // One at a time: the warning first, then the limit itself.
+    match warning(&made.terms, waiting, due) {
+        Some(early) => {
+            vec![Deadline { name: format!("{WARN}{}", stage.as_str()).into(), due: early }]
+        }
+        None => vec![Deadline { name: stage.as_str().into(), due }],
+    }
 }
 
 /// When the stage is overdue.
@@ -31,8 +32,13 @@ pub fn due(terms: &Terms, stage: SlaStage, waiting: Waiting) -> Time {
     match (waiting.due, stage, terms.deadline) {
         (Some(extended), _, _) => extended,
         (None, SlaStage::Activated, Some(deadline)) => deadline,
-        (None, stage, _) => waiting.since.plus(sla(stage)),
+        (None, stage, _) => waiting.since.plus(terms.slas.of(stage)),
     }
+}
+
+/// When to warn about a stage that is overdue at `due`, unless that was done.
+pub fn warning(terms: &Terms, waiting: Waiting, due: Time) -> Option<Time> {
+    if waiting.warned { None } else { terms.slas.warning(waiting.since, due) }
 }
 
 /// Looking at the artifacts, as long as nothing is known of them.
@@ -52,15 +58,6 @@ pub fn effects(handoff: &Handoff) -> Vec<Effect> {
         | Stage::Rejected { .. }
         | Stage::Completed { .. }
         | Stage::Closed { .. } => Vec::new(),
-    }
-}
-
-pub fn sla(stage: SlaStage) -> Span {
-    match stage {
-        SlaStage::Proposed => PROPOSED_SLA,
-        SlaStage::Validating => VALIDATING_SLA,
-        SlaStage::Accepted => ACCEPTED_SLA,
-        SlaStage::Activated => ACTIVATED_SLA,
     }
 }
 

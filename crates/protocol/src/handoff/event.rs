@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::artifact::Seen;
 use super::command::{RejectReason, SlaStage};
 use super::package::{Artifact, OfferedWorkState};
+use super::sla::Slas;
 use super::state::Status;
 use crate::ids::{AgentId, TaskId, ThreadId};
 use crate::time::{Span, Time};
@@ -26,6 +27,7 @@ pub enum Event {
     Closed(Closed),
     Escalated(Escalated),
     SlaExtended(SlaExtended),
+    SlaWarned(SlaWarned),
     Countered(Box<Countered>),
 }
 
@@ -72,6 +74,8 @@ pub struct Proposed {
     pub is_guarded: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Time>,
+    #[serde(default, skip_serializing_if = "Slas::is_default")]
+    pub slas: Slas,
     pub chain: Vec<AgentId>,
     pub origin_session: String,
     pub package_hash: String,
@@ -202,6 +206,14 @@ pub struct SlaExtended {
     pub why: String,
 }
 
+/// A stage will be overdue soon. Said once for each time its limit is set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SlaWarned {
+    pub parties: Parties,
+    pub stage: SlaStage,
+    pub due: Time,
+}
+
 /// The sender proposed again after a rejection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Countered {
@@ -251,6 +263,7 @@ impl Event {
             Event::Closed(_) => "handoff.closed",
             Event::Escalated(_) => "handoff.escalated",
             Event::SlaExtended(_) => "handoff.sla_extended",
+            Event::SlaWarned(_) => "handoff.sla_warned",
             Event::Countered(_) => "handoff.countered",
         }
     }

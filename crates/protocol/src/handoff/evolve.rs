@@ -99,7 +99,11 @@ fn evolve_made(mut made: Made, event: &Event, at: Time) -> Result<Made, BadHisto
         }
         (stage, Event::SlaExtended(extended)) => {
             let due = Some(extended.due);
-            with_clock(stage, |waiting| Waiting { due, escalated: false, ..waiting }).ok_or(bad)?
+            let extend = |waiting| Waiting { due, escalated: false, warned: false, ..waiting };
+            with_clock(stage, extend).ok_or(bad)?
+        }
+        (stage, Event::SlaWarned(_)) => {
+            with_clock(stage, |waiting| Waiting { warned: true, ..waiting }).ok_or(bad)?
         }
         (_, _) => return Err(bad),
     };
@@ -164,6 +168,7 @@ fn terms(id: HandoffId, proposed: &Proposed, at: Time) -> Terms {
         has_artifacts: proposed.has_artifacts,
         is_guarded: proposed.is_guarded,
         deadline: proposed.deadline,
+        slas: proposed.slas,
         chain: proposed.chain.clone(),
         origin_session: proposed.origin_session.clone(),
         package_hash: proposed.package_hash.clone(),

@@ -6,6 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::sla::Slas;
 use crate::canonical::{self, Hash};
 use crate::ids::{AgentId, HandoffId, TaskId, ThreadId};
 use crate::time::Time;
@@ -38,6 +39,9 @@ pub struct Offer {
     /// Hands the task back to its previous owner, who is in the chain by definition.
     #[serde(default, rename = "return", skip_serializing_if = "std::ops::Not::not")]
     pub is_return: bool,
+    /// How long each stage may take; the usual limits when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sla: Option<Slas>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<OfferedTask>,
     /// Made by the server when absent.

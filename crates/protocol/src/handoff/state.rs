@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::RejectReason;
 use super::event::{Closed, Escalated};
+use super::sla::Slas;
 use crate::fixed::Fixed;
 use crate::ids::{AgentId, HandoffId, TaskId, ThreadId};
 use crate::time::Time;
@@ -65,6 +66,7 @@ pub struct Terms {
     pub has_artifacts: bool,
     pub is_guarded: bool,
     pub deadline: Option<Time>,
+    pub slas: Slas,
     /// The owners of the task when this handoff was proposed; the last one is responsible.
     pub chain: Vec<AgentId>,
     pub origin_session: String,
@@ -99,6 +101,7 @@ pub struct Waiting {
     pub escalated: bool,
     /// When it is overdue, if a coordinator said so.
     pub due: Option<Time>,
+    pub warned: bool,
 }
 
 /// A handoff whose target agreed.
@@ -261,7 +264,7 @@ impl Stage {
 
 impl Waiting {
     pub fn from(since: Time) -> Self {
-        Self { since, escalated: false, due: None }
+        Self { since, escalated: false, due: None, warned: false }
     }
 }
 

@@ -158,6 +158,11 @@ fn negotiation(event: &str, actor: &str, data: &Value) -> String {
             let until = due.map_or_else(String::new, |due| format!(" until {due}"));
             format!("{actor} gave {stage} more time{until}{why}")
         }
+        "handoff.sla_warned" => {
+            let stage = clean(data["stage"].as_str().unwrap_or_default());
+            let due = clean(data["due"].as_str().unwrap_or_default());
+            format!("{stage} will be overdue at {due}")
+        }
         other => format!("{actor}: {}", clean(other)),
     }
 }

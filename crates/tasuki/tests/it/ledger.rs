@@ -195,7 +195,8 @@ impl Active {
             | HandoffEvent::Refused(_)
             | HandoffEvent::Activated(_)
             | HandoffEvent::Escalated(_)
-            | HandoffEvent::SlaExtended(_) => {}
+            | HandoffEvent::SlaExtended(_)
+            | HandoffEvent::SlaWarned(_) => {}
         }
     }
 }
@@ -216,7 +217,8 @@ fn title(event: &HandoffEvent) -> Option<&str> {
         | HandoffEvent::Approved(_)
         | HandoffEvent::Refused(_)
         | HandoffEvent::Escalated(_)
-        | HandoffEvent::SlaExtended(_) => None,
+        | HandoffEvent::SlaExtended(_)
+        | HandoffEvent::SlaWarned(_) => None,
     }
 }
 

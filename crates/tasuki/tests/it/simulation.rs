@@ -7,6 +7,7 @@
 //! repeats it. `TASUKI_TEST_FULL=1` raises the bound.
 
 mod careless;
+mod negotiation;
 mod script;
 mod side;
 mod watch;
@@ -37,9 +38,26 @@ const SHORT: Bound = Bound { max: 300, without_news: 8 };
 const FULL: Bound = Bound { max: 1_000, without_news: 100 };
 
 /// All that can be asked for, and all that it can be refused with.
-const COMMANDS: [&str; 12] = [
-    "draft", "initiate", "accept", "reject", "activate", "complete", "close", "elapse", "register",
-    "issue", "revoke", "erase",
+const COMMANDS: [&str; 19] = [
+    "draft",
+    "initiate",
+    "accept",
+    "verified",
+    "approve",
+    "refuse",
+    "reject",
+    "counter",
+    "withdraw",
+    "activate",
+    "complete",
+    "extend_sla",
+    "close",
+    "warn",
+    "elapse",
+    "register",
+    "issue",
+    "revoke",
+    "erase",
 ];
 const CODES: [&str; 8] = [
     "schema_invalid",
@@ -174,10 +192,12 @@ async fn play(
             }
             watch::same("deadlines", &counts)?;
             for name in watch.catch_up(sides).await? {
-                if name != "handoff.escalated" {
-                    return Err(format!("a deadline led to {name}"));
-                }
-                seen.signatures.insert(("elapse", "any", "ok".to_owned()));
+                let command = match name.as_str() {
+                    "handoff.escalated" => "elapse",
+                    "handoff.sla_warned" => "warn",
+                    _ => return Err(format!("a deadline led to {name}")),
+                };
+                seen.signatures.insert((command, "any", "ok".to_owned()));
             }
         }
         Act::Move(span) => sides.iter().for_each(|side| side.move_clock(*span)),

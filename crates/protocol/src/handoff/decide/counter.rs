@@ -81,6 +81,7 @@ fn changed(offer: &Offer, made: &Made, before: Option<&Package>) -> Result<Offer
     let mut offer = offer.clone();
     offer.to_agent = Some(made.terms.to.clone());
     offer.is_return = made.terms.is_return;
+    offer.sla.get_or_insert(made.terms.slas);
     offer.task.get_or_insert_default().task_id = Some(made.terms.task_id.clone());
     if let Some(before) = before {
         fill_in(&mut offer, before);

@@ -1,12 +1,12 @@
 //! `elapse`: a stage took longer than it may. Recorded once per stage, and never moves the handoff:
-//! a person or a coordinating agent decides what follows.
+//! a person or a coordinating agent decides what follows. `warn` says so before it happens.
 
 use super::{Context, Decision, parties};
 use crate::caller::Principal;
 use crate::handoff::command::SlaStage;
 use crate::handoff::derive;
-use crate::handoff::event::{Escalated, Event};
-use crate::handoff::state::Handoff;
+use crate::handoff::event::{Escalated, Event, SlaWarned};
+use crate::handoff::state::{Handoff, Made, Waiting};
 use crate::rejection::Rejection;
 use crate::time::Time;
 
@@ -16,21 +16,10 @@ pub fn decide(
     due: Time,
     context: Context<'_>,
 ) -> Result<Decision, Rejection> {
-    match context.caller.principal {
-        Principal::System => {}
-        Principal::Agent(_) | Principal::Operator(_) | Principal::Customer(_) => {
-            return Err(Rejection::NotAllowed { action: "elapse", who: "the server" });
-        }
-    }
-    // The world may have moved on since the deadline was armed; then there is nothing to say.
-    let Some(Handoff::Made(made)) = state else { return Ok(Decision::default()) };
-    let Some((current, waiting)) = derive::clocked(&made.stage) else {
-        return Ok(Decision::default());
-    };
-    let is_armed = current == stage
-        && !waiting.escalated
-        && derive::due(&made.terms, stage, waiting) == due
-        && due <= context.now;
+    check_server(context)?;
+    let Some((made, waiting)) = running(state, stage) else { return Ok(Decision::default()) };
+    let is_armed =
+        !waiting.escalated && derive::due(&made.terms, stage, waiting) == due && due <= context.now;
     if !is_armed {
         return Ok(Decision::default());
     }
@@ -41,4 +30,39 @@ pub fn decide(
         context.now.since(waiting.since),
         context.now,
     ))))
+}
+
+pub fn warn(
+    state: Option<&Handoff>,
+    stage: SlaStage,
+    at: Time,
+    context: Context<'_>,
+) -> Result<Decision, Rejection> {
+    check_server(context)?;
+    let Some((made, waiting)) = running(state, stage) else { return Ok(Decision::default()) };
+    let due = derive::due(&made.terms, stage, waiting);
+    let is_armed = !waiting.escalated
+        && derive::warning(&made.terms, waiting, due) == Some(at)
+        && at <= context.now;
+    if !is_armed {
+        return Ok(Decision::default());
+    }
+    Ok(Decision::event(Event::SlaWarned(SlaWarned { parties: parties(made), stage, due })))
+}
+
+fn check_server(context: Context<'_>) -> Result<(), Rejection> {
+    match context.caller.principal {
+        Principal::System => Ok(()),
+        Principal::Agent(_) | Principal::Operator(_) | Principal::Customer(_) => {
+            Err(Rejection::NotAllowed { action: "elapse", who: "the server" })
+        }
+    }
+}
+
+/// The handoff, if it is in that stage. The world may have moved on since the deadline was armed;
+/// then there is nothing to say.
+fn running(state: Option<&Handoff>, stage: SlaStage) -> Option<(&Made, Waiting)> {
+    let Some(Handoff::Made(made)) = state else { return None };
+    let (current, waiting) = derive::clocked(&made.stage)?;
+    (current == stage).then_some((made, waiting))
 }

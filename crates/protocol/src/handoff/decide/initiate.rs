@@ -78,6 +78,7 @@ pub fn propose(
         has_artifacts,
         is_guarded: policy.is_guarded(),
         deadline: essentials.deadline,
+        slas: offer.sla.unwrap_or_default(),
         chain,
         origin_session: context.caller.session.clone(),
         package_hash: package_hash.clone(),

@@ -286,6 +286,12 @@ impl World {
             },
             "close" => Command::Close { closure_notes: text("closure_notes") },
             "elapse" => self.read_elapse(name, &value),
+            "warn" => {
+                let armed = self.armed.iter().find(|(owner, _)| owner == name);
+                let (_, armed) = armed.expect("something is armed");
+                let stage = armed.name.trim_start_matches(derive::WARN).parse();
+                Command::Warn { stage: stage.expect("a stage"), at: armed.due }
+            }
             other => panic!("no such action: {other}"),
         }
     }
@@ -336,6 +342,9 @@ impl World {
         }
         if change.events.iter().any(|event| event.name == "handoff.escalated") {
             shown.push("(escalated)".to_owned());
+        }
+        if change.events.iter().any(|event| event.name == "handoff.sla_warned") {
+            shown.push("(warned)".to_owned());
         }
         let wanted = self.wanted.iter().filter(|(of, _)| of == name);
         for (_, effect) in wanted {

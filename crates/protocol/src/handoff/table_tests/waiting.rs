@@ -136,3 +136,42 @@ fn nobody_but_the_server_says_that_time_is_up() {
         "#,
     );
 }
+
+#[test]
+fn a_handoff_may_have_limits_of_its_own() {
+    check(
+        r#"
+        sender initiate h1 sla={"proposed":"0s"}        -> schema_invalid sla.proposed
+        sender initiate h1 sla={"activated":"366d"}     -> schema_invalid sla.activated
+        sender initiate h1 sla={"warn_percent":100}     -> schema_invalid sla.warn_percent
+        sender initiate h1 sla={"proposed":"90s","activated":"2h"} -> proposed
+        armed h1                            -> proposed→validating at +90s
+        target accept h1                    -> accepted
+        armed h1                            -> accepted→activated at +15m
+        target activate h1                  -> activated
+        armed h1                            -> activated→completed at +2h
+        "#,
+    );
+}
+
+#[test]
+fn a_warning_comes_before_the_limit_and_once() {
+    check(
+        r#"
+        sender initiate h1 sla={"warn_percent":80} -> proposed
+        armed h1                            -> warn/proposed→validating at +4m
+        system warn h1                      -> proposed (nothing recorded)
+        wait 4m
+        target warn h1                      -> not_allowed
+        system warn h1                      -> proposed (warned)
+        armed h1                            -> proposed→validating at +5m
+        wait 1m
+        system elapse h1                    -> proposed (escalated)
+        armed h1                            -> nothing
+        coordinator extend_sla h1 due=+5m   -> proposed
+        armed h1                            -> warn/proposed→validating at +8m
+        target accept h1                    -> accepted
+        armed h1                            -> warn/accepted→activated at +17m
+        "#,
+    );
+}

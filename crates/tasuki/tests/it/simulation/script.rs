@@ -12,6 +12,7 @@ use protocol::caller::{Caller, Principal};
 use protocol::canonical;
 use protocol::handoff::command::{Accept, Reject, SlaStage};
 use protocol::handoff::package::{OfferedWorkState, Policy};
+use protocol::handoff::sla::Slas;
 use protocol::handoff::{Command as HandoffCommand, Handoff, Offer, RejectReason, Status};
 use protocol::ids::{AgentId, HandoffId, TeamspaceId, TokenId};
 use protocol::ledger::{Stream, Subject};
@@ -19,6 +20,7 @@ use protocol::step::{Command, State};
 use protocol::time::{Span, Time};
 use protocol::token::{BearerKind, Command as TokenCommand, Grant};
 
+use super::negotiation;
 use super::watch::Watch;
 use crate::support::{Random, agent, coordinator, id, offer, operator, start};
 
@@ -59,12 +61,12 @@ pub struct Asked {
 }
 
 pub struct Script {
-    random: Random,
+    pub(super) random: Random,
     ids: SeededIds,
     handoffs: Vec<Stream>,
     tokens: Vec<Stream>,
     recent: VecDeque<(Asked, Time)>,
-    n_made: usize,
+    pub(super) n_made: usize,
 }
 
 impl Script {
@@ -158,6 +160,10 @@ impl Script {
         };
         let (from, to) = (handoff.from().clone(), handoff.to().cloned());
         let to = to.unwrap_or_else(|| from.clone());
+        if let Some((caller, command)) = self.negotiation(handoff, watch) {
+            let caller = in_teamspace(caller, &stream.teamspace);
+            return self.submit(caller, stream, Command::Handoff(command));
+        }
         let (who, command) = match handoff.status() {
             Status::Draft if self.random.happens(40) => {
                 (from, HandoffCommand::Draft { offer: Box::new(self.offer(watch, &stream)) })
@@ -225,6 +231,12 @@ impl Script {
         };
         let mut offer = Offer { is_return, ..offer(&to, &task) };
         if self.random.happens(20) {
+            offer.artifacts.push(negotiation::artifact(self.random.happens(70)));
+        }
+        if self.random.happens(20) {
+            offer.sla = Some(Slas { warn_percent: Some(80), ..Slas::default() });
+        }
+        if self.random.happens(20) {
             offer.policy = Some(Policy { requires_human_approval: true, ..Policy::default() });
         }
         if self.random.happens(20) {
@@ -268,7 +280,8 @@ impl Script {
             1 => (caller.clone(), Stream { teamspace: caller.teamspace, ..stream }),
             _ => (in_teamspace(caller, &stream.teamspace), stream),
         };
-        let command = match self.random.below(10) {
+        let command = match self.random.below(12) {
+            10 | 11 => self.any_negotiation(watch),
             0 => HandoffCommand::Draft { offer: Box::new(self.wild_offer(watch, &stream)) },
             1 => {
                 HandoffCommand::Initiate { offer: Some(Box::new(self.wild_offer(watch, &stream))) }

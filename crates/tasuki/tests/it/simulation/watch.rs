@@ -286,6 +286,30 @@ impl Watch {
         same("tables", &said)
     }
 
+    /// What is to be done outside: what the states want, and nothing else.
+    async fn outbox(&self, side: &Side) -> Result<String, String> {
+        let mut lying = Vec::new();
+        for teamspace in TEAMSPACES {
+            let teamspace = teamspace.parse().expect("a teamspace");
+            let outstanding = side.engine.store().outstanding(&teamspace, usize::MAX).await;
+            let outstanding = outstanding.map_err(|error| error.to_string())?;
+            lying.extend(outstanding.into_iter().map(|one| (one.stream, one.effect)));
+        }
+        lying.sort();
+        let mut wanted = Vec::new();
+        for (stream, state) in &self.states {
+            if let State::Handoff(handoff) = state.as_ref() {
+                let effects = derive::effects(handoff).into_iter();
+                wanted.extend(effects.map(|effect| (stream.clone(), effect)));
+            }
+        }
+        wanted.sort();
+        if lying != wanted {
+            return Err(format!("the outbox is {lying:?}, and the states want {wanted:?}"));
+        }
+        Ok(format!("{lying:?}\n"))
+    }
+
     async fn everything(&self, side: &Side) -> Result<String, String> {
         let store = side.engine.store();
         let failed = |error: engine::port::StoreError| error.to_string();
@@ -307,6 +331,7 @@ impl Watch {
             return Err(format!("armed is {armed:?}, and from the states follows {derived:?}"));
         }
         let mut text = format!("{armed:?}\n{:?}\n", store.next_due().await);
+        text.push_str(&self.outbox(side).await?);
         for teamspace in TEAMSPACES {
             for of in lists() {
                 let teamspace = teamspace.parse().expect("a teamspace");

@@ -169,6 +169,7 @@ pub fn handoff_between(from: &str, to: &str, id: HandoffId, task: &str, status: 
         has_artifacts: false,
         is_guarded: false,
         deadline: None,
+        slas: Default::default(),
         chain: vec![from],
         origin_session: "test".to_owned(),
         package_hash: "package".to_owned(),

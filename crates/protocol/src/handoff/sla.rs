@@ -1,0 +1,88 @@
+//! How long each stage may take, and when somebody is warned before.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::check::Problem;
+use super::command::SlaStage;
+use crate::time::{Span, Time};
+
+/// The target is asked to look at it: minutes, because the sender waits.
+pub const PROPOSED_SLA: Span = Span::from_minutes(5);
+/// The checks of the gate, artifacts included.
+pub const VALIDATING_SLA: Span = Span::from_minutes(10);
+/// From a promise to the start of the work.
+pub const ACCEPTED_SLA: Span = Span::from_minutes(15);
+/// The work itself, unless the handoff has a deadline of its own.
+pub const ACTIVATED_SLA: Span = Span::from_hours(24);
+
+/// A shorter limit would be overdue before anybody could act on it.
+pub const SLA_MIN: Span = Span::from_millis(1_000);
+/// Whoever wants more wants a deadline.
+pub const SLA_MAX: Span = Span::from_hours(24 * 365);
+
+/// What a sender may say about the limits of its handoff; the rest is as everywhere.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Slas {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<Span>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activated: Option<Span>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposed: Option<Span>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validating: Option<Span>,
+    /// The part of a limit after which both agents are warned, in percent; nobody is when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warn_percent: Option<u8>,
+}
+
+impl Slas {
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// How long a stage may take.
+    pub fn of(&self, stage: SlaStage) -> Span {
+        match stage {
+            SlaStage::Proposed => self.proposed.unwrap_or(PROPOSED_SLA),
+            SlaStage::Validating => self.validating.unwrap_or(VALIDATING_SLA),
+            SlaStage::Accepted => self.accepted.unwrap_or(ACCEPTED_SLA),
+            SlaStage::Activated => self.activated.unwrap_or(ACTIVATED_SLA),
+        }
+    }
+
+    /// When to warn about a stage that began at `since` and is overdue at `due`.
+    pub fn warning(&self, since: Time, due: Time) -> Option<Time> {
+        let percent = i64::from(self.warn_percent?);
+        let millis = due.since(since).as_millis().max(0);
+        let before = millis / 100 * percent + millis % 100 * percent / 100;
+        Some(since.plus(Span::from_millis(before)))
+    }
+
+    pub fn problems(&self) -> Vec<Problem> {
+        let stages = [
+            ("sla.proposed", self.proposed),
+            ("sla.validating", self.validating),
+            ("sla.accepted", self.accepted),
+            ("sla.activated", self.activated),
+        ];
+        let is_unsound = |span: Span| !(SLA_MIN..=SLA_MAX).contains(&span);
+        let mut problems: Vec<_> = stages
+            .into_iter()
+            .filter(|(_, span)| span.is_some_and(is_unsound))
+            .map(|(field, _)| Problem {
+                field: field.to_owned(),
+                expected: "a span from 1s to 365d".to_owned(),
+            })
+            .collect();
+        if self.warn_percent.is_some_and(|percent| !(1..=99).contains(&percent)) {
+            problems.push(Problem {
+                field: "sla.warn_percent".to_owned(),
+                expected: "a number from 1 to 99".to_owned(),
+            });
+        }
+        problems
+    }
+}

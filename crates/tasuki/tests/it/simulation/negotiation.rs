@@ -1,0 +1,109 @@
+//! What is asked between a proposal and the work: what was found of the artifacts, a human's word,
+//! counter-offers, taking it back, more time.
+
+use protocol::caller::Caller;
+use protocol::handoff::artifact::{Finding, Seen};
+use protocol::handoff::command::SlaStage;
+use protocol::handoff::package::{Artifact, ArtifactKind, ArtifactRef, OfferedContext};
+use protocol::handoff::state::{Checks, Stage};
+use protocol::handoff::{Command, Handoff, Offer};
+use protocol::ids::TeamspaceId;
+use protocol::time::Span;
+
+use super::script::Script;
+use super::watch::Watch;
+use crate::support::{agent, coordinator};
+
+pub fn artifact(required: bool) -> Artifact {
+    Artifact {
+        artifact_id: "log".to_owned(),
+        reference: ArtifactRef {
+            description: None,
+            path: "/log".to_owned(),
+            required: Some(required),
+            sha256: None,
+            size_bytes: None,
+            kind: ArtifactKind::File,
+            version: None,
+        },
+    }
+}
+
+impl Script {
+    /// Now and then, what somebody sensible would ask of this handoff.
+    pub fn negotiation(&mut self, handoff: &Handoff, watch: &Watch) -> Option<(Caller, Command)> {
+        let Handoff::Made(made) = handoff else { return None };
+        let sender = agent(made.terms.from.as_str());
+        if self.random.happens(5) {
+            return Some((coordinator("lead"), self.extend_sla(watch)));
+        }
+        match &made.stage {
+            Stage::Proposed(_) if self.random.happens(6) => {
+                Some((sender, Command::Withdraw { why: None }))
+            }
+            Stage::Validating(validating) if validating.checks != Checks::Passed => {
+                let server = Caller::system(TeamspaceId::default_teamspace());
+                Some((server, self.verified(&made.terms.package_hash)))
+            }
+            Stage::Validating(_) if self.random.happens(80) => {
+                Some((agent("dee"), self.human_word()))
+            }
+            Stage::Rejected { .. } if self.random.happens(30) => Some((sender, self.counter())),
+            Stage::Proposed(_)
+            | Stage::Validating(_)
+            | Stage::Accepted(_)
+            | Stage::Activated(_)
+            | Stage::Rejected { .. }
+            | Stage::Completed { .. }
+            | Stage::Closed { .. } => None,
+        }
+    }
+
+    pub fn any_negotiation(&mut self, watch: &Watch) -> Command {
+        match self.random.below(6) {
+            0 => self.verified("of another package"),
+            1 => self.human_word(),
+            2 => self.counter(),
+            3 => Command::Withdraw { why: Some("a mistake".to_owned()) },
+            4 => {
+                let stage = *self.random.pick(&SlaStage::ALL);
+                Command::Warn { stage, at: watch.latest() }
+            }
+            _ => self.extend_sla(watch),
+        }
+    }
+
+    fn verified(&mut self, package_hash: &str) -> Command {
+        let detail = "as it is".to_owned();
+        let finding = match self.random.below(6) {
+            0 => Finding::Missing { detail },
+            1 => Finding::Mismatch { detail },
+            2 => Finding::Unavailable { detail },
+            3 => Finding::NotVerifiable { detail },
+            _ => Finding::Verified { sha256: "ab".repeat(32), size_bytes: 7 },
+        };
+        let seen = vec![Seen { artifact_id: "log".to_owned(), finding }];
+        Command::Verified { package_hash: package_hash.to_owned(), seen }
+    }
+
+    fn human_word(&mut self) -> Command {
+        if self.random.happens(70) {
+            Command::Approve { why: None }
+        } else {
+            Command::Refuse { why: "not this week".to_owned() }
+        }
+    }
+
+    fn counter(&mut self) -> Command {
+        self.n_made += 1;
+        let summary = Some(format!("The linker fails, attempt {}", self.n_made));
+        let context = Some(OfferedContext { summary, ..OfferedContext::default() });
+        Command::Counter { offer: Box::new(Offer { context, ..Offer::default() }) }
+    }
+
+    fn extend_sla(&mut self, watch: &Watch) -> Command {
+        let hours = *self.random.pick(&[-1, 1, 48]);
+        let due = watch.latest().plus(Span::from_hours(hours));
+        Command::ExtendSla { due, why: "it is hard".to_owned() }
+    }
+}
