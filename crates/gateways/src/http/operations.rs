@@ -82,7 +82,7 @@ const fn action(
 }
 
 /// All of them, in the order a reader wants them.
-pub const OPERATIONS: [Operation; 31] = [
+pub const OPERATIONS: [Operation; 33] = [
     Operation {
         query: Some(schema::<ListInput>),
         response: Response::Json(schema::<ListPage<HandoffView>>),
@@ -266,6 +266,24 @@ pub const OPERATIONS: [Operation; 31] = [
         who: Who::Anyone,
         response: Response::Text("application/json"),
         ..read("/openapi.json", "openapi", "This reference, as an OpenAPI document.")
+    },
+    Operation {
+        who: Who::Anyone,
+        response: Response::Text("application/schema+json"),
+        ..read(
+            "/schemas/handoff-package.json",
+            "package_schema",
+            "What a sealed package looks like, as JSON Schema.",
+        )
+    },
+    Operation {
+        who: Who::Anyone,
+        response: Response::Text("application/schema+json"),
+        ..read(
+            "/schemas/handoff-offer.json",
+            "offer_schema",
+            "What a sender may offer, as JSON Schema.",
+        )
     },
     Operation {
         who: Who::Anyone,

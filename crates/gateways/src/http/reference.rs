@@ -4,8 +4,9 @@
 use axum::Json;
 use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
-use schemars::SchemaGenerator;
+use protocol::handoff::package::{Offer, PACKAGE_VERSION, Package};
 use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::operations::{OPERATIONS, Operation, Response as Answer, Who};
@@ -40,6 +41,27 @@ pub fn openapi() -> Value {
             "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
         },
     })
+}
+
+/// What a sealed package looks like: what the gate reads it as.
+pub async fn package_schema() -> Response {
+    schema_file(published::<Package>("handoff-package"))
+}
+
+/// What a sender may offer.
+pub async fn offer_schema() -> Response {
+    schema_file(published::<Offer>("handoff-offer"))
+}
+
+fn published<T: JsonSchema>(name: &str) -> Value {
+    let generator = SchemaSettings::draft2020_12().into_generator();
+    let mut schema = generator.into_root_schema_for::<T>().to_value();
+    schema["$id"] = format!("urn:tasuki:schema:{name}:{PACKAGE_VERSION}").into();
+    schema
+}
+
+fn schema_file(schema: Value) -> Response {
+    ([(header::CONTENT_TYPE, "application/schema+json")], schema.to_string()).into_response()
 }
 
 fn describe(operation: &Operation, generator: &mut SchemaGenerator) -> Value {

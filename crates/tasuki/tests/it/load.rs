@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use crate::power_loss::{Ack, Random};
 use crate::server::{Server, offer};
 
-/// What the issue asks for.
+/// What must hold.
 pub const WRITERS: usize = 64;
 
 /// Tasks that several writers want at once, so that holding one means something.

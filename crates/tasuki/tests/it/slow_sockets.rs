@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use crate::server::{Server, is_full_run, offer, raise_open_files};
 use crate::wire::{Line, Request};
 
-/// What the issue asks for.
+/// What must hold, however many there are.
 const CLOSED_WITHIN_SECONDS: f64 = 10.0;
 const SLOWDOWN_MAX: f64 = 2.0;
 
@@ -81,7 +81,7 @@ async fn a_server_that_waits_for_ever_is_noticed() {
 
 /// Callers who do what callers do. Each takes its samples, and goes on until it is calm. Returns
 /// the seconds each request took.
-async fn good_callers(
+pub async fn good_callers(
     server: &Server,
     token: &str,
     round: &'static str,
@@ -148,7 +148,7 @@ async fn be_slow(address: String, number: usize) -> f64 {
     stopwatch.seconds()
 }
 
-fn p99(mut seconds: Vec<f64>) -> f64 {
+pub fn p99(mut seconds: Vec<f64>) -> f64 {
     seconds.sort_by(f64::total_cmp);
     seconds[seconds.len() * 99 / 100]
 }

@@ -5,11 +5,16 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use engine::clock::{Clock, SystemClock};
+use protocol::time::Span;
 use serde_json::{Value, json};
 use tasuki::client::Call;
 
-use crate::server::{Server, act, offer, ok, refused};
+use crate::server::{Server, act, is_full_run, offer, ok, refused};
+use crate::slow_sockets::{good_callers, p99};
 
 /// A server whose artifacts lie in a folder beside its data.
 struct Shop {
@@ -194,6 +199,78 @@ async fn an_offer_can_be_tried_out() {
     assert!(taken["remarks"][0]["problem"].as_str().unwrap().contains("active handoff"), "{taken}");
     let listed = ok(&bob, Call::get("/v1/handoffs")).await;
     assert_eq!(listed["items"].as_array().unwrap().len(), 1, "nothing else was proposed");
+}
+
+/// How much slower others may be while gigabytes are hashed beside them.
+const SLOWDOWN_MAX: f64 = 1.5;
+
+/// How much the server may grow by: its buffers, whatever the size of the artifact.
+const GROWTH_KIB_MAX: u64 = 32 * 1_024;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hashing_gigabytes_slows_nobody_and_takes_no_memory() {
+    let megabytes = if is_full_run() { 2_048 } else { 256 };
+    let shop = Shop::open();
+    let token = shop.server.token("alice", &[]);
+    let (alice, bob) = (shop.server.with_token(&token), shop.server.agent("bob"));
+    let path = shop.root.join("image");
+    fs::File::create(&path).unwrap().set_len(megabytes * 1_048_576).unwrap();
+    let calm = Arc::new(AtomicBool::new(true));
+    let before = p99(good_callers(&shop.server, &token, "before", &calm).await);
+    let small = resident_kib(shop.server.pid());
+    calm.store(false, Ordering::Relaxed);
+    let offer = with_artifacts("BIG", &[file("image", &path)]);
+    let big = ok(&alice, Call::post("/v1/handoffs", offer)).await;
+    let (largest, during) = tokio::join!(
+        async {
+            let accept = Call::post(format!("/v1/handoffs/{}/accept", id(&big)), json!({}));
+            bob.call(accept).await.unwrap();
+            let mut largest = 0;
+            loop {
+                largest = largest.max(resident_kib(shop.server.pid()));
+                let shown = ok(&bob, Call::get(format!("/v1/handoffs/{}", id(&big)))).await;
+                if shown["status"] == "accepted" {
+                    break;
+                }
+                assert_eq!(shown["status"], "validating");
+                SystemClock.sleep(Span::from_millis(20)).await;
+            }
+            calm.store(true, Ordering::Relaxed);
+            largest
+        },
+        good_callers(&shop.server, &token, "during", &calm),
+    );
+    let ratio = p99(during) / before;
+    let growth = largest.saturating_sub(small);
+    println!("{megabytes} MiB hashed: others' p99 {ratio:.2} times, {growth} KiB more in memory");
+    assert!(growth <= GROWTH_KIB_MAX, "{growth} KiB");
+    assert!(!is_full_run() || ratio <= SLOWDOWN_MAX, "{ratio:.2} times slower");
+}
+
+fn resident_kib(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the server lives");
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a resident size");
+    line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).expect("a number")
+}
+
+#[tokio::test]
+async fn the_schema_of_a_package_is_published() {
+    let shop = Shop::open();
+    let anyone = shop.server.anonymous();
+    let schema = ok(&anyone, Call::get("/schemas/handoff-package.json")).await;
+    assert_eq!(schema["additionalProperties"], false);
+    let alice = shop.server.agent("alice");
+    shop.server.agent("bob");
+    let proposed = ok(&alice, Call::post("/v1/handoffs", offer("T-1", "bob"))).await;
+    let shown = ok(&alice, Call::get(format!("/v1/handoffs/{}", id(&proposed)))).await;
+    for (field, _) in shown["package"].as_object().unwrap() {
+        assert!(schema["properties"].get(field).is_some(), "{field} is not in the schema");
+    }
+    for field in schema["required"].as_array().unwrap() {
+        assert!(shown["package"].get(field.as_str().unwrap()).is_some(), "{field} is required");
+    }
+    let offered = ok(&anyone, Call::get("/schemas/handoff-offer.json")).await;
+    assert!(offered["properties"].get("to_agent").is_some());
 }
 
 fn id(answer: &Value) -> &str {
