@@ -10,5 +10,5 @@
 
 pub mod audit_log;
 pub mod checkpoint_file;
-mod durable;
+pub mod durable;
 pub mod ledger_key;

@@ -6,13 +6,14 @@
 //!
 //! 1. [`port`]: what the engine asks of a store. [`clock`], [`ids`]: time and randomness, injected.
 //! 2. [`submit`]: the road. [`slots`]: how commands on one stream queue up.
-//! 3. [`feed`]: following the ledger. [`deadlines`], [`seal`]: the loops.
+//! 3. [`feed`]: following the ledger. [`deadlines`], [`seal`]: the loops. [`fork`]: after a loss.
 //! 4. [`query`], [`access`]: reading, and who a bearer is.
 
 pub mod access;
 pub mod clock;
 pub mod deadlines;
 pub mod feed;
+pub mod fork;
 pub mod ids;
 mod in_line;
 pub mod port;
@@ -43,6 +44,7 @@ pub struct Engine {
     slots: Arc<Slots>,
     feed: Arc<Feed>,
     access: Arc<access::Directory>,
+    standing: Arc<fork::Standing>,
     counts: Arc<Counts>,
 }
 
@@ -80,6 +82,7 @@ impl Engine {
             slots: Arc::default(),
             feed,
             access: Arc::default(),
+            standing: Arc::default(),
             counts: Arc::default(),
         }
     }

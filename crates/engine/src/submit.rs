@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use tracing::Instrument;
 
 use crate::Engine;
+use crate::fork::Behind;
 use crate::in_line::InLine;
 use crate::port::{
     Commit, CommitError, Committed, KeyScope, KeyedOutcome, RecordedOutcome, StoreError,
@@ -55,6 +56,8 @@ pub enum SubmitError {
     KeyReused,
     #[error("too much happens on this stream at once")]
     Contended,
+    #[error(transparent)]
+    Behind(#[from] Behind),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -121,7 +124,7 @@ impl Engine {
             Err(SubmitError::Rejected(_) | SubmitError::KeyReused) => {
                 self.counts.rejected.fetch_add(1, Ordering::Relaxed);
             }
-            Err(SubmitError::Contended | SubmitError::Store(_)) => {
+            Err(SubmitError::Contended | SubmitError::Behind(_) | SubmitError::Store(_)) => {
                 self.counts.failed.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -133,6 +136,7 @@ impl Engine {
         asked: &Asked<'_>,
         mut assumed: AssumedStream,
     ) -> Result<Done, SubmitError> {
+        self.check_may_write(asked.command)?;
         let mut hold = AssumedHold::Vacant;
         for _ in 0..ATTEMPTS_MAX {
             let assumed = std::mem::replace(&mut assumed, AssumedStream::Unknown);
@@ -447,6 +451,7 @@ fn outcome_code(result: &Result<Done, SubmitError>) -> &str {
         Err(SubmitError::Rejected(rejection)) => rejection.code(),
         Err(SubmitError::KeyReused) => "idempotency_key_reused",
         Err(SubmitError::Contended) => "contended",
+        Err(SubmitError::Behind(_)) => "ledger_behind_checkpoint",
         Err(SubmitError::Store(_)) => "store_failed",
     }
 }

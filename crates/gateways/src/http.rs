@@ -9,6 +9,7 @@ mod auth;
 mod events;
 mod handoffs;
 mod input;
+mod ledger;
 mod observed;
 mod operations;
 mod ops;
@@ -161,6 +162,7 @@ impl Gateway {
             .route("/v1/handoffs/{handoff}/history", |at| at.get(handoffs::history))
             .route("/v1/acp/handoff", |at| at.post(acp::handle).fallback(acp::wrong_method))
             .route("/v1/events", |at| at.get(events::follow))
+            .route("/v1/ledger/fork", |at| at.post(ledger::fork))
             .into_router(self)
     }
 }

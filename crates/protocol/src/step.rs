@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use crate::fork::{self, Forked};
 use crate::handoff::decide::Context;
 use crate::handoff::state::Note;
 use crate::handoff::{self, Handoff, Status, derive};
@@ -26,6 +27,7 @@ pub enum Command {
         position: u64,
         reason: String,
     },
+    Fork(fork::Fork),
 }
 
 /// What happened.
@@ -35,6 +37,7 @@ pub enum Event {
     Agent(agent::Event),
     Token(token::Event),
     Erased(Erased),
+    Forked(Forked),
 }
 
 /// What is true: the snapshot of one aggregate. Can be rebuilt from its events at any time, so its
@@ -44,6 +47,7 @@ pub enum State {
     Handoff(Box<Handoff>),
     Agent(agent::Agent),
     Token(token::Token),
+    Ledger(fork::Forks),
 }
 
 /// A moment at which the server must look again.
@@ -151,6 +155,7 @@ impl Command {
             Command::Token(token::Command::Issue { .. }) => "issue",
             Command::Token(token::Command::Revoke) => "revoke",
             Command::Erase { .. } => "erase",
+            Command::Fork(_) => "fork",
         }
     }
 }
@@ -160,7 +165,7 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
     let Command::Handoff(command) = command else { return Needs::default() };
     let handoff = match state {
         Some(State::Handoff(handoff)) => Some(handoff.as_ref()),
-        Some(State::Agent(_) | State::Token(_)) | None => None,
+        Some(State::Agent(_) | State::Token(_) | State::Ledger(_)) | None => None,
     };
     let stored = || handoff.map(|handoff| handoff.document_hash().to_owned());
     match command {
@@ -209,7 +214,7 @@ pub fn step(
     let (disarm, arm) = deadline_changes(state, &next);
     let erase = match command {
         Command::Erase { position, .. } => Some(*position),
-        Command::Handoff(_) | Command::Agent(_) | Command::Token(_) => None,
+        Command::Handoff(_) | Command::Agent(_) | Command::Token(_) | Command::Fork(_) => None,
     };
     Ok(Change {
         disarm,
@@ -257,7 +262,12 @@ fn decide(
         (Subject::Token(_), Some(State::Token(token)), Command::Token(command)) => {
             Ok((tokens(token::decide(Some(token), command, context.caller, context.now)?), None))
         }
-        (Subject::Handoff(_) | Subject::Agent(_) | Subject::Token(_), _, _) => Err(no_such()),
+        (Subject::Ledger, _, Command::Fork(fork)) => {
+            Ok((vec![Event::Forked(fork::decide(fork, context.caller)?)], None))
+        }
+        (Subject::Handoff(_) | Subject::Agent(_) | Subject::Token(_) | Subject::Ledger, _, _) => {
+            Err(no_such())
+        }
     }
 }
 
@@ -287,7 +297,9 @@ fn decide_erase(
             state: handoff.status(),
             needed: "a closed one",
         }),
-        State::Agent(_) | State::Token(_) => Err(Rejection::NotFound { what: "handoff" }),
+        State::Agent(_) | State::Token(_) | State::Ledger(_) => {
+            Err(Rejection::NotFound { what: "handoff" })
+        }
     }
 }
 
@@ -326,7 +338,7 @@ pub fn evolve(
             let before = match state {
                 Some(State::Handoff(handoff)) => Some(*handoff),
                 None => None,
-                Some(State::Agent(_) | State::Token(_)) => return Err(bad),
+                Some(State::Agent(_) | State::Token(_) | State::Ledger(_)) => return Err(bad),
             };
             Ok(State::Handoff(Box::new(handoff::evolve(*id, before, event, at)?)))
         }
@@ -334,7 +346,7 @@ pub fn evolve(
             let before = match state {
                 Some(State::Agent(agent)) => Some(agent),
                 None => None,
-                Some(State::Handoff(_) | State::Token(_)) => return Err(bad),
+                Some(State::Handoff(_) | State::Token(_) | State::Ledger(_)) => return Err(bad),
             };
             Ok(State::Agent(agent::evolve(id.clone(), before, event)?))
         }
@@ -342,18 +354,26 @@ pub fn evolve(
             let before = match state {
                 Some(State::Token(token)) => Some(token),
                 None => None,
-                Some(State::Handoff(_) | State::Agent(_)) => return Err(bad),
+                Some(State::Handoff(_) | State::Agent(_) | State::Ledger(_)) => return Err(bad),
             };
             Ok(State::Token(token::evolve(*id, before, event, at)?))
         }
-        (Subject::Handoff(_) | Subject::Agent(_) | Subject::Token(_), _, _) => Err(bad),
+        (Subject::Ledger, None, Event::Forked(forked)) => {
+            Ok(State::Ledger(fork::evolve(None, forked)))
+        }
+        (Subject::Ledger, Some(State::Ledger(forks)), Event::Forked(forked)) => {
+            Ok(State::Ledger(fork::evolve(Some(forks), forked)))
+        }
+        (Subject::Handoff(_) | Subject::Agent(_) | Subject::Token(_) | Subject::Ledger, _, _) => {
+            Err(bad)
+        }
     }
 }
 
 fn deadline_changes(before: Option<&State>, after: &State) -> (Vec<Deadline>, Vec<Deadline>) {
     let of = |state: &State| match state {
         State::Handoff(handoff) => derive::deadlines(handoff),
-        State::Agent(_) | State::Token(_) => Vec::new(),
+        State::Agent(_) | State::Token(_) | State::Ledger(_) => Vec::new(),
     };
     let old = before.map(of).unwrap_or_default();
     let new = of(after);
@@ -377,7 +397,7 @@ fn hold_changes(
     }
     let of = |state: &State| match state {
         State::Handoff(handoff) => derive::hold(handoff),
-        State::Agent(_) | State::Token(_) => None,
+        State::Agent(_) | State::Token(_) | State::Ledger(_) => None,
     };
     let old = before.and_then(of);
     let Some(new) = of(after) else { return Vec::new() };
@@ -399,13 +419,13 @@ fn outcome(state: &State, events: &[Event]) -> Outcome {
     let mut outcome = Outcome {
         status: match state {
             State::Handoff(handoff) => Some(handoff.status()),
-            State::Agent(_) | State::Token(_) => None,
+            State::Agent(_) | State::Token(_) | State::Ledger(_) => None,
         },
         escalated: match state {
             State::Handoff(handoff) => {
                 handoff.notes().iter().any(|note| matches!(note, Note::Escalation(_)))
             }
-            State::Agent(_) | State::Token(_) => false,
+            State::Agent(_) | State::Token(_) | State::Ledger(_) => false,
         },
         ..Outcome::default()
     };

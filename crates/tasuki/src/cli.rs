@@ -6,6 +6,7 @@ mod bench_command;
 pub mod demo;
 mod doctor;
 mod handoff;
+mod ledger;
 mod story;
 mod token;
 mod watch;
@@ -47,6 +48,8 @@ enum Command {
     Handoff(handoff::HandoffArgs),
     /// Verify, export and look at the ledger, offline.
     Audit(audit_commands::AuditArgs),
+    /// Go on after a loss.
+    Ledger(ledger::LedgerArgs),
     /// Check a data folder and its server.
     Doctor(doctor::DoctorArgs),
     /// Measure this machine: bare SQLite, the engine, the server.
@@ -138,6 +141,7 @@ async fn dispatch(command: Command) -> Result<u8> {
         Command::Agent(args) => agent::run(args).await,
         Command::Handoff(args) => handoff::run(args).await,
         Command::Audit(args) => audit_commands::run(args).await,
+        Command::Ledger(args) => ledger::run(args).await,
         Command::Doctor(args) => doctor::run(args).await,
         Command::Bench(args) => bench_command::run(args).await,
         Command::Completions { shell } => {
@@ -269,6 +273,9 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
                 Some("`tasuki token list` shows what there is")
             }
             "not_found" => Some("`tasuki handoff list` shows what there is"),
+            "ledger_behind_checkpoint" => {
+                Some("`tasuki ledger fork --reason TEXT` goes on without what is missing")
+            }
             "wrong_state" => Some("`tasuki handoff show ID` tells what happened to it"),
             "unknown_agent" => Some("`tasuki token create --agent NAME` adds an agent"),
             "ownership_conflict" => Some("`tasuki handoff list --task TASK` shows who has it"),

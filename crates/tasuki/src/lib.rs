@@ -14,4 +14,5 @@ pub mod node;
 pub mod output;
 mod remote;
 pub mod serve;
+mod standing;
 pub mod telemetry;

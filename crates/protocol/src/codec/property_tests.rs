@@ -10,6 +10,7 @@ use proptest::sample::select;
 use super::{decode, encode};
 use crate::agent::{self, Kind, Profile};
 use crate::caller::Role;
+use crate::fork::Forked;
 use crate::handoff::Status;
 use crate::handoff::command::{RejectReason, SlaStage};
 use crate::handoff::event::{
@@ -45,7 +46,7 @@ proptest! {
     #[test]
     fn every_event_comes_back_as_itself(event in events()) {
         let recorded = encode(&event);
-        let read = decode(&recorded.name, recorded.version, &recorded.body);
+        let read = decode(recorded.name, recorded.version, &recorded.body);
         prop_assert_eq!(read.as_ref(), Ok(&event));
         prop_assert_eq!(encode(&event), recorded);
     }
@@ -70,9 +71,9 @@ proptest! {
         damaged.splice(at..=at, piece.chars());
         let damaged: String = damaged.into_iter().collect();
         // Whatever is read must be something that can be written and read again.
-        if let Ok(read) = decode(&recorded.name, recorded.version, &damaged) {
+        if let Ok(read) = decode(recorded.name, recorded.version, &damaged) {
             let written = encode(&read);
-            prop_assert_eq!(decode(&written.name, written.version, &written.body), Ok(read));
+            prop_assert_eq!(decode(written.name, written.version, &written.body), Ok(read));
         }
     }
 
@@ -82,13 +83,13 @@ proptest! {
         let rest = recorded.body.strip_prefix('{').unwrap();
         let comma = if rest == "}" { "" } else { "," };
         let later = format!("{{\"added_later\":[1]{comma}{rest}");
-        prop_assert_eq!(decode(&recorded.name, recorded.version, &later), Ok(event));
+        prop_assert_eq!(decode(recorded.name, recorded.version, &later), Ok(event));
     }
 
     #[test]
     fn a_version_of_a_later_release_is_refused(event in events(), version in 2u32..) {
         let recorded = encode(&event);
-        prop_assert!(decode(&recorded.name, version, &recorded.body).is_err());
+        prop_assert!(decode(recorded.name, version, &recorded.body).is_err());
     }
 }
 
@@ -102,6 +103,9 @@ fn events() -> impl Strategy<Value = Event> {
         1 => Just(Event::Token(token::Event::Revoked(token::Revoked {}))),
         1 => (any::<u64>(), text())
             .prop_map(|(position, reason)| Event::Erased(Erased { position, reason })),
+        1 => (any::<u64>(), text(), text()).prop_map(|(lost_size, lost_root, reason)| {
+            Event::Forked(Forked { lost_size, lost_root, reason })
+        }),
     ]
 }
 

@@ -62,6 +62,7 @@ exercise! {
         deadlines_are_due_in_their_order
         a_document_is_found_while_it_is_current
         a_token_is_found_by_its_secret
+        the_ledger_has_a_stream_of_its_own
         the_seal_is_replaced;
     lists:
         handoffs_are_listed_by_every_filter_and_page

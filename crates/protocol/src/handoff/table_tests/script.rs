@@ -199,7 +199,7 @@ impl World {
         }
         let State::Handoff(handoff) = &change.state else { panic!("a handoff stays a handoff") };
         for recorded in &change.events {
-            let event = codec::decode(&recorded.name, recorded.version, &recorded.body);
+            let event = codec::decode(recorded.name, recorded.version, &recorded.body);
             let Ok(step::Event::Handoff(event)) = event else { panic!("a handoff's own event") };
             let actor = caller.principal.to_string();
             self.events.push((name.to_owned(), event, actor, self.now));
