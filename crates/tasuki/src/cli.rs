@@ -2,6 +2,7 @@
 
 mod agent;
 mod audit_commands;
+mod backup_commands;
 mod bench_command;
 pub mod demo;
 mod doctor;
@@ -48,6 +49,10 @@ enum Command {
     Handoff(handoff::HandoffArgs),
     /// Verify, export and look at the ledger, offline.
     Audit(audit_commands::AuditArgs),
+    /// Copy the database of a server, running or not, to a file that can be verified alone.
+    Backup(backup_commands::BackupArgs),
+    /// Put a backup into a data folder on which no server runs.
+    Restore(backup_commands::RestoreArgs),
     /// Go on after a loss.
     Ledger(ledger::LedgerArgs),
     /// Check a data folder and its server.
@@ -141,6 +146,8 @@ async fn dispatch(command: Command) -> Result<u8> {
         Command::Agent(args) => agent::run(args).await,
         Command::Handoff(args) => handoff::run(args).await,
         Command::Audit(args) => audit_commands::run(args).await,
+        Command::Backup(args) => backup_commands::back_up(args),
+        Command::Restore(args) => backup_commands::restore(args),
         Command::Ledger(args) => ledger::run(args).await,
         Command::Doctor(args) => doctor::run(args).await,
         Command::Bench(args) => bench_command::run(args).await,
