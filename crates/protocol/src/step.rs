@@ -14,7 +14,7 @@ use crate::ids::AgentId;
 use crate::ledger::{Erased, Recorded, Stream, Subject};
 use crate::rejection::Rejection;
 use crate::time::Time;
-use crate::{agent, codec, token};
+use crate::{agent, codec, erasure, token};
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -241,7 +241,8 @@ fn decide(
     }
     match (&stream.subject, state, command) {
         (_, state, Command::Erase { position, reason }) => {
-            let erased = decide_erase(state.ok_or_else(no_such)?, *position, reason, context)?;
+            let state = state.ok_or_else(no_such)?;
+            let erased = erasure::decide(state, *position, reason, context.caller)?;
             Ok((vec![Event::Erased(erased)], None))
         }
         (Subject::Handoff(id), None, Command::Handoff(command)) => {
@@ -267,38 +268,6 @@ fn decide(
         }
         (Subject::Handoff(_) | Subject::Agent(_) | Subject::Token(_) | Subject::Ledger, _, _) => {
             Err(no_such())
-        }
-    }
-}
-
-/// Only what is final can be erased: until then somebody may need it to decide.
-fn decide_erase(
-    state: &State,
-    position: u64,
-    reason: &str,
-    context: Context<'_>,
-) -> Result<Erased, Rejection> {
-    if !context.caller.is_operator() {
-        return Err(Rejection::NotAllowed { action: "erase", who: "an operator" });
-    }
-    if reason.trim().is_empty() {
-        return Err(Rejection::SchemaInvalid {
-            field: "reason".to_owned(),
-            expected: "why the content must go".to_owned(),
-        });
-    }
-    handoff::decide::check_text("reason", Some(reason))?;
-    match state {
-        State::Handoff(handoff) if handoff.status() == Status::Closed => {
-            Ok(Erased { position, reason: reason.to_owned() })
-        }
-        State::Handoff(handoff) => Err(Rejection::WrongState {
-            action: "erase content of",
-            state: handoff.status(),
-            needed: "a closed one",
-        }),
-        State::Agent(_) | State::Token(_) | State::Ledger(_) => {
-            Err(Rejection::NotFound { what: "handoff" })
         }
     }
 }
