@@ -8,6 +8,7 @@ pub mod files;
 pub mod lines;
 pub mod position;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use protocol::ledger::Erased;
 use protocol::time::Span;
 use tokio::sync::watch;
 
-use files::Files;
+use files::{Files, Outdated};
 
 /// One write. More than this waits for the next one.
 const BATCH_BYTES_MAX: usize = 1024 * 1024;
@@ -48,6 +49,12 @@ pub enum Error {
 /// Follows the ledger until it is told to stop, and then to its end. A failure is logged and tried
 /// again from what was recorded last; nothing is skipped.
 pub async fn run(engine: Engine, folder: PathBuf, mut stop: watch::Receiver<bool>) {
+    tokio::select! {
+        biased;
+        () = engine.until_not_behind() => {}
+        // Until somebody decides to go on without them, the lines of lost entries are what is left.
+        () = until_stopped(&mut stop) => return,
+    }
     let mut retry_after = RETRY_AFTER_MIN;
     loop {
         let is_last_try = *stop.borrow() || stop.has_changed().is_err();
@@ -75,7 +82,8 @@ async fn follow(
     retry_after: &mut Span,
 ) -> Result<(), Error> {
     let folder = folder.to_owned();
-    let mut files = blocking(move || Ok(Files::open(&folder)?)).await?;
+    let files = blocking(move || Ok(Files::open(&folder)?)).await?;
+    let mut files = rest_on_ledger(engine, files).await?;
     let mut follower = engine.follow(files.cursor());
     loop {
         let first = tokio::select! {
@@ -102,6 +110,27 @@ async fn follow(
         files = write(engine, &mut follower, files, batch).await?;
     }
     blocking(move || Ok(files.record()?)).await
+}
+
+/// Empties the files that were derived from entries that the ledger does not have, as after a
+/// restore.
+async fn rest_on_ledger(engine: &Engine, mut files: Files) -> Result<Files, Error> {
+    let mut found = BTreeMap::new();
+    for sequence in files.foundations() {
+        let page = engine.store().entries(sequence - 1, 1).await?;
+        found.extend(page.into_iter().map(|one| (one.seq, one.entry.hash)));
+    }
+    let Outdated { teamspaces, is_common } = files.outdated_against(&found);
+    if teamspaces.is_empty() && !is_common {
+        return Ok(files);
+    }
+    tracing::warn!(n_files = teamspaces.len(), "the ledger is another one; derived from it again");
+    let newest = engine.newest().await?;
+    blocking(move || {
+        files.derive_again(&teamspaces, newest)?;
+        Ok(files)
+    })
+    .await
 }
 
 /// Takes what is there, up to one batch.

@@ -76,6 +76,20 @@ impl CheckpointSink for CheckpointFiles {
     }
 }
 
+/// The note that was written last, if any was: the newest or, if somebody removed that, the last
+/// of the log.
+pub fn newest(folder: &Path) -> io::Result<Option<String>> {
+    let read = |name: &str| match fs::read(folder.join(name)) {
+        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    };
+    match read(NEWEST_FILE)? {
+        Some(note) => Ok(Some(note)),
+        None => Ok(read(LOG_FILE)?.and_then(|text| split_log(&text).notes.pop())),
+    }
+}
+
 /// The log as it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Log {

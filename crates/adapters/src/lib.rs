@@ -14,6 +14,6 @@
 pub mod artifacts;
 pub mod audit_log;
 pub mod checkpoint_file;
-mod durable;
+pub mod durable;
 pub mod ledger_key;
 pub mod outside;

@@ -6,13 +6,15 @@
 //!
 //! 1. [`port`]: what the engine asks of a store. [`clock`], [`ids`]: time and randomness, injected.
 //! 2. [`submit`]: the road. [`slots`]: how commands on one stream queue up.
-//! 3. [`feed`]: following the ledger. [`deadlines`], [`outbox`], [`seal`]: the loops.
+//! 3. [`feed`]: following the ledger. [`deadlines`], [`outbox`], [`seal`]: the loops. [`fork`]:
+//!    after a loss.
 //! 4. [`query`], [`access`]: reading, and who a bearer is.
 
 pub mod access;
 pub mod clock;
 pub mod deadlines;
 pub mod feed;
+pub mod fork;
 pub mod ids;
 mod in_line;
 pub mod outbox;
@@ -45,6 +47,7 @@ pub struct Engine {
     slots: Arc<Slots>,
     feed: Arc<Feed>,
     access: Arc<access::Directory>,
+    standing: Arc<fork::Standing>,
     counts: Arc<Counts>,
     /// Rung when there is something new to do outside.
     outbox_bell: Arc<Notify>,
@@ -84,6 +87,7 @@ impl Engine {
             slots: Arc::default(),
             feed,
             access: Arc::default(),
+            standing: Arc::default(),
             counts: Arc::default(),
             outbox_bell: Arc::default(),
         }

@@ -52,6 +52,12 @@ pub(crate) async fn run(
     adapter: Arc<dyn Adapter>,
     mut stopped: watch::Receiver<bool>,
 ) {
+    tokio::select! {
+        biased;
+        () = engine.until_not_behind() => {}
+        // A claim is a write, and what is done outside could not be recorded.
+        () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => return,
+    }
     let mut running = JoinSet::new();
     loop {
         while let Some(ended) = running.try_join_next() {
@@ -146,7 +152,7 @@ impl Engine {
         let Some(state) = self.current(&claimed.stream).await? else { return Ok(None) };
         let hash = match state.as_ref() {
             State::Handoff(handoff) => handoff.document_hash(),
-            State::Agent(_) | State::Token(_) => return Ok(None),
+            State::Agent(_) | State::Token(_) | State::Ledger(_) => return Ok(None),
         };
         let document = self.store.document(&claimed.stream, hash).await?;
         Ok(step::work(&state, &claimed.effect.name, document.as_deref()))

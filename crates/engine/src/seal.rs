@@ -47,6 +47,13 @@ pub(crate) async fn run(
     sink: Arc<dyn CheckpointSink>,
     mut stopped: watch::Receiver<bool>,
 ) {
+    let was_behind = engine.behind().is_some();
+    tokio::select! {
+        biased;
+        () = engine.until_not_behind() => {}
+        // The checkpoint outside is the only witness of what was lost, so it stays.
+        () = until_stopped(&mut stopped) => return,
+    }
     let mut sealer = match Sealer::resume(engine, signer, sink).await {
         Ok(sealer) => sealer,
         Err(error) => {
@@ -54,6 +61,10 @@ pub(crate) async fn run(
             return;
         }
     };
+    if was_behind && let Err(error) = sealer.drain().await {
+        // The first checkpoint after a fork should vouch for its declaration.
+        tracing::error!(%error, "the declared fork could not be read for sealing");
+    }
     loop {
         sealer.seal_or_say_why().await;
         tokio::select! {
@@ -80,7 +91,10 @@ impl Sealer {
         signer: Signer,
         sink: Arc<dyn CheckpointSink>,
     ) -> Result<Self, StoreError> {
+        let newest = engine.store.newest().await?;
         let edge = match engine.store.sealed().await? {
+            // Only after a fork: what the tree was made from is gone, so it is made again.
+            Some(sealed) if sealed.size > newest => Edge::empty(),
             Some(sealed) => Edge::from_bytes(sealed.size, &sealed.edge)
                 .ok_or_else(|| StoreError::Corrupt("the sealed edge cannot be read".to_owned()))?,
             None => Edge::empty(),

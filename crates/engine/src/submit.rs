@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use tracing::Instrument;
 
 use crate::Engine;
+use crate::fork::Behind;
 use crate::in_line::InLine;
 use crate::port::{
     Commit, CommitError, Committed, KeyScope, KeyedOutcome, RecordedOutcome, StoreError,
@@ -56,6 +57,8 @@ pub enum SubmitError {
     KeyReused,
     #[error("too much happens on this stream at once")]
     Contended,
+    #[error(transparent)]
+    Behind(#[from] Behind),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -123,7 +126,7 @@ impl Engine {
             Err(SubmitError::Rejected(_) | SubmitError::KeyReused) => {
                 self.counts.rejected.fetch_add(1, Ordering::Relaxed);
             }
-            Err(SubmitError::Contended | SubmitError::Store(_)) => {
+            Err(SubmitError::Contended | SubmitError::Behind(_) | SubmitError::Store(_)) => {
                 self.counts.failed.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -135,6 +138,7 @@ impl Engine {
         asked: &Asked<'_>,
         mut assumed: AssumedStream,
     ) -> Result<Done, SubmitError> {
+        self.check_may_write(asked.command)?;
         let mut hold = AssumedHold::Vacant;
         for _ in 0..ATTEMPTS_MAX {
             let assumed = std::mem::replace(&mut assumed, AssumedStream::Unknown);
@@ -319,7 +323,7 @@ impl Engine {
         let stream = Stream { teamspace: teamspace.clone(), subject: Subject::Agent(id) };
         Ok(match self.current(&stream).await?.as_deref() {
             Some(State::Agent(agent)) => Some(agent.clone()),
-            Some(State::Handoff(_) | State::Token(_)) | None => None,
+            Some(State::Handoff(_) | State::Token(_) | State::Ledger(_)) | None => None,
         })
     }
 
@@ -479,6 +483,7 @@ fn outcome_code(result: &Result<Done, SubmitError>) -> &str {
         Err(SubmitError::Rejected(rejection)) => rejection.code(),
         Err(SubmitError::KeyReused) => "idempotency_key_reused",
         Err(SubmitError::Contended) => "contended",
+        Err(SubmitError::Behind(_)) => "ledger_behind_checkpoint",
         Err(SubmitError::Store(_)) => "store_failed",
     }
 }

@@ -10,6 +10,7 @@ mod dry_run;
 mod events;
 mod handoffs;
 mod input;
+mod ledger;
 mod negotiation;
 mod observed;
 mod operations;
@@ -171,6 +172,7 @@ impl Gateway {
             .route("/v1/handoffs/{handoff}/history", |at| at.get(handoffs::history))
             .route("/v1/acp/handoff", |at| at.post(acp::handle).fallback(acp::wrong_method))
             .route("/v1/events", |at| at.get(events::follow))
+            .route("/v1/ledger/fork", |at| at.post(ledger::fork))
             .into_router(self)
     }
 }

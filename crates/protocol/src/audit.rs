@@ -6,6 +6,8 @@
 //! damaged entry should not hide another. It keeps one small record per stream, and the states of
 //! the streams only when it replays.
 
+mod forks;
+
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
@@ -15,6 +17,9 @@ use crate::codec;
 use crate::ledger::{Body, Entry, Erased, GENESIS, Stream};
 use crate::merkle::Edge;
 use crate::step::{self, BadHistory, Event, State};
+
+pub use forks::Fork;
+use forks::Forks;
 
 /// More findings than this are counted and not kept: whoever reads a hundred needs no more, and a
 /// ledger that is not ours would make millions.
@@ -77,6 +82,8 @@ pub struct Report {
     pub n_unsealed: u64,
     /// Bodies that were erased on the record.
     pub n_erased: u64,
+    /// Losses that are on the record.
+    pub forks: Vec<Fork>,
     /// The first of them, in the order they were noticed.
     pub findings: Vec<Finding>,
     pub n_findings: u64,
@@ -103,6 +110,7 @@ pub struct Auditor {
     first_damage: Option<u64>,
     streams: HashMap<Stream, Head>,
     erasures: HashMap<Stream, Erasures>,
+    forks: Forks,
     findings: Vec<Finding>,
     n_findings: u64,
 }
@@ -158,6 +166,7 @@ impl Auditor {
             first_damage: None,
             streams: HashMap::new(),
             erasures: HashMap::new(),
+            forks: Forks::default(),
             findings: Vec::new(),
             n_findings: 0,
         }
@@ -248,6 +257,10 @@ impl Auditor {
 
     /// Compares with the checkpoints, whose signatures the caller has checked.
     pub fn finish(mut self, checkpoints: &[Checkpoint]) -> Report {
+        let mut checkpoints: Vec<&Checkpoint> = checkpoints.iter().collect();
+        let declared = std::mem::take(&mut self.forks);
+        let holds = |one: &Checkpoint| self.root_at(one.size) == Some(one.root);
+        let forks = declared.account_for(&mut checkpoints, holds);
         let n_sealed = self.check_roots(checkpoints);
         let n_erased = self.check_erasures();
         let n_entries = self.edge.size();
@@ -256,6 +269,7 @@ impl Auditor {
             n_sealed,
             n_unsealed: n_entries.saturating_sub(n_sealed),
             n_erased,
+            forks,
             findings: self.findings,
             n_findings: self.n_findings,
         }
@@ -320,8 +334,10 @@ impl Auditor {
         };
         match codec::decode(&entry.name, entry.version, text) {
             Ok(event) => {
-                if let Event::Erased(erased) = &event {
-                    self.note_eraser(seq, entry, erased);
+                match &event {
+                    Event::Erased(erased) => self.note_eraser(seq, entry, erased),
+                    Event::Forked(forked) => self.forks.note(seq, entry, forked),
+                    Event::Handoff(_) | Event::Agent(_) | Event::Token(_) => {}
                 }
                 Some(event)
             }
@@ -368,8 +384,7 @@ impl Auditor {
 
     /// The size of the largest checkpoint that holds. Once one does not, none after it can, so only
     /// the first is reported, and not even that if the reason is known already.
-    fn check_roots(&mut self, checkpoints: &[Checkpoint]) -> u64 {
-        let mut by_size: Vec<&Checkpoint> = checkpoints.iter().collect();
+    fn check_roots(&mut self, mut by_size: Vec<&Checkpoint>) -> u64 {
         by_size.sort_by_key(|checkpoint| checkpoint.size);
         if let Some(largest) = by_size.last().map(|checkpoint| checkpoint.size)
             && largest > self.last_seq

@@ -4,6 +4,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::fork::Forked;
 use crate::ledger::{Erased, Recorded};
 use crate::step::Event;
 use crate::{agent, handoff, json, token};
@@ -30,6 +31,7 @@ pub fn encode(event: &Event) -> Recorded {
         Event::Token(token::Event::Issued(body)) => text(body),
         Event::Token(token::Event::Revoked(body)) => text(body),
         Event::Erased(body) => text(body),
+        Event::Forked(body) => text(body),
     };
     Recorded { name: event.name(), version: VERSION, body }
 }
@@ -68,6 +70,7 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
         "token.issued" => read(body).map(token::Event::Issued).map(Event::Token),
         "token.revoked" => read(body).map(token::Event::Revoked).map(Event::Token),
         Erased::NAME => read(body).map(Event::Erased),
+        Forked::NAME => read(body).map(Event::Forked),
         _ => Err("no event of this name is known".to_owned()),
     };
     event.map_err(unreadable)
@@ -109,6 +112,7 @@ impl Event {
             Event::Agent(event) => event.name(),
             Event::Token(event) => event.name(),
             Event::Erased(_) => Erased::NAME,
+            Event::Forked(_) => Forked::NAME,
         }
     }
 }

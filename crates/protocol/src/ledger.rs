@@ -30,13 +30,25 @@ pub enum Subject {
     Handoff(HandoffId),
     Agent(AgentId),
     Token(TokenId),
+    /// The ledger itself; there is one, in the default teamspace.
+    Ledger,
 }
+
+/// What stands for an id where there is nothing to tell apart.
+const LEDGER_ID: &str = "self";
 
 /// The name of a stream: one aggregate in one teamspace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stream {
     pub teamspace: TeamspaceId,
     pub subject: Subject,
+}
+
+impl Stream {
+    /// Where what happens to the ledger itself is recorded.
+    pub fn of_ledger() -> Self {
+        Self { teamspace: TeamspaceId::default_teamspace(), subject: Subject::Ledger }
+    }
 }
 
 impl std::hash::Hash for Stream {
@@ -135,6 +147,7 @@ impl Subject {
             Subject::Handoff(_) => "handoff",
             Subject::Agent(_) => "agent",
             Subject::Token(_) => "token",
+            Subject::Ledger => "ledger",
         }
     }
 
@@ -144,6 +157,7 @@ impl Subject {
             Subject::Handoff(id) => id.to_string(),
             Subject::Agent(id) => id.to_string(),
             Subject::Token(id) => id.to_string(),
+            Subject::Ledger => LEDGER_ID.to_owned(),
         }
     }
 }
@@ -154,13 +168,14 @@ impl fmt::Display for Subject {
             Subject::Handoff(id) => write!(f, "handoff/{id}"),
             Subject::Agent(id) => write!(f, "agent/{id}"),
             Subject::Token(id) => write!(f, "token/{id}"),
+            Subject::Ledger => write!(f, "ledger/{LEDGER_ID}"),
         }
     }
 }
 
 /// Why a text does not name a stream.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected handoff/<id>, agent/<id> or token/<id>")]
+#[error("expected handoff/<id>, agent/<id>, token/<id> or ledger/self")]
 pub struct InvalidSubject;
 
 impl FromStr for Subject {
@@ -171,6 +186,7 @@ impl FromStr for Subject {
             "handoff" => id.parse().map(Subject::Handoff).map_err(|_| InvalidSubject),
             "agent" => id.parse().map(Subject::Agent).map_err(|_| InvalidSubject),
             "token" => id.parse().map(Subject::Token).map_err(|_| InvalidSubject),
+            "ledger" if id == LEDGER_ID => Ok(Subject::Ledger),
             _ => Err(InvalidSubject),
         }
     }

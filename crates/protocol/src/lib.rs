@@ -7,7 +7,7 @@
 //! 2. [`step`]: one command against one aggregate, and the [`step::Change`] that follows.
 //! 3. [`handoff`]: a task moves to a new owner. [`agent`] and [`token`]: who takes part.
 //! 4. [`ledger`], [`merkle`], [`checkpoint`]: how the record is chained, summed up and signed;
-//!    [`audit`]: how it is checked.
+//!    [`audit`]: how it is checked; [`fork`]: how it goes on after a loss.
 //! 5. [`json`], [`canonical`]: JSON from outside, and JSON to be hashed.
 
 pub mod agent;
@@ -16,7 +16,9 @@ pub mod caller;
 pub mod canonical;
 pub mod checkpoint;
 pub mod codec;
+mod erasure;
 pub mod fixed;
+pub mod fork;
 pub mod handoff;
 pub mod ids;
 pub mod json;

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use crate::fork::{self, Forked};
 use crate::handoff::decide::Context;
 use crate::handoff::package::Artifact;
 use crate::handoff::state::Note;
@@ -14,7 +15,7 @@ use crate::ids::AgentId;
 use crate::ledger::{Erased, Recorded, Stream, Subject};
 use crate::rejection::Rejection;
 use crate::time::Time;
-use crate::{agent, codec, token};
+use crate::{agent, codec, erasure, token};
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,6 +28,7 @@ pub enum Command {
         position: u64,
         reason: String,
     },
+    Fork(fork::Fork),
 }
 
 /// What happened.
@@ -36,6 +38,7 @@ pub enum Event {
     Agent(agent::Event),
     Token(token::Event),
     Erased(Erased),
+    Forked(Forked),
 }
 
 /// What is true: the snapshot of one aggregate. Can be rebuilt from its events at any time, so its
@@ -45,6 +48,7 @@ pub enum State {
     Handoff(Box<Handoff>),
     Agent(agent::Agent),
     Token(token::Token),
+    Ledger(fork::Forks),
 }
 
 /// A moment at which the server must look again.
@@ -173,6 +177,7 @@ impl Command {
             Command::Token(token::Command::Issue { .. }) => "issue",
             Command::Token(token::Command::Revoke) => "revoke",
             Command::Erase { .. } => "erase",
+            Command::Fork(_) => "fork",
         }
     }
 }
@@ -182,7 +187,7 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
     let Command::Handoff(command) = command else { return Needs::default() };
     let handoff = match state {
         Some(State::Handoff(handoff)) => Some(handoff.as_ref()),
-        Some(State::Agent(_) | State::Token(_)) | None => None,
+        Some(State::Agent(_) | State::Token(_) | State::Ledger(_)) | None => None,
     };
     let stored = || handoff.map(|handoff| handoff.document_hash().to_owned());
     match command {
@@ -247,7 +252,7 @@ pub fn step(
     let (end, begin) = effect_changes(state, &next);
     let erase = match command {
         Command::Erase { position, .. } => Some(*position),
-        Command::Handoff(_) | Command::Agent(_) | Command::Token(_) => None,
+        Command::Handoff(_) | Command::Agent(_) | Command::Token(_) | Command::Fork(_) => None,
     };
     Ok(Change {
         disarm,
@@ -276,7 +281,8 @@ fn decide(
     }
     match (&stream.subject, state, command) {
         (_, state, Command::Erase { position, reason }) => {
-            let erased = decide_erase(state.ok_or_else(no_such)?, *position, reason, context)?;
+            let state = state.ok_or_else(no_such)?;
+            let erased = erasure::decide(state, *position, reason, context.caller)?;
             Ok((vec![Event::Erased(erased)], None))
         }
         (Subject::Handoff(id), None, Command::Handoff(command)) => {
@@ -297,37 +303,12 @@ fn decide(
         (Subject::Token(_), Some(State::Token(token)), Command::Token(command)) => {
             Ok((tokens(token::decide(Some(token), command, context.caller, context.now)?), None))
         }
-        (Subject::Handoff(_) | Subject::Agent(_) | Subject::Token(_), _, _) => Err(no_such()),
-    }
-}
-
-/// Only what is final can be erased: until then somebody may need it to decide.
-fn decide_erase(
-    state: &State,
-    position: u64,
-    reason: &str,
-    context: Context<'_>,
-) -> Result<Erased, Rejection> {
-    if !context.caller.is_operator() {
-        return Err(Rejection::NotAllowed { action: "erase", who: "an operator" });
-    }
-    if reason.trim().is_empty() {
-        return Err(Rejection::SchemaInvalid {
-            field: "reason".to_owned(),
-            expected: "why the content must go".to_owned(),
-        });
-    }
-    handoff::decide::check_text("reason", Some(reason))?;
-    match state {
-        State::Handoff(handoff) if handoff.status() == Status::Closed => {
-            Ok(Erased { position, reason: reason.to_owned() })
+        (Subject::Ledger, _, Command::Fork(fork)) => {
+            Ok((vec![Event::Forked(fork::decide(fork, context.caller)?)], None))
         }
-        State::Handoff(handoff) => Err(Rejection::WrongState {
-            action: "erase content of",
-            state: handoff.status(),
-            needed: "a closed one",
-        }),
-        State::Agent(_) | State::Token(_) => Err(Rejection::NotFound { what: "handoff" }),
+        (Subject::Handoff(_) | Subject::Agent(_) | Subject::Token(_) | Subject::Ledger, _, _) => {
+            Err(no_such())
+        }
     }
 }
 
@@ -366,7 +347,7 @@ pub fn evolve(
             let before = match state {
                 Some(State::Handoff(handoff)) => Some(*handoff),
                 None => None,
-                Some(State::Agent(_) | State::Token(_)) => return Err(bad),
+                Some(State::Agent(_) | State::Token(_) | State::Ledger(_)) => return Err(bad),
             };
             Ok(State::Handoff(Box::new(handoff::evolve(*id, before, event, at)?)))
         }
@@ -374,7 +355,7 @@ pub fn evolve(
             let before = match state {
                 Some(State::Agent(agent)) => Some(agent),
                 None => None,
-                Some(State::Handoff(_) | State::Token(_)) => return Err(bad),
+                Some(State::Handoff(_) | State::Token(_) | State::Ledger(_)) => return Err(bad),
             };
             Ok(State::Agent(agent::evolve(id.clone(), before, event)?))
         }
@@ -382,18 +363,26 @@ pub fn evolve(
             let before = match state {
                 Some(State::Token(token)) => Some(token),
                 None => None,
-                Some(State::Handoff(_) | State::Agent(_)) => return Err(bad),
+                Some(State::Handoff(_) | State::Agent(_) | State::Ledger(_)) => return Err(bad),
             };
             Ok(State::Token(token::evolve(*id, before, event, at)?))
         }
-        (Subject::Handoff(_) | Subject::Agent(_) | Subject::Token(_), _, _) => Err(bad),
+        (Subject::Ledger, None, Event::Forked(forked)) => {
+            Ok(State::Ledger(fork::evolve(None, forked)))
+        }
+        (Subject::Ledger, Some(State::Ledger(forks)), Event::Forked(forked)) => {
+            Ok(State::Ledger(fork::evolve(Some(forks), forked)))
+        }
+        (Subject::Handoff(_) | Subject::Agent(_) | Subject::Token(_) | Subject::Ledger, _, _) => {
+            Err(bad)
+        }
     }
 }
 
 fn deadline_changes(before: Option<&State>, after: &State) -> (Vec<Deadline>, Vec<Deadline>) {
     let of = |state: &State| match state {
         State::Handoff(handoff) => derive::deadlines(handoff),
-        State::Agent(_) | State::Token(_) => Vec::new(),
+        State::Agent(_) | State::Token(_) | State::Ledger(_) => Vec::new(),
     };
     let old = before.map(of).unwrap_or_default();
     let new = of(after);
@@ -405,7 +394,7 @@ fn deadline_changes(before: Option<&State>, after: &State) -> (Vec<Deadline>, Ve
 fn effect_changes(before: Option<&State>, after: &State) -> (Vec<Effect>, Vec<Effect>) {
     let of = |state: &State| match state {
         State::Handoff(handoff) => derive::effects(handoff),
-        State::Agent(_) | State::Token(_) => Vec::new(),
+        State::Agent(_) | State::Token(_) | State::Ledger(_) => Vec::new(),
     };
     let old = before.map(of).unwrap_or_default();
     let new = of(after);
@@ -444,7 +433,7 @@ fn hold_changes(
     }
     let of = |state: &State| match state {
         State::Handoff(handoff) => derive::hold(handoff),
-        State::Agent(_) | State::Token(_) => None,
+        State::Agent(_) | State::Token(_) | State::Ledger(_) => None,
     };
     let old = before.and_then(of);
     let Some(new) = of(after) else { return Vec::new() };
@@ -467,13 +456,13 @@ fn outcome(state: &State, events: &[Event]) -> Outcome {
     let mut outcome = Outcome {
         status: match state {
             State::Handoff(handoff) => Some(handoff.status()),
-            State::Agent(_) | State::Token(_) => None,
+            State::Agent(_) | State::Token(_) | State::Ledger(_) => None,
         },
         escalated: match state {
             State::Handoff(handoff) => {
                 handoff.notes().iter().any(|note| matches!(note, Note::Escalation(_)))
             }
-            State::Agent(_) | State::Token(_) => false,
+            State::Agent(_) | State::Token(_) | State::Ledger(_) => false,
         },
         ..Outcome::default()
     };

@@ -6,6 +6,7 @@
 
 mod audit_rows;
 mod checkpointer;
+mod copy;
 mod migrate;
 mod outbox_rows;
 pub mod raw_limit;
@@ -38,6 +39,9 @@ use writer::Writer;
 
 /// The name of the database in a data folder.
 pub const FILE_NAME: &str = "tasuki.db";
+
+/// Held by the one process that may write.
+pub const LOCK_FILE: &str = "tasuki.lock";
 
 /// Filled pages are 8 KiB: fewer of them are touched by a group of commits than with 4 KiB.
 const PAGE_BYTES: u32 = 8_192;
@@ -88,7 +92,7 @@ impl Sqlite {
 
     pub fn open_with(folder: &Path, durability: Durability) -> Result<Self, OpenError> {
         let path = folder.join(FILE_NAME);
-        let lock = lock(&folder.join("tasuki.lock"))?;
+        let lock = lock(&folder.join(LOCK_FILE))?;
         let mut connection = open_for_writing(&path, durability)?;
         migrate::run(&mut connection, &path)?;
         sync_folder(folder)?;
@@ -144,6 +148,18 @@ fn open_for_reading(path: &Path) -> Result<Connection, rusqlite::Error> {
     keep_plans(&connection)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
+}
+
+/// Keeps servers out of a folder for as long as it lives.
+#[derive(Debug)]
+pub struct FolderLock {
+    _file: File,
+}
+
+impl FolderLock {
+    pub fn take(folder: &Path) -> Result<Self, OpenError> {
+        Ok(Self { _file: lock(&folder.join(LOCK_FILE))? })
+    }
 }
 
 fn lock(path: &Path) -> Result<File, OpenError> {

@@ -22,9 +22,11 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 
+pub use data::verify_copy;
 pub use export::{Exported, export};
 pub use import::verify_export;
-pub use report::{Finding, Report};
+pub use notes::Beside;
+pub use report::{Finding, Fork, Report};
 pub use tail::{Tail, human_line, tail};
 
 /// Where the ledger is.

@@ -2,10 +2,12 @@
 
 mod agent;
 mod audit_commands;
+mod backup_commands;
 mod bench_command;
 pub mod demo;
 mod doctor;
 mod handoff;
+mod ledger;
 mod lint;
 mod story;
 mod token;
@@ -48,6 +50,12 @@ enum Command {
     Handoff(handoff::HandoffArgs),
     /// Verify, export and look at the ledger, offline.
     Audit(audit_commands::AuditArgs),
+    /// Copy the database of a server, running or not, to a file that can be verified alone.
+    Backup(backup_commands::BackupArgs),
+    /// Put a backup into a data folder on which no server runs.
+    Restore(backup_commands::RestoreArgs),
+    /// Go on after a loss.
+    Ledger(ledger::LedgerArgs),
     /// Check a data folder and its server.
     Doctor(doctor::DoctorArgs),
     /// Measure this machine: bare SQLite, the engine, the server.
@@ -139,6 +147,9 @@ async fn dispatch(command: Command) -> Result<u8> {
         Command::Agent(args) => agent::run(args).await,
         Command::Handoff(args) => handoff::run(args).await,
         Command::Audit(args) => audit_commands::run(args).await,
+        Command::Backup(args) => backup_commands::back_up(args),
+        Command::Restore(args) => backup_commands::restore(args),
+        Command::Ledger(args) => ledger::run(args).await,
         Command::Doctor(args) => doctor::run(args).await,
         Command::Bench(args) => bench_command::run(args).await,
         Command::Completions { shell } => {
@@ -270,6 +281,9 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
                 Some("`tasuki token list` shows what there is")
             }
             "not_found" => Some("`tasuki handoff list` shows what there is"),
+            "ledger_behind_checkpoint" => {
+                Some("`tasuki ledger fork --reason TEXT` goes on without what is missing")
+            }
             "wrong_state" => Some("`tasuki handoff show ID` tells what happened to it"),
             "unknown_agent" => Some("`tasuki token create --agent NAME` adds an agent"),
             "ownership_conflict" => Some("`tasuki handoff list --task TASK` shows who has it"),

@@ -2,9 +2,11 @@
 //! is made here, and no SQL or wire format is known.
 //!
 //! [`config`] says what can be set; [`node`] puts a server together; [`cli`] is what people type;
-//! [`client`] is how it reaches a server; [`audit`] checks a ledger offline.
+//! [`client`] is how it reaches a server; [`audit`] checks a ledger offline;
+//! [`backup`] copies it and puts it back.
 
 pub mod audit;
+pub mod backup;
 pub mod bench;
 pub mod cli;
 pub mod client;
@@ -14,4 +16,5 @@ pub mod node;
 pub mod output;
 mod remote;
 pub mod serve;
+mod standing;
 pub mod telemetry;

@@ -23,7 +23,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::config::Config;
-use crate::telemetry;
+use crate::{standing, telemetry};
 
 /// The socket through which the command line reaches a running server.
 pub const CONTROL_SOCKET: &str = "control.sock";
@@ -49,6 +49,14 @@ impl Node {
         let signer = ledger_key::open(&config.data, || ids.bytes())?;
         let checkpoints = CheckpointFiles::open(&config.data)?;
         let engine = Engine::new(Arc::new(store), Arc::new(SystemClock), ids);
+        if let Some(behind) = standing::behind(&config.data, &signer.verifier_key())? {
+            tracing::error!(
+                ledger_size = behind.ledger_size,
+                checkpoint_size = behind.lost.size,
+                "the ledger is behind its checkpoint: it is read, and not written to"
+            );
+            engine.fall_behind(behind);
+        }
         let artifacts = Artifacts::new(config.artifacts.settings())?;
         let loops = engine.start(signer, Arc::new(checkpoints), Arc::new(Outside::new(artifacts)));
         let (stop_follower, stopped) = watch::channel(false);
@@ -84,7 +92,7 @@ pub fn control_socket(data: &Path) -> PathBuf {
     data.join(CONTROL_SOCKET)
 }
 
-fn make_folder(data: &Path) -> Result<()> {
+pub(crate) fn make_folder(data: &Path) -> Result<()> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)

@@ -95,7 +95,14 @@ async fn greet(
     demo: Demo,
 ) -> Result<()> {
     let client = Client::in_process(node.router.clone());
-    if is_first_start {
+    if let Some(behind) = node.engine.behind() {
+        output::remark(&format!(
+            "Tasuki can be read at {url}, and not written to: {behind}\n\
+             hint: restore a newer backup, or go on without the rest with\n      \
+             tasuki ledger fork --data {} --reason TEXT",
+            config.data.display(),
+        ));
+    } else if is_first_start {
         let body = json!({ "agent": "root", "kind": "operator" });
         let issued = client.call(Call::post("/v1/tokens", body)).await?.success()?;
         let token = issued["token"].as_str().unwrap_or_default();

@@ -12,8 +12,9 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use engine::port::Sequenced;
+use protocol::canonical::Hash;
 use protocol::ids::TeamspaceId;
-use protocol::ledger::Erased;
+use protocol::ledger::{Erased, GENESIS};
 
 use super::position::{Position, PositionFile};
 use super::{Error, lines};
@@ -70,7 +71,30 @@ pub struct Files {
     common: PositionFile,
     files: BTreeMap<TeamspaceId, LinesFile>,
     /// Where to follow the ledger from, and how far it was followed.
-    cursor: u64,
+    cursor: Cursor,
+}
+
+/// An entry and its hash; the beginning has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Cursor {
+    sequence: u64,
+    hash: Hash,
+}
+
+impl From<Cursor> for Position {
+    fn from(Cursor { sequence, hash }: Cursor) -> Self {
+        Self { length: 0, sequence, hash }
+    }
+}
+
+const BEGINNING: Cursor = Cursor { sequence: 0, hash: GENESIS };
+
+/// The files that were derived from another ledger than the one that is there now.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Outdated {
+    pub teamspaces: BTreeSet<TeamspaceId>,
+    /// Whether the common position is of another ledger.
+    pub is_common: bool,
 }
 
 #[derive(Debug)]
@@ -101,11 +125,11 @@ impl Files {
             is_complete &= found == Found::Whole;
             files.insert(teamspace, file);
         }
-        let Position { length: n_files, sequence } = common.position().unwrap_or_default();
+        let Position { length: n_files, sequence, hash } = common.position().unwrap_or_default();
         // A folder may have been removed; then its file is derived from the beginning again, and
         // the others know by themselves what they have already.
         is_complete &= files.len() as u64 >= n_files;
-        let cursor = if is_complete { sequence } else { 0 };
+        let cursor = if is_complete { Cursor { sequence, hash } } else { BEGINNING };
         let mut files = Self { folder: folder.to_owned(), common, files, cursor };
         if !is_complete {
             // Before anything is written: else a crash in the middle of the derivation would leave
@@ -116,7 +140,28 @@ impl Files {
     }
 
     pub fn cursor(&self) -> u64 {
-        self.cursor
+        self.cursor.sequence
+    }
+
+    /// The entries that the files and the cursor rest on.
+    pub fn foundations(&self) -> BTreeSet<u64> {
+        let of_files = self.files.values().map(|file| file.position.sequence);
+        of_files.chain([self.cursor.sequence]).filter(|sequence| *sequence > 0).collect()
+    }
+
+    /// Compares the entries that the files rest on with those of the ledger, which may have been
+    /// replaced by a shorter one, and has grown since or not.
+    pub fn outdated_against(&self, found: &BTreeMap<u64, Hash>) -> Outdated {
+        let is_there =
+            |sequence: u64, hash: &Hash| sequence == 0 || found.get(&sequence) == Some(hash);
+        let differing = self.files.iter().filter(|(_, file)| {
+            let Position { sequence, hash, .. } = &file.position;
+            !is_there(*sequence, hash)
+        });
+        Outdated {
+            teamspaces: differing.map(|(teamspace, _)| teamspace.clone()).collect(),
+            is_common: !is_there(self.cursor.sequence, &self.cursor.hash),
+        }
     }
 
     /// Writes the lines of the entries that follow the cursor, and moves it.
@@ -128,7 +173,7 @@ impl Files {
         let mut cursor = self.cursor;
         let n_files = self.files.len();
         for Sequenced { seq, entry } in entries {
-            cursor = *seq;
+            cursor = Cursor { sequence: *seq, hash: entry.hash };
             let text = lines::of(entry).map_err(|error| Error::Unreadable { seq: *seq, error })?;
             let teamspace = &entry.stream.teamspace;
             // An erasure adds no line, but that it was seen is recorded.
@@ -139,13 +184,15 @@ impl Files {
             let part = parts.entry(teamspace.clone()).or_default();
             part.text.push_str(&text);
             part.sequence = *seq;
+            part.hash = entry.hash;
         }
         for (teamspace, part) in &parts {
             self.file(teamspace)?.append(part)?;
         }
         self.cursor = cursor;
         let recorded = self.common.position().map_or(0, |position| position.sequence);
-        if self.files.len() != n_files || cursor.abs_diff(recorded) >= COMMON_EVERY_ENTRIES {
+        if self.files.len() != n_files || cursor.sequence.abs_diff(recorded) >= COMMON_EVERY_ENTRIES
+        {
             self.record()?;
         }
         Ok(())
@@ -178,13 +225,19 @@ impl Files {
         for teamspace in teamspaces {
             self.file(teamspace)?.empty(newest)?;
         }
-        self.cursor = 0;
+        self.cursor = BEGINNING;
         self.record()
     }
 
-    /// Records the cursor, if it moved.
+    /// Records the cursor, if it moved. A file for which nothing came is complete all the same.
     pub fn record(&mut self) -> io::Result<()> {
-        let position = Position { length: self.files.len() as u64, sequence: self.cursor };
+        if self.cursor != BEGINNING {
+            let still_empty = self.files.values_mut().filter(|file| file.position == EMPTIED);
+            for file in still_empty {
+                file.move_to(Position { length: 0, ..self.cursor.into() })?;
+            }
+        }
+        let position = Position { length: self.files.len() as u64, ..self.cursor.into() };
         if self.common.position() == Some(position) {
             return Ok(());
         }
@@ -205,10 +258,11 @@ impl Files {
 struct Part {
     text: String,
     sequence: u64,
+    hash: Hash,
 }
 
 /// The record of a file that was emptied in order to be derived again.
-const EMPTIED: Position = Position { length: 0, sequence: 0 };
+const EMPTIED: Position = Position { length: 0, sequence: 0, hash: GENESIS };
 
 #[derive(Debug, PartialEq, Eq)]
 enum Found {
@@ -260,7 +314,11 @@ impl LinesFile {
         file.write_all_at(part.text.as_bytes(), self.position.length)?;
         file.sync_data()?;
         let length = self.position.length + part.text.len() as u64;
-        let position = Position { length, sequence: part.sequence };
+        let position = Position { length, sequence: part.sequence, hash: part.hash };
+        self.move_to(position)
+    }
+
+    fn move_to(&mut self, position: Position) -> io::Result<()> {
         self.position_file.record(position)?;
         self.position = position;
         Ok(())
@@ -346,7 +404,9 @@ mod tests {
                 prop_assert_eq!(position.length, text.len() as u64);
             }
             let common = read_common_position(folder.path()).unwrap();
-            prop_assert_eq!(common, Some(Position { length: 2, sequence: 120 }));
+            let last = &ledger[119].entry;
+            let expected = Position { length: 2, sequence: 120, hash: last.hash };
+            prop_assert_eq!(common, Some(expected));
         }
     }
 
@@ -411,6 +471,48 @@ mod tests {
 
     fn after(ledger: &[Sequenced], cursor: u64, n_entries: usize) -> Vec<&Sequenced> {
         ledger.iter().filter(|one| one.seq > cursor).take(n_entries).collect()
+    }
+
+    #[test]
+    fn lines_of_entries_that_are_gone_go_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let (lost, mut shorter) = (ledger(12), ledger(8));
+        let mut files = Files::open(folder.path()).unwrap();
+        files.append(&lost).unwrap();
+        files.record().unwrap();
+        // It has grown again before anybody looked, and has other entries at the same places.
+        shorter.extend(ledger(20).split_off(8));
+        shorter.iter_mut().skip(8).for_each(|one| one.entry.hash = [7; 32]);
+        let mut files = Files::open(folder.path()).unwrap();
+        assert_eq!(files.outdated_against(&hashes(&lost)), Outdated::default());
+        let outdated = files.outdated_against(&hashes(&shorter));
+        assert_eq!((outdated.teamspaces.len(), outdated.is_common), (2, true));
+        files.derive_again(&outdated.teamspaces, 20).unwrap();
+        files.append(&shorter[..4]).unwrap();
+        files.record().unwrap();
+        for (teamspace, text) in lines::derive(shorter[..4].iter().map(|one| &one.entry)).unwrap() {
+            let found = fs::read_to_string(lines_path(folder.path(), &teamspace)).unwrap();
+            assert_eq!(found, text);
+        }
+    }
+
+    fn hashes(ledger: &[Sequenced]) -> BTreeMap<u64, Hash> {
+        ledger.iter().map(|one| (one.seq, one.entry.hash)).collect()
+    }
+
+    #[test]
+    fn a_file_for_which_nothing_came_is_complete() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = ledger(12);
+        let mut files = Files::open(folder.path()).unwrap();
+        files.append(&ledger[..3]).unwrap();
+        let both: BTreeSet<TeamspaceId> = files.files.keys().cloned().collect();
+        assert_eq!(both.len(), 2);
+        files.derive_again(&both, 1).unwrap();
+        files.append(&ledger[..1]).unwrap();
+        files.record().unwrap();
+        let files = Files::open(folder.path()).unwrap();
+        assert_eq!(files.cursor(), 1);
     }
 
     #[test]

@@ -6,23 +6,26 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use protocol::canonical::sha256;
+use protocol::canonical::{Hash, sha256};
 
 use crate::durable;
 
 /// What a disk writes whole or not at all, at the least.
 const SLOT_BYTES: usize = 512;
 
-const MAGIC: &[u8; 8] = b"tasuki01";
+const MAGIC: &[u8; 8] = b"tasuki02";
 
-/// Magic, counter, length and sequence, each of eight bytes; the checksum over them follows.
-const FIELDS_BYTES: usize = 32;
+/// Magic, counter, length and sequence, each of eight bytes, and the hash of the entry; the
+/// checksum over them follows.
+const FIELDS_BYTES: usize = 64;
 
-/// The file is `length` bytes long and holds everything up to entry `sequence`.
+/// The file is `length` bytes long and holds everything up to entry `sequence`. That entry's hash
+/// tells whether the ledger is still the one that the file was derived from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Position {
     pub length: u64,
     pub sequence: u64,
+    pub hash: Hash,
 }
 
 /// A position on disk.
@@ -80,6 +83,7 @@ impl Slot {
         bytes[8..16].copy_from_slice(&self.counter.to_le_bytes());
         bytes[16..24].copy_from_slice(&self.position.length.to_le_bytes());
         bytes[24..32].copy_from_slice(&self.position.sequence.to_le_bytes());
+        bytes[32..64].copy_from_slice(&self.position.hash);
         let checksum = sha256(&[&bytes[..FIELDS_BYTES]]);
         bytes[FIELDS_BYTES..FIELDS_BYTES + 32].copy_from_slice(&checksum);
         bytes
@@ -93,7 +97,8 @@ impl Slot {
         if !fields.starts_with(MAGIC) || rest.get(..32)? != sha256(&[fields]) {
             return None;
         }
-        let position = Position { length: number(16)?, sequence: number(24)? };
+        let hash = *fields.get(32..)?.first_chunk()?;
+        let position = Position { length: number(16)?, sequence: number(24)?, hash };
         Some(Slot { counter: number(8)?, position })
     }
 }
@@ -110,7 +115,7 @@ mod tests {
         let path = folder.path().join("position");
         assert_eq!(PositionFile::open(&path).unwrap().position(), None);
         for number in 1..6 {
-            let position = Position { length: number * 100, sequence: number };
+            let position = Position { length: number * 100, ..at(number) };
             PositionFile::open(&path).unwrap().record(position).unwrap();
             assert_eq!(PositionFile::open(&path).unwrap().position(), Some(position));
         }
@@ -122,7 +127,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("position");
         let mut file = PositionFile::open(&path).unwrap();
-        let positions = [1, 2, 3].map(|number| Position { length: number, sequence: number });
+        let positions = [1, 2, 3].map(at);
         file.record(positions[0]).unwrap();
         file.record(positions[1]).unwrap();
         let before = fs::read(&path).unwrap();
@@ -147,7 +152,7 @@ mod tests {
 
     #[test]
     fn every_changed_byte_spoils_its_slot() {
-        let slot = Slot { counter: 4, position: Position { length: 5, sequence: 6 } };
+        let slot = Slot { counter: 4, position: at(6) };
         for at in 0..FIELDS_BYTES + 32 {
             let mut bytes = slot.to_bytes();
             bytes[at] ^= 0x10;
@@ -162,8 +167,12 @@ mod tests {
         fs::write(&path, [7; 1_024]).unwrap();
         let mut file = PositionFile::open(&path).unwrap();
         assert_eq!(file.position(), None);
-        file.record(Position { length: 1, sequence: 2 }).unwrap();
+        file.record(at(2)).unwrap();
         let found = PositionFile::open(&path).unwrap().position();
-        assert_eq!(found, Some(Position { length: 1, sequence: 2 }));
+        assert_eq!(found, Some(at(2)));
+    }
+
+    fn at(number: u64) -> Position {
+        Position { length: number, sequence: number, hash: [7; 32] }
     }
 }

@@ -12,6 +12,7 @@ use super::handoffs::{
     AcceptInput, ActivateInput, CloseInput, CompleteInput, EraseInput, ListInput, PageInput,
     RejectInput,
 };
+use super::ledger::{ForkInput, ForkView};
 use super::negotiation::{ApproveInput, ExtendSlaInput, RefuseInput, WithdrawInput};
 use super::tokens::{IssueInput, Nothing};
 use super::view::{
@@ -82,7 +83,7 @@ const fn action(
 }
 
 /// All of them, in the order a reader wants them.
-pub const OPERATIONS: [Operation; 33] = [
+pub const OPERATIONS: [Operation; 34] = [
     Operation {
         query: Some(schema::<ListInput>),
         response: Response::Json(schema::<ListPage<HandoffView>>),
@@ -246,6 +247,16 @@ pub const OPERATIONS: [Operation; 33] = [
         request: Some(schema::<Nothing>),
         response: Response::Json(schema::<TokenView>),
         ..read("/v1/tokens/{token}/revoke", "revoke_token", "Ends a token at once.")
+    },
+    Operation {
+        who: Who::Operator,
+        response: Response::Json(schema::<ForkView>),
+        ..action(
+            "/v1/ledger/fork",
+            "declare_fork",
+            "Goes on without entries that a checkpoint vouches for, on the record.",
+            schema::<ForkInput>,
+        )
     },
     Operation {
         who: Who::Anyone,

@@ -124,10 +124,13 @@ pub async fn healthz() -> Json<serde_json::Value> {
     Json(json!({ "status": "alive" }))
 }
 
-/// Ready means: a read of the store succeeds, and nobody asked us to stop.
+/// Ready means: a read of the store succeeds, writes are taken, and nobody asked us to stop.
 pub async fn readyz(State(gateway): State<Gateway>) -> Result<Json<serde_json::Value>, Problem> {
     if *gateway.stopping.borrow() {
         return Err(Problem::new("stopping", "the server is stopping"));
+    }
+    if let Some(behind) = gateway.engine.behind() {
+        return Err(behind.into());
     }
     let newest = gateway.engine.newest().await?;
     Ok(Json(json!({ "status": "ready", "newest": newest })))

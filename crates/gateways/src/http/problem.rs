@@ -4,6 +4,7 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use engine::fork::Behind;
 use engine::port::StoreError;
 use engine::submit::SubmitError;
 use protocol::json::JsonError;
@@ -27,7 +28,7 @@ pub struct Problem {
 }
 
 /// Every code this gateway can answer with, and its status.
-pub const CODES: [(&str, u16); 27] = [
+pub const CODES: [(&str, u16); 28] = [
     ("already_exists", 409),
     ("body_too_large", 413),
     ("contended", 503),
@@ -37,6 +38,7 @@ pub const CODES: [(&str, u16); 27] = [
     ("identity_mismatch", 403),
     ("internal", 500),
     ("json_invalid", 400),
+    ("ledger_behind_checkpoint", 503),
     ("method_not_allowed", 405),
     ("missing_artifact", 422),
     ("not_allowed", 403),
@@ -180,8 +182,24 @@ impl From<SubmitError> for Problem {
             SubmitError::Contended => {
                 Self::new("contended", "too much happens to this at once; try again").retry_after(1)
             }
+            SubmitError::Behind(behind) => behind.into(),
             SubmitError::Store(error) => error.into(),
         }
+    }
+}
+
+impl From<Behind> for Problem {
+    fn from(behind: Behind) -> Self {
+        let Behind { ledger_size, lost } = behind;
+        let what = if ledger_size < lost.size { "are missing" } else { "are not the same" };
+        let detail = format!(
+            "{} entries were sealed, the ledger has {ledger_size}, and some {what}; it can be \
+             read, and written to once an operator has put them back or declared a fork",
+            lost.size
+        );
+        Self::new("ledger_behind_checkpoint", detail)
+            .fact("checkpoint_size", lost.size)
+            .fact("ledger_size", ledger_size)
     }
 }
 

@@ -127,7 +127,7 @@ pub fn may_see(caller: &Caller, state: &State) -> bool {
             }
             Handoff::Made(_) => true,
         },
-        State::Agent(_) | State::Token(_) => true,
+        State::Agent(_) | State::Token(_) | State::Ledger(_) => true,
     }
 }
 
@@ -135,7 +135,7 @@ pub fn may_see(caller: &Caller, state: &State) -> bool {
 pub fn may_see_entry(caller: &Caller, entry: &Entry) -> bool {
     match entry.stream.subject {
         Subject::Token(_) => caller.is_operator(),
-        Subject::Agent(_) => true,
+        Subject::Agent(_) | Subject::Ledger => true,
         Subject::Handoff(_) => {
             let is_sender = |sender: String| caller.agent().is_some_and(|id| id.as_str() == sender);
             caller.is_coordinator() || drafted_by(entry).is_none_or(is_sender)

@@ -77,6 +77,67 @@ fn what_was_recomputed_to_the_end_does_not_fit_the_checkpoints() {
 }
 
 #[test]
+fn a_declared_loss_is_no_damage_once_it_is_sealed() {
+    let lost = ledger();
+    let before = [checkpoint(&lost, 3), checkpoint(&lost, 7), checkpoint(&lost, 8)];
+    let mut forked = ledger();
+    forked.truncate(5);
+    let cut_off = "entries 6 to 8: missing, although the first 8 entries were sealed";
+    assert_eq!(text(&audit(&forked, &before)), cut_off);
+    declare(&mut forked, 8);
+    let unsealed = "entries 7 to 8: missing, although the first 8 entries were sealed";
+    assert_eq!(text(&audit(&forked, &before)), unsealed);
+    for n_more in 0..4 {
+        let sealed = [&before[..], &[checkpoint(&forked, forked.len())]].concat();
+        let report = audit(&forked, &sealed);
+        assert_eq!(text(&report), "", "{n_more}");
+        assert_eq!(report.n_sealed, 6 + n_more);
+        let ranges: Vec<_> =
+            report.forks.iter().map(|f| (f.seq, f.first_lost, f.last_lost)).collect();
+        assert_eq!(ranges, [(6, 6, 8)]);
+        append(&mut forked, "a", "agent.registered", r#"{"kind":"worker","profile":{}}"#);
+    }
+}
+
+#[test]
+fn a_declared_loss_excuses_nothing_else() {
+    let lost = ledger();
+    let before = [checkpoint(&lost, 3), checkpoint(&lost, 8)];
+    let mut forked = ledger();
+    forked.truncate(5);
+    declare(&mut forked, 7);
+    let sealed = [&before[..], &[checkpoint(&forked, 6)]].concat();
+    // The declaration is about less than was lost.
+    let cut_off = "entries 7 to 8: missing, although the first 8 entries were sealed";
+    assert_eq!(text(&audit(&forked, &sealed)), cut_off);
+    // Somebody without the key rewrites what was before the fork.
+    let mut forked = ledger();
+    forked.truncate(5);
+    declare(&mut forked, 8);
+    let sealed = [&before[..], &[checkpoint(&forked, 6)]].concat();
+    forked[1].1.body = kept(r#"{"kind":"worker","profile":{"name":"other"}}"#);
+    rechain(&mut forked);
+    assert!(text(&audit(&forked, &sealed)).contains("entries 1 to 3: changed"));
+}
+
+#[test]
+fn a_loss_that_was_written_over_may_begin_after_the_last_common_checkpoint() {
+    let lost = ledger();
+    let before = [checkpoint(&lost, 3), checkpoint(&lost, 6)];
+    let mut forked = ledger();
+    forked.truncate(4);
+    for _ in 0..4 {
+        append(&mut forked, "b", "agent.registered", r#"{"kind":"worker","profile":{}}"#);
+    }
+    declare(&mut forked, 6);
+    let sealed = [&before[..], &[checkpoint(&forked, 9)]].concat();
+    let report = audit(&forked, &sealed);
+    assert_eq!(text(&report), "");
+    let fork = &report.forks[0];
+    assert_eq!((fork.seq, fork.first_lost, fork.last_lost), (9, 4, 6));
+}
+
+#[test]
 fn an_erasure_on_the_record_is_no_damage() {
     let mut ledger = ledger();
     erase(&mut ledger[4].1);
@@ -202,7 +263,10 @@ fn ledger() -> Vec<(u64, Entry)> {
 }
 
 fn append(ledger: &mut Vec<(u64, Entry)>, agent: &str, name: &str, body: &str) {
-    let subject = Subject::Agent(agent.parse().unwrap());
+    append_to(ledger, Subject::Agent(agent.parse().unwrap()), name, body);
+}
+
+fn append_to(ledger: &mut Vec<(u64, Entry)>, subject: Subject, name: &str, body: &str) {
     let teamspace = crate::ids::TeamspaceId::default_teamspace();
     let stream = Stream { teamspace, subject };
     let last = ledger.iter().rfind(|(_, entry)| entry.stream == stream);
@@ -218,6 +282,12 @@ fn append(ledger: &mut Vec<(u64, Entry)>, agent: &str, name: &str, body: &str) {
         hash: GENESIS,
     };
     ledger.push((ledger.len() as u64 + 1, entry.chained(&previous)));
+}
+
+fn declare(ledger: &mut Vec<(u64, Entry)>, lost_size: u64) {
+    let root = "ab".repeat(32);
+    let body = format!(r#"{{"lost_size":{lost_size},"lost_root":"{root}","reason":"a disk"}}"#);
+    append_to(ledger, Subject::Ledger, "ledger.forked", &body);
 }
 
 fn kept(text: &str) -> Body {

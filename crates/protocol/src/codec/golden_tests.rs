@@ -16,6 +16,7 @@ use serde_json::value::RawValue;
 use super::{decode, encode};
 use crate::agent::{self, Kind, Profile};
 use crate::caller::Role;
+use crate::fork::Forked;
 use crate::handoff::Status;
 use crate::handoff::artifact::{Finding, Seen};
 use crate::handoff::command::{RejectReason, SlaStage};
@@ -69,6 +70,7 @@ events! {
     Event::Token(token::Event::Issued(_)) => "token.issued",
     Event::Token(token::Event::Revoked(_)) => "token.revoked",
     Event::Erased(_) => "ledger.erased",
+    Event::Forked(_) => "ledger.forked",
 }
 
 /// The content of a file.
@@ -166,6 +168,14 @@ fn shapes() -> Vec<(&'static str, Event)> {
         ),
         ("least", Event::Token(token::Event::Revoked(token::Revoked {}))),
         ("least", Event::Erased(Erased { position: 3, reason: "asked by its sender".to_owned() })),
+        (
+            "least",
+            Event::Forked(Forked {
+                lost_size: 120,
+                lost_root: "ab".repeat(32),
+                reason: "the disk died".to_owned(),
+            }),
+        ),
     ]);
     shapes
 }

@@ -10,6 +10,7 @@ use proptest::sample::select;
 use super::{decode, encode};
 use crate::agent::{self, Kind, Profile};
 use crate::caller::Role;
+use crate::fork::Forked;
 use crate::handoff::Status;
 use crate::handoff::artifact::{Finding, Seen};
 use crate::handoff::command::{RejectReason, SlaStage};
@@ -106,6 +107,9 @@ fn events() -> impl Strategy<Value = Event> {
         1 => Just(Event::Token(token::Event::Revoked(token::Revoked {}))),
         1 => (any::<u64>(), text())
             .prop_map(|(position, reason)| Event::Erased(Erased { position, reason })),
+        1 => (any::<u64>(), text(), text()).prop_map(|(lost_size, lost_root, reason)| {
+            Event::Forked(Forked { lost_size, lost_root, reason })
+        }),
     ]
 }
 

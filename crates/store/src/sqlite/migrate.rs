@@ -15,12 +15,7 @@ const MIGRATIONS: [&str; 2] = [
 
 pub fn run(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {
     let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
-    let known = u32::try_from(MIGRATIONS.len()).expect("there are a handful of migrations");
-    let found: u32 =
-        connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
-    if found > known {
-        return Err(OpenError::Newer { path: path.to_owned(), found, known });
-    }
+    let found = known_version(connection, path)?;
     for (version, migration) in (1..).zip(MIGRATIONS) {
         if version <= found {
             continue;
@@ -31,4 +26,16 @@ pub fn run(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {
         transaction.commit().map_err(failed)?;
     }
     Ok(())
+}
+
+/// The version of a database, if it is not of a newer release.
+pub fn known_version(connection: &Connection, path: &Path) -> Result<u32, OpenError> {
+    let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
+    let known = u32::try_from(MIGRATIONS.len()).expect("there are a handful of migrations");
+    let found: u32 =
+        connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
+    if found > known {
+        return Err(OpenError::Newer { path: path.to_owned(), found, known });
+    }
+    Ok(found)
 }

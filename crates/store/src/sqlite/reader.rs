@@ -13,7 +13,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::audit_rows::{self, DocumentRow, LedgerRow, SnapshotPlace, SnapshotRow};
-use super::{OpenError, broken, open_for_reading, rows};
+use super::{OpenError, broken, migrate, open_for_reading, rows};
 
 /// One per core of a small machine: reads are short and come from the page cache.
 const READERS: usize = 2;
@@ -111,15 +111,24 @@ impl Drop for Reader {
 /// `doctor`, which also work while a server runs or when none can.
 #[derive(Debug)]
 pub struct ReadOnly {
-    connection: Connection,
+    pub(super) connection: Connection,
 }
 
 impl ReadOnly {
     pub fn open(folder: &Path) -> Result<Self, OpenError> {
-        let path = folder.join(super::FILE_NAME);
-        let connection = open_for_reading(&path)
-            .map_err(|source| OpenError::Sqlite { path: path.clone(), source })?;
+        Self::open_file(&folder.join(super::FILE_NAME))
+    }
+
+    /// A database under another name, such as a backup.
+    pub fn open_file(path: &Path) -> Result<Self, OpenError> {
+        let connection = open_for_reading(path)
+            .map_err(|source| OpenError::Sqlite { path: path.to_owned(), source })?;
         Ok(Self { connection })
+    }
+
+    /// Refuses what a newer release has written.
+    pub fn check_version(&self, path: &Path) -> Result<(), OpenError> {
+        migrate::known_version(&self.connection, path).map(|_| ())
     }
 
     /// From here on every read sees the database as it is now, whatever a server does to it. It
@@ -127,6 +136,11 @@ impl ReadOnly {
     pub fn pin(&self) -> Result<(), StoreError> {
         // A transaction begins with its first read.
         self.connection.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema;").map_err(broken)
+    }
+
+    /// Sees the database as it becomes again.
+    pub(super) fn unpin(&self) -> Result<(), StoreError> {
+        self.connection.execute_batch("COMMIT").map_err(broken)
     }
 
     pub fn entries(&self, after: u64, limit: usize) -> Result<Vec<Sequenced>, StoreError> {

@@ -46,7 +46,7 @@ pub fn load(connection: &Connection, stream: &Stream) -> Result<Option<Snapshot>
             )?
             .query_row(params![id.to_string(), stream.teamspace.as_str()], read)
             .optional(),
-        Subject::Agent(_) | Subject::Token(_) => connection
+        Subject::Agent(_) | Subject::Token(_) | Subject::Ledger => connection
             .prepare_cached(
                 "SELECT state, position, head, at, last_seq FROM streams
                  WHERE teamspace = ?1 AND subject = ?2",

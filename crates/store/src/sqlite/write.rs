@@ -187,7 +187,7 @@ impl<'c> Statements<'c> {
                 .place_of_handoff
                 .query_row(params![id.to_string(), stream.teamspace.as_str()], read)
                 .optional(),
-            Subject::Agent(_) | Subject::Token(_) => self
+            Subject::Agent(_) | Subject::Token(_) | Subject::Ledger => self
                 .place_of_stream
                 .query_row(params![stream.teamspace.as_str(), stream.subject.to_string()], read)
                 .optional(),
@@ -330,7 +330,9 @@ impl<'c> Statements<'c> {
             (State::Handoff(handoff), known, _) => {
                 self.put_handoff(commit, handoff, known, last_seq)?;
             }
-            (State::Agent(_), known, _) => self.put_stream(commit, known, last_seq, None)?,
+            (State::Agent(_) | State::Ledger(_), known, _) => {
+                self.put_stream(commit, known, last_seq, None)?;
+            }
             (State::Token(token), known, _) => {
                 self.put_stream(commit, known, last_seq, Some(&token.secret_hash))?;
             }

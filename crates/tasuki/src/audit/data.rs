@@ -30,34 +30,62 @@ pub fn verify(folder: &Path, options: &Options, progress: Progress<'_>) -> anyho
     let logs = Logs::open(folder).with_context(cannot)?;
     let database = ReadOnly::open(folder)?;
     database.pin().with_context(cannot)?;
+    verify_parts(&database, &beside, Some(logs), options, progress).with_context(cannot)
+}
 
+/// A database that has no data folder around it, with what was kept beside it.
+pub fn verify_copy(path: &Path, beside: &Beside, progress: Progress<'_>) -> anyhow::Result<Report> {
+    let cannot = || format!("cannot read {}", path.display());
+    let database = ReadOnly::open_file(path)?;
+    database.check_version(path)?;
+    if let Some(damage) = database.damage().with_context(cannot)? {
+        let mut findings = Findings::default();
+        findings.general(damage);
+        return Ok(findings.into_report(Auditor::new(Replay::Nothing, []).finish(&[])));
+    }
+    verify_parts(&database, beside, None, &Options::default(), progress).with_context(cannot)
+}
+
+fn verify_parts(
+    database: &ReadOnly,
+    beside: &Beside,
+    logs: Option<Logs>,
+    options: &Options,
+    progress: Progress<'_>,
+) -> anyhow::Result<Report> {
     let mut findings = Findings::default();
     let mut remarks = Vec::new();
     let mut notes = Notes::new(options, beside.key.as_deref(), &mut findings);
-    notes.add_beside(&beside, &mut findings);
-    check_sealed(&database, &beside, &mut notes, &mut findings, &mut remarks)?;
+    let newest = notes.add_beside(beside, &mut findings);
+    check_sealed(database, beside, &mut notes, &mut findings, &mut remarks)?;
     notes.finish(&mut findings);
 
-    let snapshots = Snapshots::of(&database);
+    let snapshots = Snapshots::of(database);
     let snapshots = unless_damaged(snapshots, "the snapshots", &mut findings)?;
     let mut reading = Reading {
         auditor: Auditor::new(Replay::States, notes.sizes()),
-        documents: Some(Documents::of(&database)),
+        documents: Some(Documents::of(database)),
         snapshots,
         logs,
         findings,
     };
-    let read = reading.rows(&database, progress)?;
+    let read = reading.rows(database, progress)?;
     let mut n_lines = 0;
     if let Read::All = read {
         reading.documents_before(i64::MAX)?;
         if let Some(snapshots) = reading.snapshots {
             snapshots.finish(&reading.auditor, &mut reading.findings);
         }
-        n_lines = reading.logs.finish(&mut reading.findings, &mut remarks).with_context(cannot)?;
+        if let Some(logs) = reading.logs {
+            n_lines = logs.finish(&mut reading.findings, &mut remarks)?;
+        }
     }
     let n_checkpoints = notes.checkpoints.len() as u64;
+    let newest_holds = newest.is_none_or(|newest| newest.holds_in(&reading.auditor));
     let audited = reading.auditor.finish(&notes.checkpoints);
+    if !newest_holds && !audited.forks.is_empty() {
+        reading.findings.general(NEWEST_DOES_NOT_HOLD);
+    }
     Ok(Report { n_checkpoints, n_lines, remarks, ..reading.findings.into_report(audited) })
 }
 
@@ -109,12 +137,17 @@ fn check_sealed(
     Ok(())
 }
 
+/// A declared fork accounts for checkpoints of what was lost. The newest one is of what there is.
+pub(super) const NEWEST_DOES_NOT_HOLD: &str =
+    "a fork was declared, and what follows it does not fit the newest checkpoint";
+
 /// `None` is what cannot be read.
 struct Reading<'d> {
     auditor: Auditor,
     documents: Option<Documents<'d>>,
     snapshots: Option<Snapshots<'d>>,
-    logs: Logs,
+    /// Where there are any.
+    logs: Option<Logs>,
     findings: Findings,
 }
 
@@ -185,7 +218,9 @@ impl Reading<'_> {
             self.findings.about(Place::of(seq, entry), what);
         }
         self.document(seq, row, entry, event.as_ref())?;
-        self.logs.check(seq, entry, event.as_ref(), &mut self.findings)?;
+        if let Some(logs) = &mut self.logs {
+            logs.check(seq, entry, event.as_ref(), &mut self.findings)?;
+        }
         if let Some(snapshots) = &mut self.snapshots {
             snapshots.check(row.seq, entry, &mut self.auditor, &mut self.findings);
         }

@@ -74,7 +74,8 @@ pub fn export(
     Ok(exported)
 }
 
-/// The checkpoints there are and their sizes, oldest first; the same one is not written twice.
+/// The checkpoints there are and their sizes, by size; the same one is not written twice. The one
+/// that was signed last comes last, also when a fork made the ledger shorter.
 fn checkpoints(database: &ReadOnly, beside: &Beside) -> anyhow::Result<(Vec<u64>, Vec<String>)> {
     let logged = beside.log.iter().flat_map(|log| log.notes.iter().cloned());
     let mut notes: Vec<String> = logged.chain(beside.newest.clone()).collect();
@@ -85,6 +86,9 @@ fn checkpoints(database: &ReadOnly, beside: &Beside) -> anyhow::Result<(Vec<u64>
         notes.into_iter().map(|note| (size(&note), note)).collect();
     sized.sort();
     sized.dedup();
+    if let Some(newest) = &beside.newest {
+        sized.sort_by_key(|(_, note)| note == newest);
+    }
     let sizes = sized.iter().filter_map(|(size, _)| *size).collect();
     Ok((sizes, sized.into_iter().map(|(_, note)| note).collect()))
 }

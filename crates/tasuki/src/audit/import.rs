@@ -6,9 +6,10 @@ use protocol::audit::{Auditor, Place, Replay};
 use protocol::ledger::Entry;
 use protocol::step::Event;
 
+use super::data::NEWEST_DOES_NOT_HOLD;
 use super::documents::{self, Found};
 use super::format::{BadLine, DocumentLine, EndLine, Header, LINE_BYTES_MAX, Line};
-use super::notes::Notes;
+use super::notes::{Newest, Notes};
 use super::report::{Findings, Report};
 use super::{Options, Progress};
 
@@ -160,13 +161,19 @@ impl Reading {
             findings.about(Place::Range { first: next, last: next }, what);
         }
         let mut notes = Notes::new(options, end.key.as_deref(), &mut findings);
+        let mut newest = None;
         for (number, note) in (1..).zip(&end.checkpoints) {
-            notes.add(&format!("checkpoint {number} of the export"), note, &mut findings);
+            let source = format!("checkpoint {number} of the export");
+            newest = notes.add(&source, note, &mut findings).map(Newest);
         }
         notes.finish(&mut findings);
         self.pass_unannounced(&mut notes, &mut findings);
         let n_checkpoints = notes.checkpoints.len() as u64;
+        let newest_holds = newest.is_none_or(|newest| newest.holds_in(&self.auditor));
         let audited = self.auditor.finish(&notes.checkpoints);
+        if !newest_holds && !audited.forks.is_empty() {
+            findings.general(NEWEST_DOES_NOT_HOLD);
+        }
         Report { n_checkpoints, ..findings.into_report(audited) }
     }
 

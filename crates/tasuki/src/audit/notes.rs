@@ -6,6 +6,7 @@ use std::{fs, str};
 
 use adapters::{checkpoint_file, ledger_key};
 use engine::port::Sealed;
+use protocol::audit::Auditor;
 use protocol::checkpoint::{Checkpoint, Verifier};
 use protocol::merkle::Edge;
 
@@ -45,6 +46,16 @@ pub struct Notes {
     pub checkpoints: Vec<Checkpoint>,
 }
 
+/// The checkpoint that was signed last, which is not the largest after a fork.
+#[derive(Debug)]
+pub struct Newest(pub Checkpoint);
+
+impl Newest {
+    pub fn holds_in(&self, auditor: &Auditor) -> bool {
+        auditor.root_at(self.0.size) == Some(self.0.root)
+    }
+}
+
 #[derive(Debug)]
 struct Key {
     verifier: Verifier,
@@ -79,15 +90,16 @@ impl Notes {
         notes
     }
 
-    pub fn add_beside(&mut self, beside: &Beside, findings: &mut Findings) {
-        if let Some(newest) = &beside.newest {
-            self.add(checkpoint_file::NEWEST_FILE, newest, findings);
-        }
+    /// Returns the newest.
+    pub fn add_beside(&mut self, beside: &Beside, findings: &mut Findings) -> Option<Newest> {
+        let newest = beside.newest.as_ref();
+        let newest = newest.and_then(|it| self.add(checkpoint_file::NEWEST_FILE, it, findings));
         let logged = beside.log.iter().flat_map(|log| &log.notes);
         for (number, note) in (1..).zip(logged) {
             let source = format!("{}, note {number}", checkpoint_file::LOG_FILE);
             self.add(&source, note, findings);
         }
+        newest.map(Newest)
     }
 
     /// The database's own: the note, and the edge from which sealing goes on.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use protocol::audit::{self, FINDINGS_MAX, Place};
+use protocol::time::Time;
 use serde::Serialize;
 
 /// The verdict on a ledger and on everything that is derived from it.
@@ -23,6 +24,22 @@ pub struct Report {
     pub n_findings: u64,
     /// What is worth knowing and is not wrong.
     pub remarks: Vec<String>,
+    /// Losses that an operator declared.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub forks: Vec<Fork>,
+}
+
+/// Entries that were sealed and are gone, on the record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Fork {
+    /// The first entry that was lost, or may have been.
+    pub first_lost: u64,
+    pub last_lost: u64,
+    /// The entry that declares it.
+    pub declared_in: u64,
+    pub declared_by: String,
+    pub declared_at: Time,
+    pub reason: String,
 }
 
 /// Something that is not as it was written.
@@ -92,8 +109,29 @@ impl Findings {
             n_erased: audited.n_erased,
             findings,
             n_findings: audited.n_findings + self.n_all,
+            forks: audited.forks.into_iter().map(Fork::from).collect(),
             ..Report::default()
         }
+    }
+}
+
+impl From<audit::Fork> for Fork {
+    fn from(fork: audit::Fork) -> Self {
+        let audit::Fork { seq, actor, at, first_lost, last_lost, reason } = fork;
+        let (declared_in, declared_by, declared_at) = (seq, actor, at);
+        Self { first_lost, last_lost, declared_in, declared_by, declared_at, reason }
+    }
+}
+
+impl fmt::Display for Fork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lost = Place::Range { first: self.first_lost, last: self.last_lost };
+        let Fork { declared_in, declared_by, declared_at, reason, .. } = self;
+        write!(
+            f,
+            "{lost}: lost; {declared_by} declared the fork in entry {declared_in} at \
+             {declared_at}: {reason}"
+        )
     }
 }
 

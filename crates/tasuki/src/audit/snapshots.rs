@@ -133,8 +133,11 @@ fn is_found_by(state: &State, columns: &Columns) -> bool {
         (State::Token(token), Columns::Stream { kind, secret_hash }) => {
             kind == "token" && secret_hash.as_ref() == Some(&token.secret_hash)
         }
+        (State::Ledger(_), Columns::Stream { kind, secret_hash }) => {
+            kind == "ledger" && secret_hash.is_none()
+        }
         (State::Handoff(_), Columns::Stream { .. })
-        | (State::Agent(_) | State::Token(_), Columns::Handoff(_)) => false,
+        | (State::Agent(_) | State::Token(_) | State::Ledger(_), Columns::Handoff(_)) => false,
     }
 }
 

@@ -144,13 +144,16 @@ fn read_key(text: String) -> Result<String> {
     Ok(key.trim().to_owned())
 }
 
-fn print_report(report: &Report, json: bool) {
+pub(super) fn print_report(report: &Report, json: bool) {
     if json {
         output::json(report);
         return;
     }
     for finding in &report.findings {
         output::line(&format!("FOUND {}", output::clean(&finding.to_string())));
+    }
+    for fork in &report.forks {
+        output::line(&format!("FORK  {}", output::clean(&fork.to_string())));
     }
     for remark in &report.remarks {
         output::line(&format!("note  {}", output::clean(remark)));
@@ -170,7 +173,7 @@ fn print_report(report: &Report, json: bool) {
 }
 
 /// Hidden unless a person watches.
-fn progress_bar(what: &'static str) -> ProgressBar {
+pub(super) fn progress_bar(what: &'static str) -> ProgressBar {
     let target = if output::is_for_people() {
         ProgressDrawTarget::stderr()
     } else {
@@ -183,7 +186,7 @@ fn progress_bar(what: &'static str) -> ProgressBar {
     }
 }
 
-fn show(bar: &ProgressBar, done: u64, all: u64) {
+pub(super) fn show(bar: &ProgressBar, done: u64, all: u64) {
     bar.set_length(all);
     bar.set_position(done);
 }

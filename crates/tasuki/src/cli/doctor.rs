@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use adapters::ledger_key;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
@@ -11,7 +12,7 @@ use store::sqlite::ReadOnly;
 use super::Reach;
 use crate::client::{Call, Client};
 use crate::node::control_socket;
-use crate::{exit_code, output};
+use crate::{exit_code, output, standing};
 
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
@@ -92,6 +93,15 @@ fn sealed(data: &Path) -> Finding {
     let Ok(store) = ReadOnly::open(data) else {
         return bad(check, "no database to compare with".to_owned());
     };
+    if let Ok(key) = std::fs::read_to_string(data.join(ledger_key::PUBLIC_FILE)) {
+        match standing::behind(data, key.trim_end()) {
+            Ok(None) => {}
+            Ok(Some(behind)) => {
+                return bad(check, format!("{behind}; restore, or `tasuki ledger fork`"));
+            }
+            Err(error) => return bad(check, format!("{error:#}")),
+        }
+    }
     match (store.sealed(), store.newest()) {
         (Ok(Some(sealed)), Ok(newest)) if sealed.size > newest => {
             bad(check, format!("{} entries were sealed, and only {newest} are there", sealed.size))
@@ -108,7 +118,10 @@ async fn server(data: &Path) -> Finding {
     let check = "server";
     match Client::socket(control_socket(data)).call(Call::get("/readyz")).await {
         Ok(answer) if answer.status == 200 => good(check, "running and ready".to_owned()),
-        Ok(answer) => bad(check, format!("running, but not ready (status {})", answer.status)),
+        Ok(answer) => {
+            let code = answer.body["code"].as_str().unwrap_or_default().to_owned();
+            bad(check, format!("running, but not ready (status {} {code})", answer.status))
+        }
         Err(_) => note(check, "not running".to_owned()),
     }
 }

@@ -4,6 +4,7 @@
 
 mod audit;
 mod authorization;
+mod backup;
 mod cli;
 mod concurrency;
 mod crash;

@@ -137,6 +137,7 @@ pub fn code(result: &Result<Done, SubmitError>) -> &'static str {
         Err(SubmitError::Rejected(rejection)) => rejection.code(),
         Err(SubmitError::KeyReused) => "key_reused",
         Err(SubmitError::Contended) => "contended",
+        Err(SubmitError::Behind(_)) => "ledger_behind_checkpoint",
         Err(SubmitError::Store(_)) => "store",
     }
 }

@@ -212,6 +212,7 @@ impl Cast {
             (Some(action), _) => body_of(action, &task),
             (None, "register_agent") => json!({ "kind": "worker" }),
             (None, "issue_token") => json!({ "agent": "eve" }),
+            (None, "declare_fork") => json!({ "reason": "a restore" }),
             (None, "erase_content") => json!({ "position": 1, "reason": "asked for" }),
             (None, operation) => body_of(operation.split('_').next().expect("a verb"), &task),
         };

@@ -6,14 +6,16 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use engine::Loops;
+use engine::fork::Behind;
 use engine::seal::CheckpointSink;
 use protocol::checkpoint::Signer;
+use protocol::fork::Lost;
 use protocol::ledger::Stream;
 use protocol::time::{Span, Time};
 
 use super::outbox::Told;
 use super::{Server, story};
-use crate::support::{accept, activate, agent, complete, proposed, start};
+use crate::support::{accept, activate, agent, code, complete, operator, proposed, start};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -52,6 +54,24 @@ async fn wait_for_escalation(server: &Server, stream: &Stream, n_wanted: usize) 
         }
     });
     waited.await.expect("the deadline fires");
+}
+
+#[tokio::test]
+async fn deadlines_wait_until_a_ledger_that_is_behind_goes_on() {
+    let server = Server::with_agents(&["barry", "tim"]).await;
+    let stream = proposed(&server.engine, "barry", "tim", "t1").await;
+    let lost = Lost { size: 9, root: [7; 32] };
+    server.engine.fall_behind(Behind { ledger_size: 3, lost });
+    server.clock.set(at(60));
+    assert_eq!(server.engine.fire_due_deadlines().await.unwrap(), 0);
+    let refused = server.engine.submit(&agent("tim"), stream.clone(), accept(), None).await;
+    assert_eq!(code(&refused), "ledger_behind_checkpoint");
+    assert!(server.engine.declare_fork(&agent("tim"), "why not", None).await.is_err());
+    let declared = server.engine.declare_fork(&operator(), "the disk died", None).await.unwrap();
+    assert_eq!(declared.map(|behind| behind.lost), Some(lost));
+    assert_eq!(story(&server.engine, &Stream::of_ledger()).await, ["ledger.forked"]);
+    assert_eq!(server.engine.fire_due_deadlines().await.unwrap(), 1);
+    assert_eq!(n_escalations(&story(&server.engine, &stream).await), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

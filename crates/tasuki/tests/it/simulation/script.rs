@@ -101,7 +101,7 @@ impl Script {
             let known = match asked.stream.subject {
                 Subject::Handoff(_) => &mut self.handoffs,
                 Subject::Token(_) => &mut self.tokens,
-                Subject::Agent(_) => return,
+                Subject::Agent(_) | Subject::Ledger => return,
             };
             if !known.contains(&asked.stream) {
                 known.push(asked.stream.clone());
@@ -420,6 +420,7 @@ impl Asked {
             Command::Token(TokenCommand::Issue { .. }) => "issue",
             Command::Token(TokenCommand::Revoke) => "revoke",
             Command::Erase { .. } => "erase",
+            Command::Fork(_) => "fork",
         }
     }
 }

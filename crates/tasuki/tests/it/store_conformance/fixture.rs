@@ -6,6 +6,7 @@ use std::sync::Arc;
 use engine::port::{Commit, KeyScope, KeyedOutcome, RecordedOutcome, Sequenced, Store};
 use protocol::agent::{Agent, Kind, Profile};
 use protocol::canonical::Hash;
+use protocol::fork::{Forked, Forks};
 use protocol::handoff::state::{
     Approval, Checks, Draft, Handoff, Made, Stage, Terms, Validating, Waiting,
 };
@@ -198,6 +199,11 @@ pub fn token(token_id: TokenId, secret_hash: &str) -> State {
     let secret_hash = secret_hash.to_owned();
     let (issued_at, revoked_at) = (start(), None);
     State::Token(Token { id: token_id, grant, secret_hash, issued_at, revoked_at })
+}
+
+pub fn forks(n_declared: u64) -> State {
+    let (lost_root, reason) = ("ab".repeat(32), "a disk".to_owned());
+    State::Ledger(Forks { n_declared, last: Forked { lost_size: 9, lost_root, reason } })
 }
 
 pub fn free() -> HoldState {

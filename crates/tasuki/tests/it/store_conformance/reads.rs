@@ -4,10 +4,10 @@ use engine::port::{HandoffFilter, List, ListOf, Sealed};
 use protocol::handoff::Status;
 use protocol::ids::TokenId;
 use protocol::ledger::Subject;
-use protocol::step::Document;
+use protocol::step::{Document, State};
 
 use super::fixture::{
-    Place, Track, deadline, free, handoff, handoff_id, later, scope, teamspace, token,
+    Place, Track, deadline, forks, free, handoff, handoff_id, later, scope, teamspace, token,
 };
 
 pub async fn an_empty_store_answers_nothing(place: Place) {
@@ -155,9 +155,28 @@ pub async fn a_token_is_found_by_its_secret(place: Place) {
     assert_eq!(store.token_stream("hash").await.unwrap(), Some(track.stream));
 }
 
+pub async fn the_ledger_has_a_stream_of_its_own(place: Place) {
+    let store = &place.store;
+    let mut track = Track::new("default", Subject::Ledger);
+    for number in 1..3 {
+        let state = forks(number);
+        store.commit(track.next(state.clone(), 1)).await.unwrap();
+        let found = store.load(&track.stream).await.unwrap().unwrap();
+        assert_eq!((found.position, found.head), (track.position, track.head));
+        assert_eq!(serde_json::from_str::<State>(&found.state_text).unwrap(), state);
+    }
+    assert_eq!(store.history(&track.stream, 9, 9).await.unwrap().len(), 2);
+    for of in [ListOf::Agents, ListOf::Tokens, ListOf::Handoffs(Default::default())] {
+        let teamspace = track.stream.teamspace.clone();
+        let list = List { teamspace, of, before: None, limit: 9 };
+        assert!(store.list(list).await.unwrap().is_empty());
+    }
+}
+
 pub async fn the_seal_is_replaced(place: Place) {
     let store = &place.store;
-    for size in [1, 2] {
+    // After a fork it is smaller than before.
+    for size in [1, 3, 2] {
         let sealed = Sealed { size, edge: vec![7; 32], note: format!("note {size}") };
         store.seal(sealed.clone()).await.unwrap();
         assert_eq!(store.sealed().await.unwrap(), Some(sealed));

@@ -1,0 +1,85 @@
+//! A ledger that is behind its checkpoint. Something that was signed for is not there any more:
+//! what is left can be read, and nothing is written to it or signed until an operator declares that
+//! it goes on without the rest.
+
+use protocol::caller::Caller;
+use protocol::fork::{Fork, Lost};
+use protocol::ledger::Stream;
+use protocol::step::Command;
+use tokio::sync::{Mutex, watch};
+
+use crate::Engine;
+use crate::submit::{Key, SubmitError};
+
+/// What the ledger has, and what a checkpoint says that it had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the ledger has {ledger_size} entries and is behind a checkpoint of {}", .lost.size)]
+pub struct Behind {
+    pub ledger_size: u64,
+    /// The ledger is shorter than this, or has another root at this size.
+    pub lost: Lost,
+}
+
+/// Whether the ledger is all that it was.
+#[derive(Debug)]
+pub struct Standing {
+    behind: watch::Sender<Option<Behind>>,
+    /// Held while a fork is declared, so that a loss is declared once.
+    declaring: Mutex<()>,
+}
+
+impl Default for Standing {
+    fn default() -> Self {
+        Self { behind: watch::channel(None).0, declaring: Mutex::default() }
+    }
+}
+
+impl Engine {
+    /// From here on every write but the declaration of a fork is refused. Whoever knows of a
+    /// checkpoint says so before the loops are started.
+    pub fn fall_behind(&self, behind: Behind) {
+        self.standing.behind.send_replace(Some(behind));
+    }
+
+    pub fn behind(&self) -> Option<Behind> {
+        *self.standing.behind.borrow()
+    }
+
+    /// Until the ledger is all that it was, or an operator said that it goes on without the rest.
+    pub async fn until_not_behind(&self) {
+        let mut changes = self.standing.behind.subscribe();
+        // The sender lives as long as the engine.
+        let _ = changes.wait_for(Option::is_none).await;
+    }
+
+    /// Records the fork, and lets the ledger go on. `None` when there was nothing to declare: it is
+    /// not behind, or not any more.
+    pub async fn declare_fork(
+        &self,
+        caller: &Caller,
+        reason: &str,
+        key: Option<Key>,
+    ) -> Result<Option<Behind>, SubmitError> {
+        let _turn = self.standing.declaring.lock().await;
+        let Some(behind) = self.behind() else { return Ok(None) };
+        let fork = Fork { lost: behind.lost, reason: reason.to_owned() };
+        self.submit(caller, Stream::of_ledger(), Command::Fork(fork), key).await?;
+        tracing::warn!(
+            ledger_size = behind.ledger_size,
+            lost_size = behind.lost.size,
+            "a fork of the ledger was declared"
+        );
+        self.standing.behind.send_replace(None);
+        Ok(Some(behind))
+    }
+
+    pub(crate) fn check_may_write(&self, command: &Command) -> Result<(), Behind> {
+        match (command, self.behind()) {
+            (Command::Fork(_), _) | (_, None) => Ok(()),
+            (
+                Command::Handoff(_) | Command::Agent(_) | Command::Token(_) | Command::Erase { .. },
+                Some(behind),
+            ) => Err(behind),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Forks that the ledger itself declares. A checkpoint of the part that was lost cannot hold any
+//! more, and says nothing against the rest.
+
+use crate::checkpoint::Checkpoint;
+use crate::fork::Forked;
+use crate::ledger::{Entry, Subject};
+use crate::time::Time;
+
+/// A loss that is on the record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fork {
+    /// The entry that declares it.
+    pub seq: u64,
+    pub actor: String,
+    pub at: Time,
+    /// The first that was lost or, when others had taken their place already, that may have been.
+    pub first_lost: u64,
+    pub last_lost: u64,
+    pub reason: String,
+}
+
+/// The declarations so far.
+#[derive(Debug, Default)]
+pub struct Forks {
+    declared: Vec<Fork>,
+}
+
+impl Forks {
+    pub fn note(&mut self, seq: u64, entry: &Entry, forked: &Forked) {
+        if entry.stream.subject != Subject::Ledger {
+            return;
+        }
+        self.declared.push(Fork {
+            seq,
+            actor: entry.actor.to_string(),
+            at: entry.at,
+            first_lost: seq,
+            last_lost: forked.lost_size,
+            reason: forked.reason.clone(),
+        });
+    }
+
+    /// Takes out the checkpoints that a declaration accounts for, and returns the declarations that
+    /// count. One counts once a checkpoint that holds has sealed it: then whoever has the key said
+    /// so, and everything before it is vouched for again.
+    pub fn account_for(
+        self,
+        checkpoints: &mut Vec<&Checkpoint>,
+        holds: impl Fn(&Checkpoint) -> bool,
+    ) -> Vec<Fork> {
+        let sizes: Vec<u64> =
+            checkpoints.iter().filter(|one| holds(one)).map(|one| one.size).collect();
+        let sealed = sizes.iter().copied().max().unwrap_or_default();
+        let mut forks = self.declared;
+        forks.retain(|fork| fork.seq <= sealed);
+        for fork in &mut forks {
+            let before = sizes.iter().copied().filter(|size| *size < fork.last_lost);
+            let is_replaced = fork.seq > fork.last_lost;
+            if is_replaced {
+                fork.first_lost = before.max().unwrap_or_default() + 1;
+            }
+        }
+        let accounted_for = forks.iter().map(|fork| fork.last_lost).max().unwrap_or_default();
+        checkpoints.retain(|one| holds(one) || one.size > accounted_for);
+        forks
+    }
+}

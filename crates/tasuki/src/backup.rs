@@ -1,0 +1,136 @@
+//! Backups: a copy of the database as it was at one moment, with what it takes to verify it alone.
+//! [`make`] works while a server runs and when none does; [`restore`] only when none does.
+
+mod files;
+mod restore;
+
+use std::path::{Path, PathBuf};
+
+use adapters::{checkpoint_file, durable, ledger_key};
+use anyhow::{Context, Result, bail};
+use protocol::time::Time;
+use serde::Serialize;
+use store::sqlite::ReadOnly;
+
+use crate::audit::{self, Beside, Report};
+use files::{Beginning, Names};
+
+pub use restore::{Old, Restored, restore};
+
+/// Whether the signing key goes along.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SigningKey {
+    /// Whoever finds the backup can read it, and sign nothing.
+    Apart,
+    Along,
+}
+
+/// What takes long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    Copying,
+    Verifying,
+}
+
+/// Called now and then with how much is done, and how much there is.
+pub type Progress<'p> = &'p mut dyn FnMut(Stage, u64, u64);
+
+/// A backup that was made and verified.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Made {
+    #[serde(serialize_with = "files::as_text")]
+    pub file: PathBuf,
+    pub made_at: Time,
+    pub n_entries: u64,
+    /// Entries that a signed checkpoint vouches for.
+    pub n_sealed: u64,
+    pub n_bytes: u64,
+}
+
+/// A copy that is not what the checkpoints vouch for.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{} is not sound: {first} ({n_findings} findings)", .path.display())]
+pub struct NotSound {
+    pub path: PathBuf,
+    first: String,
+    n_findings: u64,
+}
+
+/// Copies the database of `data` to a file, or to a new file in a folder. Nothing has the name of
+/// a backup until it is whole, synced and verified.
+pub fn make(
+    data: &Path,
+    to: &Path,
+    key: SigningKey,
+    now: Time,
+    progress: Progress<'_>,
+) -> Result<Made> {
+    let target = target(to, now)?;
+    // First: what lies beside the database is written after what it speaks of.
+    let cannot = || format!("cannot read {}", data.display());
+    let newest = checkpoint_file::newest(data).with_context(cannot)?;
+    let beside = Beside { newest, log: None, ..Beside::read(data).with_context(cannot)? };
+    let signing_key = match key {
+        SigningKey::Apart => None,
+        SigningKey::Along => {
+            let path = data.join(ledger_key::KEY_FILE);
+            Some(std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?)
+        }
+    };
+    let database = ReadOnly::open(data)?;
+    let beginning = Beginning::create(&target)?;
+    let copying = &mut |done, all| progress(Stage::Copying, done, all);
+    let cannot = || format!("cannot write {}", beginning.path().display());
+    database.copy_to(beginning.path(), copying).with_context(cannot)?;
+    beginning.sync().with_context(cannot)?;
+    let report = verify(beginning.path(), &beside, progress)?;
+    let digest = files::digest(beginning.path()).with_context(cannot)?;
+    let names = Names::of(&target);
+    let file_name = target.file_name().unwrap_or_default().to_string_lossy();
+    let public = [
+        (&names.checkpoint, beside.newest),
+        (&names.public_key, beside.key),
+        (&names.digest, Some(format!("{digest}  {file_name}\n"))),
+    ];
+    for (path, text) in public {
+        if let Some(text) = text {
+            put(path, text.as_bytes(), durable::PUBLIC)?;
+        }
+    }
+    if let Some(signing_key) = signing_key {
+        put(&names.signing_key, &signing_key, durable::PRIVATE)?;
+    }
+    let n_bytes = beginning.n_bytes().with_context(cannot)?;
+    beginning.finish(&target)?;
+    let Report { n_entries, n_sealed, .. } = report;
+    Ok(Made { file: target, made_at: now, n_entries, n_sealed, n_bytes })
+}
+
+fn target(to: &Path, now: Time) -> Result<PathBuf> {
+    let to = std::path::absolute(to).with_context(|| format!("cannot use {}", to.display()))?;
+    let target =
+        if to.is_dir() { to.join(format!("tasuki-backup-{}.db", files::compact(now))) } else { to };
+    if target.as_os_str().as_encoded_bytes().ends_with(b"/") {
+        bail!("{} is no folder", target.display());
+    }
+    if target.symlink_metadata().is_ok() {
+        bail!("{} is there already, and a backup replaces nothing", target.display());
+    }
+    Ok(target)
+}
+
+fn verify(path: &Path, beside: &Beside, progress: Progress<'_>) -> Result<Report> {
+    let verifying = &mut |done, all| progress(Stage::Verifying, done, all);
+    let report = audit::verify_copy(path, beside, verifying)?;
+    match report.findings.first() {
+        None => Ok(report),
+        Some(first) => {
+            let (path, first) = (path.to_owned(), first.to_string());
+            Err(NotSound { path, first, n_findings: report.n_findings }.into())
+        }
+    }
+}
+
+fn put(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
+    durable::replace(path, bytes, mode).with_context(|| format!("cannot write {}", path.display()))
+}
