@@ -1,13 +1,13 @@
 //! Who a bearer is. The secret is hashed and looked up; what it may do comes from the token's own
 //! stream, so that a revocation counts from the moment it is committed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Mutex;
 
-use protocol::caller::{Caller, Principal};
+use protocol::caller::{Caller, Principal, Role};
 use protocol::canonical::{self, Hash};
-use protocol::ids::TokenId;
-use protocol::ledger::Stream;
+use protocol::ids::{AgentId, TeamspaceId, TokenId};
+use protocol::ledger::{Stream, Subject};
 use protocol::step::State;
 
 use crate::Engine;
@@ -54,16 +54,28 @@ impl Engine {
         };
         let state = self.current(&stream).await?;
         let Some(State::Token(token)) = state.as_deref() else { return Ok(None) };
-        let principal: Option<Principal> = token.bearer(self.clock.now());
-        Ok(principal.map(|principal| Bearer {
-            token: token.id,
-            caller: Caller {
-                teamspace: stream.teamspace.clone(),
-                principal,
-                roles: token.grant.roles.clone(),
-                session: format!("token:{}", token.id),
-            },
-        }))
+        let Some(principal) = token.bearer(self.clock.now()) else { return Ok(None) };
+        let mut roles = token.grant.roles.clone();
+        if let Principal::Agent(id) = &principal {
+            roles.extend(self.roles_of(&stream.teamspace, id).await?);
+        }
+        let session = format!("token:{}", token.id);
+        let caller = Caller { teamspace: stream.teamspace, principal, roles, session };
+        Ok(Some(Bearer { token: token.id, caller }))
+    }
+
+    /// What the directory trusts an agent with.
+    pub async fn roles_of(
+        &self,
+        teamspace: &TeamspaceId,
+        id: &AgentId,
+    ) -> Result<BTreeSet<Role>, StoreError> {
+        let subject = Subject::Agent(id.clone());
+        let stream = Stream { teamspace: teamspace.clone(), subject };
+        Ok(match self.current(&stream).await?.as_deref() {
+            Some(State::Agent(agent)) => agent.roles.clone(),
+            Some(State::Handoff(_) | State::Token(_) | State::Ledger(_)) | None => BTreeSet::new(),
+        })
     }
 }
 

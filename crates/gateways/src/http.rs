@@ -151,6 +151,7 @@ impl Gateway {
             .route("/docs", |at| at.get(reference::page))
             .route("/v1/agents", |at| at.get(agents::list))
             .route("/v1/agents/{agent}", |at| at.get(agents::show).put(agents::register))
+            .route("/v1/agents/{agent}/roles", |at| at.put(agents::set_roles))
             .route("/v1/tokens", |at| at.get(tokens::list).post(tokens::issue))
             .route("/v1/tokens/{token}/revoke", |at| at.post(tokens::revoke))
             .route("/v1/handoffs", |at| at.get(handoffs::list).post(handoffs::initiate))

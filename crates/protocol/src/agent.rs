@@ -1,11 +1,14 @@
 //! An agent of the directory: anyone who can hold work.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::caller::Caller;
+use crate::caller::{Caller, Role};
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
+use crate::roles::Deed;
 use crate::step::BadHistory;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,6 +16,8 @@ pub struct Agent {
     pub id: AgentId,
     pub kind: Kind,
     pub profile: Profile,
+    #[serde(default)]
+    pub roles: BTreeSet<Role>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -45,17 +50,25 @@ pub struct Profile {
 pub enum Command {
     /// Adds an agent, or changes what a known one shows.
     Register { kind: Kind, profile: Profile },
+    /// Says what a member is trusted with; what it was trusted with before ends.
+    SetRoles { roles: BTreeSet<Role> },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     Registered(Registered),
+    RolesChanged(RolesChanged),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Registered {
     pub kind: Kind,
     pub profile: Profile,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RolesChanged {
+    pub roles: BTreeSet<Role>,
 }
 
 /// A profile is a card, not a document.
@@ -67,29 +80,63 @@ pub fn decide(
     command: &Command,
     caller: &Caller,
 ) -> Result<Vec<Event>, Rejection> {
-    let Command::Register { kind, profile } = command;
+    match command {
+        Command::Register { kind, profile } => register(state, *kind, profile, caller),
+        Command::SetRoles { roles } => set_roles(state, roles, caller),
+    }
+}
+
+fn register(
+    state: Option<&Agent>,
+    kind: Kind,
+    profile: &Profile,
+    caller: &Caller,
+) -> Result<Vec<Event>, Rejection> {
     if !caller.is_operator() {
         return Err(Rejection::NotAllowed { action: "register an agent", who: "an operator" });
     }
     check_profile(profile)?;
     match state {
-        Some(agent) if agent.kind != *kind => {
+        Some(agent) if agent.kind != kind => {
             Err(Rejection::AlreadyExists { what: "an agent of that id with another kind" })
         }
         Some(agent) if agent.profile == *profile => Ok(Vec::new()),
         Some(_) | None => {
-            Ok(vec![Event::Registered(Registered { kind: *kind, profile: profile.clone() })])
+            Ok(vec![Event::Registered(Registered { kind, profile: profile.clone() })])
         }
     }
 }
 
+fn set_roles(
+    state: Option<&Agent>,
+    roles: &BTreeSet<Role>,
+    caller: &Caller,
+) -> Result<Vec<Event>, Rejection> {
+    let agent = state.ok_or(Rejection::NotFound { what: "agent" })?;
+    if !caller.is_coordinator() {
+        let who = Deed::ManageMembers.who();
+        return Err(Rejection::NotAllowed { action: "change the roles of a member", who });
+    }
+    if agent.roles == *roles {
+        return Ok(Vec::new());
+    }
+    Ok(vec![Event::RolesChanged(RolesChanged { roles: roles.clone() })])
+}
+
 pub fn evolve(id: AgentId, state: Option<Agent>, event: &Event) -> Result<Agent, BadHistory> {
-    let Event::Registered(registered) = event;
-    match state {
-        Some(agent) if agent.kind != registered.kind => Err(BadHistory { event: event.name() }),
-        Some(_) | None => {
-            Ok(Agent { id, kind: registered.kind, profile: registered.profile.clone() })
+    let bad = BadHistory { event: event.name() };
+    match (state, event) {
+        (Some(agent), Event::Registered(registered)) if agent.kind != registered.kind => Err(bad),
+        (state, Event::Registered(registered)) => Ok(Agent {
+            id,
+            kind: registered.kind,
+            profile: registered.profile.clone(),
+            roles: state.map(|agent| agent.roles).unwrap_or_default(),
+        }),
+        (Some(agent), Event::RolesChanged(changed)) => {
+            Ok(Agent { roles: changed.roles.clone(), ..agent })
         }
+        (None, Event::RolesChanged(_)) => Err(bad),
     }
 }
 
@@ -97,6 +144,7 @@ impl Event {
     pub fn name(&self) -> &'static str {
         match self {
             Event::Registered(_) => "agent.registered",
+            Event::RolesChanged(_) => "agent.roles_changed",
         }
     }
 }

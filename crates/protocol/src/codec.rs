@@ -28,6 +28,7 @@ pub fn encode(event: &Event) -> Recorded {
     let body = match event {
         Event::Handoff(event) => encode_handoff(event),
         Event::Agent(agent::Event::Registered(body)) => text(body),
+        Event::Agent(agent::Event::RolesChanged(body)) => text(body),
         Event::Token(token::Event::Issued(body)) => text(body),
         Event::Token(token::Event::Revoked(body)) => text(body),
         Event::Erased(body) => text(body),
@@ -67,6 +68,7 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
             read(body).map(|body| Event::Handoff(handoff::Event::Countered(Box::new(body))))
         }
         "agent.registered" => read(body).map(agent::Event::Registered).map(Event::Agent),
+        "agent.roles_changed" => read(body).map(agent::Event::RolesChanged).map(Event::Agent),
         "token.issued" => read(body).map(token::Event::Issued).map(Event::Token),
         "token.revoked" => read(body).map(token::Event::Revoked).map(Event::Token),
         Erased::NAME => read(body).map(Event::Erased),

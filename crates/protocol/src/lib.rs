@@ -25,6 +25,7 @@ pub mod json;
 pub mod ledger;
 pub mod merkle;
 pub mod rejection;
+pub mod roles;
 pub mod step;
 pub mod time;
 pub mod token;

@@ -174,6 +174,7 @@ impl Command {
         match self {
             Command::Handoff(command) => command.name(),
             Command::Agent(agent::Command::Register { .. }) => "register",
+            Command::Agent(agent::Command::SetRoles { .. }) => "set_roles",
             Command::Token(token::Command::Issue { .. }) => "issue",
             Command::Token(token::Command::Revoke) => "revoke",
             Command::Erase { .. } => "erase",

@@ -1,9 +1,12 @@
 //! `/v1/agents`: the directory of a teamspace.
 
+use std::collections::BTreeSet;
+
 use axum::Json;
 use axum::extract::State;
 use engine::port::ListOf;
 use protocol::agent::{Command, Kind, Profile};
+use protocol::caller::Role;
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
 use protocol::step;
@@ -23,6 +26,13 @@ pub struct RegisterInput {
     pub kind: Kind,
     #[serde(default)]
     pub profile: Profile,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RolesInput {
+    /// All of them; those not named are taken away.
+    pub roles: BTreeSet<Role>,
 }
 
 pub async fn list(
@@ -60,6 +70,20 @@ pub async fn register(
     let stream = stream(&asker.caller.teamspace, id.clone());
     let command =
         step::Command::Agent(Command::Register { kind: input.kind, profile: input.profile });
+    gateway.engine.submit(&asker.caller, stream, command, Some(key)).await?;
+    read(&gateway, &asker.caller.teamspace, id).await.map(Json)
+}
+
+pub async fn set_roles(
+    State(gateway): State<Gateway>,
+    Named(id): Named<AgentId>,
+    write: Write<RolesInput>,
+) -> Result<Json<AgentView>, Problem> {
+    let (write, input) = write.split();
+    let asker = write.asker.member()?;
+    let key = write.key.for_action("set_roles", Some(id.as_str()));
+    let stream = stream(&asker.caller.teamspace, id.clone());
+    let command = step::Command::Agent(Command::SetRoles { roles: input.roles });
     gateway.engine.submit(&asker.caller, stream, command, Some(key)).await?;
     read(&gateway, &asker.caller.teamspace, id).await.map(Json)
 }

@@ -93,6 +93,7 @@ async fn from_control_socket(gateway: &Gateway, headers: &HeaderMap) -> Result<A
         })?,
         None => TeamspaceId::default_teamspace(),
     };
+    let mut roles = BTreeSet::new();
     let principal = match text_header(headers, &ACT_AS_HEADER)? {
         Some(text) => {
             let agent: AgentId = text.parse().map_err(|error: protocol::ids::InvalidId| {
@@ -104,12 +105,13 @@ async fn from_control_socket(gateway: &Gateway, headers: &HeaderMap) -> Result<A
                 let field = ACT_AS_HEADER.as_str();
                 return Err(Rejection::UnknownAgent { field, agent }.into());
             }
+            roles = gateway.engine.roles_of(&teamspace, &agent).await?;
             Principal::Agent(agent)
         }
         None => Principal::Operator("local".parse().expect("`local` is a valid name")),
     };
     let session = "control-socket".to_owned();
-    let caller = Caller { teamspace, principal, roles: BTreeSet::new(), session };
+    let caller = Caller { teamspace, principal, roles, session };
     Ok(Asker { caller, credential: Credential::Local })
 }
 

@@ -5,7 +5,7 @@ use protocol::handoff::Offer;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use super::acp::{AcpRequest, AcpResponse};
-use super::agents::RegisterInput;
+use super::agents::{RegisterInput, RolesInput};
 use super::dry_run::InitiateQuery;
 use super::events::FollowInput;
 use super::handoffs::{
@@ -83,7 +83,7 @@ const fn action(
 }
 
 /// All of them, in the order a reader wants them.
-pub const OPERATIONS: [Operation; 34] = [
+pub const OPERATIONS: [Operation; 35] = [
     Operation {
         query: Some(schema::<ListInput>),
         response: Response::Json(schema::<ListPage<HandoffView>>),
@@ -219,6 +219,12 @@ pub const OPERATIONS: [Operation; 34] = [
     Operation {
         response: Response::Json(schema::<AgentView>),
         ..read("/v1/agents/{agent}", "show_agent", "Shows an agent.")
+    },
+    Operation {
+        method: "put",
+        request: Some(schema::<RolesInput>),
+        response: Response::Json(schema::<AgentView>),
+        ..read("/v1/agents/{agent}/roles", "set_roles", "Says what a member is trusted with.")
     },
     Operation {
         method: "put",

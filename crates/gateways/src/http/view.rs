@@ -74,6 +74,8 @@ pub struct AgentView {
     pub agent: String,
     pub kind: agent::Kind,
     pub profile: agent::Profile,
+    /// What the member is trusted with; none restricts nothing.
+    pub roles: Vec<Role>,
     pub changed_at: String,
 }
 
@@ -241,6 +243,7 @@ pub fn agent(item: &Item) -> Option<AgentView> {
         agent: agent.id.to_string(),
         kind: agent.kind,
         profile: agent.profile.clone(),
+        roles: agent.roles.iter().copied().collect(),
         changed_at: item.changed_at.to_string(),
     })
 }

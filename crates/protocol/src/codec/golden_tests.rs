@@ -67,6 +67,7 @@ events! {
     Event::Handoff(HandoffEvent::SlaWarned(_)) => "handoff.sla_warned",
     Event::Handoff(HandoffEvent::Countered(_)) => "handoff.countered",
     Event::Agent(agent::Event::Registered(_)) => "agent.registered",
+    Event::Agent(agent::Event::RolesChanged(_)) => "agent.roles_changed",
     Event::Token(token::Event::Issued(_)) => "token.issued",
     Event::Token(token::Event::Revoked(_)) => "token.revoked",
     Event::Erased(_) => "ledger.erased",
@@ -165,6 +166,12 @@ fn shapes() -> Vec<(&'static str, Event)> {
                 roles: Role::ALL.into_iter().collect(),
                 expires_at: Some(time()),
             }),
+        ),
+        (
+            "least",
+            Event::Agent(agent::Event::RolesChanged(agent::RolesChanged {
+                roles: [Role::Executor].into_iter().collect(),
+            })),
         ),
         ("least", Event::Token(token::Event::Revoked(token::Revoked {}))),
         ("least", Event::Erased(Erased { position: 3, reason: "asked by its sender".to_owned() })),

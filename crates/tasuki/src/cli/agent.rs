@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
+use protocol::caller::Role;
 use serde_json::{Map, Value, json};
 
 use super::{Reach, put};
@@ -35,6 +36,13 @@ enum AgentCommand {
         #[arg(long = "language", value_name = "CODE")]
         languages: Vec<String>,
     },
+    /// Say what a member is trusted with; without a role, all are taken away
+    Roles {
+        id: String,
+        /// A role it has from now on; may be repeated
+        #[arg(long = "role", value_name = "ROLE")]
+        roles: Vec<Role>,
+    },
     /// List the directory
     List,
     /// Show one agent
@@ -64,6 +72,11 @@ pub async fn run(args: AgentArgs) -> Result<u8> {
             let path = format!("/v1/agents/{}", percent_encode(&id));
             client.call(Call::put(path, body)).await?.success()?
         }
+        AgentCommand::Roles { id, roles } => {
+            let roles: Vec<_> = roles.iter().map(|role| role.as_str()).collect();
+            let path = format!("/v1/agents/{}/roles", percent_encode(&id));
+            client.call(Call::put(path, json!({ "roles": roles }))).await?.success()?
+        }
         AgentCommand::List => client.call(Call::get("/v1/agents?limit=200")).await?.success()?,
         AgentCommand::Show { id } => {
             let path = format!("/v1/agents/{}", percent_encode(&id));
@@ -86,12 +99,15 @@ fn table(answer: &Value) -> String {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let capabilities = agent["profile"]["capabilities"].as_array().into_iter().flatten();
         let capabilities: Vec<_> = capabilities.filter_map(Value::as_str).collect();
+        let roles = agent["roles"].as_array().into_iter().flatten();
+        let roles: Vec<_> = roles.filter_map(Value::as_str).collect();
         vec![
             text(&agent["agent"]),
             text(&agent["kind"]),
             text(&agent["profile"]["name"]),
+            roles.join(", "),
             capabilities.join(", "),
         ]
     });
-    output::table(&["agent", "kind", "name", "capabilities"], rows.collect())
+    output::table(&["agent", "kind", "name", "roles", "capabilities"], rows.collect())
 }

@@ -73,7 +73,10 @@ async fn from_another_teamspace_a_thing_cannot_be_told_from_nothing() {
     let document = ok(&cast.server.anonymous(), Call::get("/openapi.json")).await;
     let before = whole_ledger(&cast.operator(OWN), "").await;
     let mut n_cells = 0;
-    for operation in reference::operations(&document) {
+    let mut operations = reference::operations(&document);
+    // It gives the other teamspace an agent of the same name, so it comes last.
+    operations.sort_by_key(|operation| operation.id == "register_agent");
+    for operation in operations {
         for case in rules::cases(&operation).into_iter().filter(Case::has_subject) {
             let subject = cast.hidden(&case);
             for caller in CALLERS {

@@ -38,7 +38,7 @@ const SHORT: Bound = Bound { max: 300, without_news: 8 };
 const FULL: Bound = Bound { max: 1_000, without_news: 100 };
 
 /// All that can be asked for, and all that it can be refused with.
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 20] = [
     "draft",
     "initiate",
     "accept",
@@ -55,6 +55,7 @@ const COMMANDS: [&str; 19] = [
     "warn",
     "elapse",
     "register",
+    "set_roles",
     "issue",
     "revoke",
     "erase",

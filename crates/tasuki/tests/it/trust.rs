@@ -254,6 +254,28 @@ fn resident_kib(pid: u32) -> u64 {
 }
 
 #[tokio::test]
+async fn roles_hold_from_the_moment_they_are_given() {
+    let shop = Shop::open();
+    let (alice, bob) = (shop.server.agent("alice"), shop.server.agent("bob"));
+    let lead = shop.server.with_token(&shop.server.token("lead", &["--role", "coordinator"]));
+    let give = |roles: Value| Call::put("/v1/agents/bob/roles", json!({ "roles": roles }));
+    assert_eq!(refused(&bob, give(json!(["coordinator"]))).await.body["code"], "not_allowed");
+    ok(&lead, give(json!(["researcher"]))).await;
+    let proposed = ok(&alice, Call::post("/v1/handoffs", offer("T-1", "bob"))).await;
+    let accept = || Call::post(format!("/v1/handoffs/{}/accept", id(&proposed)), json!({}));
+    assert_eq!(refused(&bob, accept()).await.body["code"], "not_allowed");
+    // The command line acts for an agent with that agent's roles.
+    let as_bob = Command::new(env!("CARGO_BIN_EXE_tasuki"))
+        .args(["handoff", "accept", id(&proposed), "--as", "bob", "--data"])
+        .arg(&shop.server.data)
+        .output()
+        .unwrap();
+    assert!(!as_bob.status.success());
+    ok(&lead, give(json!(["researcher", "executor"]))).await;
+    assert_eq!(ok(&bob, accept()).await["status"], "accepted");
+}
+
+#[tokio::test]
 async fn the_schema_of_a_package_is_published() {
     let shop = Shop::open();
     let anyone = shop.server.anonymous();

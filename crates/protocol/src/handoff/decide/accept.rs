@@ -9,6 +9,7 @@ use crate::handoff::gate::{self, Failure, Findings};
 use crate::handoff::package::Package;
 use crate::handoff::state::{Approval, Handoff, Made, Stage, Status};
 use crate::rejection::Rejection;
+use crate::roles::{self, Deed};
 use crate::time::Time;
 
 pub fn decide(
@@ -17,6 +18,7 @@ pub fn decide(
     context: Context<'_>,
 ) -> Result<Decision, Rejection> {
     let made = as_target(state, context, "accept")?;
+    roles::check(context.caller, Deed::AcceptWork, "accept")?;
     match made.stage {
         Stage::Proposed(_) => {}
         Stage::Validating(_)

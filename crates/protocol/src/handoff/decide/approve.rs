@@ -3,11 +3,11 @@
 
 use super::{Context, Decision, check_text, existing, parties};
 use crate::agent::Kind;
-use crate::caller::Role;
 use crate::handoff::command::RejectReason;
 use crate::handoff::event::{Accepted, Approved, Event, Refused, Rejected};
 use crate::handoff::state::{Approval, Checks, Handoff, Made, Stage};
 use crate::rejection::Rejection;
+use crate::roles::{self, Deed};
 
 pub fn approve(
     state: Option<&Handoff>,
@@ -82,23 +82,9 @@ fn awaiting<'a>(
         needed: "one that waits for an approval",
     };
     let Handoff::Made(made) = handoff else { return Err(wrong_state) };
-    if !may_answer(made, context) {
-        let who = "a coordinator or an integrator, or a reviewer where it is guarded,";
-        return Err(Rejection::NotAllowed { action, who });
-    }
+    roles::check(context.caller, Deed::Approve { guarded: made.terms.is_guarded }, action)?;
     match (&made.stage, made.approval) {
         (Stage::Proposed(_) | Stage::Validating(_), Approval::Wanted) => Ok(made),
         (_, _) => Err(wrong_state),
     }
-}
-
-/// A member without a role may do what the protocol allows; roles restrict those who have one.
-fn may_answer(made: &Made, context: Context<'_>) -> bool {
-    let roles = &context.caller.roles;
-    let is_entitled = |role: &Role| match role {
-        Role::Coordinator | Role::Integrator => true,
-        Role::Reviewer => made.terms.is_guarded,
-        Role::Researcher | Role::Executor => false,
-    };
-    roles.is_empty() || roles.iter().any(is_entitled)
 }

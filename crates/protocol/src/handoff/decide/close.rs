@@ -5,6 +5,7 @@ use super::{Context, Decision, check_text, existing};
 use crate::handoff::event::{Closed, Event};
 use crate::handoff::state::{Handoff, Status};
 use crate::rejection::Rejection;
+use crate::roles::{self, Deed};
 
 pub fn decide(
     state: Option<&Handoff>,
@@ -18,6 +19,11 @@ pub fn decide(
     if !is_party && !is_coordinator {
         let who = "the sender, the target or a coordinator";
         return Err(Rejection::NotAllowed { action: "close", who });
+    }
+    if let Handoff::Made(made) = handoff
+        && made.terms.is_guarded
+    {
+        roles::check(context.caller, Deed::CloseGuarded, "close")?;
     }
     let wrong_state =
         |needed| Err(Rejection::WrongState { action: "close", state: handoff.status(), needed });

@@ -12,6 +12,7 @@ use crate::handoff::package::{Offer, PACKAGE_VERSION, Package, Provenance, Verif
 use crate::handoff::state::Handoff;
 use crate::ids::{AgentId, HandoffId, ThreadId};
 use crate::rejection::{Conflict, Rejection};
+use crate::roles::{self, Deed};
 use crate::step::Document;
 
 /// Cycles are refused already, so this only bounds what a chain may weigh in every package: more
@@ -125,11 +126,15 @@ fn check_chain(
     {
         return conflict(Conflict::Active { handoff });
     }
+    let is_known = known.is_some();
     let chain = match (context.facts.hold.value.as_deref(), known) {
         (Some(value), _) => decode_chain(value),
         (None, Some(known)) => known,
         (None, None) => vec![sender.clone()],
     };
+    if context.facts.hold.value.is_none() && !is_known {
+        roles::check(context.caller, Deed::CreateTask, "initiate")?;
+    }
     if !chain.contains(sender) && !context.caller.is_coordinator() {
         return conflict(Conflict::NotOwner { sender: sender.clone(), chain });
     }

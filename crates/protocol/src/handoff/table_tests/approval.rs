@@ -113,3 +113,30 @@ fn nobody_is_asked_where_the_policy_does_not_ask() {
         "#,
     );
 }
+
+#[test]
+fn roles_restrict_those_who_have_one() {
+    check(
+        r#"
+        executor initiate h1                -> not_allowed
+        reviewer initiate h1                -> not_allowed
+        coordinator initiate h1 to_agent=executor -> proposed
+        executor accept h1                  -> accepted
+        executor activate h1                -> activated
+        executor initiate h2 to_agent=reviewer -> ownership_conflict
+        executor complete h1                -> completed
+        executor initiate h2 to_agent=reviewer -> proposed
+        reviewer accept h2                  -> not_allowed
+        reviewer reject h2                  -> rejected
+        executor close h2                   -> closed
+        "#,
+    );
+    check(
+        r#"
+        sender initiate h1 to_agent=executor policy.sensitivity=high -> proposed
+        executor reject h1                  -> rejected
+        executor close h1                   -> not_allowed
+        lead close h1                       -> closed
+        "#,
+    );
+}

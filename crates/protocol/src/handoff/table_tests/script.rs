@@ -411,7 +411,7 @@ fn directory(id: AgentId) -> Option<Agent> {
         "desk" => Kind::Queue,
         _ => Kind::Worker,
     };
-    Some(Agent { id, kind, profile: Profile::default() })
+    Some(Agent { id, kind, profile: Profile::default(), roles: BTreeSet::new() })
 }
 
 /// Changes a JSON value by `path=value` and `-path`.

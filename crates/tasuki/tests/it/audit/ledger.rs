@@ -14,7 +14,7 @@ use engine::clock::ManualClock;
 use engine::ids::SeededIds;
 use engine::seal::Sealer;
 use protocol::agent::{self, Kind, Profile};
-use protocol::caller::{Caller, Principal, Role};
+use protocol::caller::{Caller, Principal};
 use protocol::handoff::command::Reject;
 use protocol::handoff::{self, RejectReason};
 use protocol::ids::{HandoffId, TeamspaceId};
@@ -99,7 +99,7 @@ pub fn caller(teamspace: &str, principal: &str) -> Caller {
             "agent" => Principal::Agent(name),
             _ => Principal::Operator(name),
         },
-        roles: BTreeSet::from([Role::Executor]),
+        roles: BTreeSet::new(),
         session: "session-1".to_owned(),
     }
 }

@@ -211,6 +211,7 @@ impl Cast {
         let mut body = match (&case.action, case.operation.as_str()) {
             (Some(action), _) => body_of(action, &task),
             (None, "register_agent") => json!({ "kind": "worker" }),
+            (None, "set_roles") => json!({ "roles": ["executor"] }),
             (None, "issue_token") => json!({ "agent": "eve" }),
             (None, "declare_fork") => json!({ "reason": "a restore" }),
             (None, "erase_content") => json!({ "position": 1, "reason": "asked for" }),

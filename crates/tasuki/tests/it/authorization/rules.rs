@@ -59,6 +59,7 @@ acp_handoff:complete     activated  not     yes     not       not          not  
 acp_handoff:close        completed  yes     yes     not       yes          not     yes      not
 follow_events            -          yes     yes     yes       yes          yes     yes      yes
 list_agents              -          yes     yes     yes       yes          yes     yes      yes
+set_roles                -          not     not     not       yes          not     yes      not
 show_agent               -          yes     yes     yes       yes          yes     yes      yes
 ";
 

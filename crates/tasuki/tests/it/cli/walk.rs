@@ -14,7 +14,7 @@ use crate::server::Server;
 const SCRIPT: &str = r#"
 operator  token create --agent alice
 operator  token create --agent bob --kind worker
-operator  token create --agent carol --role coordinator --expires-in 90d
+operator  token create --agent carol --role coordinator --role executor --expires-in 90d
 operator  agent register night-shift --kind queue --name "Night shift" --capability triage --language de
 operator  agent list
 operator  agent show night-shift

@@ -8,7 +8,7 @@ use std::fmt;
 use engine::ids::{Ids, SeededIds};
 use engine::submit::Key;
 use protocol::agent::{Command as AgentCommand, Kind, Profile};
-use protocol::caller::{Caller, Principal};
+use protocol::caller::{Caller, Principal, Role};
 use protocol::canonical;
 use protocol::handoff::command::{Accept, Reject, SlaStage};
 use protocol::handoff::package::{OfferedWorkState, Policy};
@@ -341,8 +341,11 @@ impl Script {
         let teamspace = self.teamspace();
         let caller = if self.random.happens(80) { operator() } else { self.caller() };
         let stream = Stream { teamspace: teamspace.clone(), subject: Subject::Agent(id(name)) };
-        let register = Command::Agent(AgentCommand::Register { kind, profile });
-        self.submit(in_teamspace(caller, &teamspace), stream, register)
+        let command = match self.random.below(4) {
+            0 => AgentCommand::SetRoles { roles: [*self.random.pick(&Role::ALL)].into() },
+            _ => AgentCommand::Register { kind, profile },
+        };
+        self.submit(in_teamspace(caller, &teamspace), stream, Command::Agent(command))
     }
 
     fn token_command(&mut self) -> Act {
@@ -414,14 +417,7 @@ fn in_teamspace(caller: Caller, teamspace: &TeamspaceId) -> Caller {
 
 impl Asked {
     pub fn name(&self) -> &'static str {
-        match &self.command {
-            Command::Handoff(command) => command.name(),
-            Command::Agent(AgentCommand::Register { .. }) => "register",
-            Command::Token(TokenCommand::Issue { .. }) => "issue",
-            Command::Token(TokenCommand::Revoke) => "revoke",
-            Command::Erase { .. } => "erase",
-            Command::Fork(_) => "fork",
-        }
+        self.command.name()
     }
 }
 

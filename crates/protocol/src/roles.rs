@@ -1,0 +1,115 @@
+//! Who may do what, by role: the table of the ACP design. A member without a role may do all that
+//! the rules allow; roles restrict those who have one. `docs/roles.md` maps each row to commands.
+
+use std::collections::BTreeSet;
+
+use crate::caller::{Caller, Principal, Role};
+use crate::rejection::Rejection;
+
+/// A row of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deed {
+    /// The first handoff of a task.
+    CreateTask,
+    /// Handing over a task for its owner.
+    AssignOwner,
+    /// A human's word on a handoff.
+    Approve {
+        guarded: bool,
+    },
+    AcceptWork,
+    /// Closing a handoff that is restricted or of high sensitivity.
+    CloseGuarded,
+    ManageMembers,
+}
+
+impl Deed {
+    pub const ALL: [Deed; 7] = [
+        Deed::CreateTask,
+        Deed::AssignOwner,
+        Deed::Approve { guarded: false },
+        Deed::Approve { guarded: true },
+        Deed::AcceptWork,
+        Deed::CloseGuarded,
+        Deed::ManageMembers,
+    ];
+
+    /// Whether a role is enough.
+    pub fn is_open_to(self, role: Role) -> bool {
+        match (self, role) {
+            (Deed::AcceptWork, Role::Executor | Role::Integrator) => true,
+            (Deed::AcceptWork, Role::Coordinator | Role::Researcher | Role::Reviewer) => false,
+            (_, Role::Coordinator) => true,
+            (Deed::Approve { .. } | Deed::CloseGuarded, Role::Integrator) => true,
+            (Deed::Approve { guarded: true } | Deed::CloseGuarded, Role::Reviewer) => true,
+            (
+                Deed::CreateTask
+                | Deed::AssignOwner
+                | Deed::Approve { .. }
+                | Deed::CloseGuarded
+                | Deed::ManageMembers,
+                Role::Researcher | Role::Executor | Role::Reviewer | Role::Integrator,
+            ) => false,
+        }
+    }
+
+    /// Who may, in words.
+    pub fn who(self) -> &'static str {
+        match self {
+            Deed::CreateTask => "a coordinator, or a member without a role,",
+            Deed::AssignOwner => "the owner or a coordinator",
+            Deed::Approve { guarded: false } => "a coordinator or an integrator",
+            Deed::Approve { guarded: true } => "a coordinator, an integrator or a reviewer",
+            Deed::AcceptWork => "an executor, an integrator, or a member without a role,",
+            Deed::CloseGuarded => "a coordinator, an integrator or a reviewer",
+            Deed::ManageMembers => "a coordinator or an operator",
+        }
+    }
+}
+
+/// Whether roles allow a deed.
+pub fn may(roles: &BTreeSet<Role>, deed: Deed) -> bool {
+    roles.is_empty() || roles.iter().any(|role| deed.is_open_to(*role))
+}
+
+/// Refuses what the caller's roles do not allow. Operators stand above the table.
+pub fn check(caller: &Caller, deed: Deed, action: &'static str) -> Result<(), Rejection> {
+    match caller.principal {
+        Principal::Operator(_) | Principal::System => Ok(()),
+        Principal::Agent(_) | Principal::Customer(_) if may(&caller.roles, deed) => Ok(()),
+        Principal::Agent(_) | Principal::Customer(_) => {
+            Err(Rejection::NotAllowed { action, who: deed.who() })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table as the ACP design has it.
+    #[test]
+    fn every_cell() {
+        let table = "
+                            coordinator researcher executor reviewer integrator
+            CreateTask      yes         -          -        -        -
+            AssignOwner     yes         -          -        -        -
+            Approve         yes         -          -        -        yes
+            ApproveGuarded  yes         -          -        yes      yes
+            AcceptWork      -           -          yes      -        yes
+            CloseGuarded    yes         -          -        yes      yes
+            ManageMembers   yes         -          -        -        -
+        ";
+        let mut lines = table.trim().lines();
+        let roles: Vec<Role> =
+            lines.next().unwrap().split_whitespace().map(|name| name.parse().unwrap()).collect();
+        for (line, deed) in lines.zip(Deed::ALL) {
+            let cells = line.split_whitespace().skip(1).map(|cell| cell == "yes");
+            for (role, expected) in roles.iter().zip(cells) {
+                assert_eq!(deed.is_open_to(*role), expected, "{deed:?} by {role}");
+                assert_eq!(may(&BTreeSet::from([*role]), deed), expected);
+            }
+            assert!(may(&BTreeSet::new(), deed), "who has no role is not restricted");
+        }
+    }
+}
