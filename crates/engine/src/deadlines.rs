@@ -5,6 +5,7 @@ use protocol::caller::Caller;
 use protocol::handoff;
 use protocol::handoff::command::SlaStage;
 use protocol::ledger::Subject;
+use protocol::message;
 use protocol::step::Command;
 use protocol::time::Span;
 use tokio::sync::watch;
@@ -54,10 +55,16 @@ impl Engine {
     }
 
     async fn fire(&self, due: &Due) -> Result<(), SubmitError> {
-        let Subject::Handoff(_) = due.stream.subject else { return Ok(()) };
-        let Ok(stage) = due.deadline.name.parse::<SlaStage>() else { return Ok(()) };
-        let elapse = handoff::Command::Elapse { stage, due: due.deadline.due };
+        let at = due.deadline.due;
+        let elapse = match due.stream.subject {
+            Subject::Handoff(_) => {
+                let Ok(stage) = due.deadline.name.parse::<SlaStage>() else { return Ok(()) };
+                Command::Handoff(handoff::Command::Elapse { stage, due: at })
+            }
+            Subject::Message(_) => Command::Message(message::Command::Elapse { due: at }),
+            Subject::Agent(_) | Subject::Token(_) => return Ok(()),
+        };
         let caller = Caller::system(due.stream.teamspace.clone());
-        self.submit(&caller, due.stream.clone(), Command::Handoff(elapse), None).await.map(|_| ())
+        self.submit(&caller, due.stream.clone(), elapse, None).await.map(|_| ())
     }
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::canonical::{self, Hash};
-use crate::ids::{AgentId, HandoffId, TeamspaceId, TokenId};
+use crate::ids::{AgentId, HandoffId, MessageId, TeamspaceId, TokenId};
 use crate::json;
 use crate::time::Time;
 
@@ -30,6 +30,7 @@ pub enum Subject {
     Handoff(HandoffId),
     Agent(AgentId),
     Token(TokenId),
+    Message(MessageId),
 }
 
 /// The name of a stream: one aggregate in one teamspace.
@@ -135,6 +136,7 @@ impl Subject {
             Subject::Handoff(_) => "handoff",
             Subject::Agent(_) => "agent",
             Subject::Token(_) => "token",
+            Subject::Message(_) => "message",
         }
     }
 
@@ -144,6 +146,7 @@ impl Subject {
             Subject::Handoff(id) => id.to_string(),
             Subject::Agent(id) => id.to_string(),
             Subject::Token(id) => id.to_string(),
+            Subject::Message(id) => id.to_string(),
         }
     }
 }
@@ -154,13 +157,14 @@ impl fmt::Display for Subject {
             Subject::Handoff(id) => write!(f, "handoff/{id}"),
             Subject::Agent(id) => write!(f, "agent/{id}"),
             Subject::Token(id) => write!(f, "token/{id}"),
+            Subject::Message(id) => write!(f, "message/{id}"),
         }
     }
 }
 
 /// Why a text does not name a stream.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected handoff/<id>, agent/<id> or token/<id>")]
+#[error("expected handoff/<id>, message/<id>, agent/<id> or token/<id>")]
 pub struct InvalidSubject;
 
 impl FromStr for Subject {
@@ -171,6 +175,7 @@ impl FromStr for Subject {
             "handoff" => id.parse().map(Subject::Handoff).map_err(|_| InvalidSubject),
             "agent" => id.parse().map(Subject::Agent).map_err(|_| InvalidSubject),
             "token" => id.parse().map(Subject::Token).map_err(|_| InvalidSubject),
+            "message" => id.parse().map(Subject::Message).map_err(|_| InvalidSubject),
             _ => Err(InvalidSubject),
         }
     }

@@ -15,6 +15,7 @@ pub const OTHER: &str = "other";
 /// What may stand in a path besides a handoff.
 pub const AGENT: &str = "agent";
 pub const TOKEN: &str = "token";
+pub const MESSAGE: &str = "message";
 
 pub const CALLERS: [&str; 11] = [
     "none",
@@ -70,7 +71,7 @@ impl Cast {
             let id = cast.make(state).await;
             cast.hidden.insert(state, id);
         }
-        for state in ["rejected", "completed", "closed", TOKEN] {
+        for state in ["rejected", "completed", "closed", TOKEN, MESSAGE] {
             let id = cast.make(state).await;
             cast.hidden.insert(state, id);
         }
@@ -129,6 +130,8 @@ impl Cast {
         match case.subject_kind() {
             "" => String::new(),
             AGENT => HERMIT.to_owned(),
+            // Nothing here changes what another may do to it, and its sender may send only so many.
+            MESSAGE => self.hidden[MESSAGE].clone(),
             kind => self.make(kind).await,
         }
     }
@@ -141,6 +144,11 @@ impl Cast {
                 let spare = Call::post("/v1/tokens", json!({ "agent": HERMIT }));
                 let issued = ok(&self.operator(OWN), spare).await;
                 return issued["token_id"].as_str().expect("an id").to_owned();
+            }
+            MESSAGE => {
+                let message = json!({ "to": ["bob"], "type": "status.update", "topic": task });
+                let sent = ok(&alice, Call::post("/v1/acp/messages", message)).await;
+                return sent["id"].as_str().expect("an id").to_owned();
             }
             "draft" | "discarded" => {
                 let drafts = Call::post("/v1/handoffs/drafts", offer(&task, "bob"));
@@ -203,6 +211,8 @@ impl Cast {
         let mut body = match (&case.action, case.operation.as_str()) {
             (Some(action), _) => body_of(action, &task),
             (None, "register_agent") => json!({ "kind": "worker" }),
+            (None, "acp_send") => json!({ "to": ["eve"], "type": "status.update" }),
+            (None, "acp_respond") => json!({ "type": "status.update" }),
             (None, "issue_token") => json!({ "agent": "eve" }),
             (None, "erase_content") => json!({ "position": 1, "reason": "asked for" }),
             (None, operation) => body_of(operation.split('_').next().expect("a verb"), &task),

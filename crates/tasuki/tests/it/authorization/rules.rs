@@ -1,7 +1,7 @@
 //! Who may do what, as one table. The document says who may ask at all (`x-who`); the table says
 //! what members then get.
 
-use super::cast::{AGENT, TOKEN};
+use super::cast::{AGENT, MESSAGE, TOKEN};
 use super::reference::Operation;
 
 /// What a caller gets.
@@ -48,6 +48,13 @@ acp_handoff:reject       proposed   not     yes     not       not          not  
 acp_handoff:activate     accepted   not     yes     not       not          not     not
 acp_handoff:complete     activated  not     yes     not       not          not     not
 acp_handoff:close        completed  yes     yes     not       yes          not     yes
+acp_send                 -          yes     yes     yes       yes          yes     not
+acp_query                -          yes     yes     yes       yes          yes     yes
+acp_inbox                -          yes     yes     yes       yes          yes     yes
+acp_status               -          yes     yes     yes       yes          yes     yes
+show_message             -          yes     yes     gone      yes          gone    yes
+acp_respond              -          yes     yes     gone      yes          gone    not
+read_message             -          not     yes     gone      not          gone    not
 follow_events            -          yes     yes     yes       yes          yes     yes
 list_agents              -          yes     yes     yes       yes          yes     yes
 show_agent               -          yes     yes     yes       yes          yes     yes
@@ -147,6 +154,7 @@ impl Case {
         match self.path.as_str() {
             path if path.contains("{agent}") => AGENT,
             path if path.contains("{token}") => TOKEN,
+            path if path.contains("{message}") => MESSAGE,
             _ => self.state,
         }
     }

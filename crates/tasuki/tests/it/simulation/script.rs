@@ -99,7 +99,7 @@ impl Script {
             let known = match asked.stream.subject {
                 Subject::Handoff(_) => &mut self.handoffs,
                 Subject::Token(_) => &mut self.tokens,
-                Subject::Agent(_) => return,
+                Subject::Agent(_) | Subject::Message(_) => return,
             };
             if !known.contains(&asked.stream) {
                 known.push(asked.stream.clone());
@@ -406,6 +406,7 @@ impl Asked {
             Command::Agent(AgentCommand::Register { .. }) => "register",
             Command::Token(TokenCommand::Issue { .. }) => "issue",
             Command::Token(TokenCommand::Revoke) => "revoke",
+            Command::Message(command) => command.name(),
             Command::Erase { .. } => "erase",
         }
     }

@@ -98,6 +98,7 @@ impl Watch {
             Some(State::Agent(_)) => "agent",
             Some(State::Token(token)) if token.revoked_at.is_some() => "revoked",
             Some(State::Token(_)) => "token",
+            Some(State::Message(message)) => message.status().as_str(),
         }
     }
 
@@ -170,7 +171,7 @@ impl Watch {
         self.states.insert(stream.clone(), Arc::clone(&state));
         match state.as_ref() {
             State::Handoff(handoff) => self.look_at_handoff(stream, handoff, sides).await,
-            State::Agent(_) | State::Token(_) => Ok(()),
+            State::Agent(_) | State::Token(_) | State::Message(_) => Ok(()),
         }
     }
 
