@@ -6,6 +6,7 @@ mod bench_command;
 pub mod demo;
 mod doctor;
 mod handoff;
+mod message;
 mod story;
 mod token;
 mod watch;
@@ -45,6 +46,10 @@ enum Command {
     Agent(agent::AgentArgs),
     /// Hand work over: every action, lists, stories and a live view.
     Handoff(handoff::HandoffArgs),
+    /// Look into your inbox; what is shown counts as delivered.
+    Inbox(message::InboxArgs),
+    /// Send, answer, read and find messages.
+    Message(message::MessageArgs),
     /// Verify, export and look at the ledger, offline.
     Audit(audit_commands::AuditArgs),
     /// Check a data folder and its server.
@@ -137,6 +142,8 @@ async fn dispatch(command: Command) -> Result<u8> {
         Command::Token(args) => token::run(args).await,
         Command::Agent(args) => agent::run(args).await,
         Command::Handoff(args) => handoff::run(args).await,
+        Command::Inbox(args) => message::inbox(args).await,
+        Command::Message(args) => message::run(args).await,
         Command::Audit(args) => audit_commands::run(args).await,
         Command::Doctor(args) => doctor::run(args).await,
         Command::Bench(args) => bench_command::run(args).await,

@@ -139,7 +139,7 @@ fn a_loop_comes_to_an_end() {
         n_sent += 1;
         let line = format!("alice send m{n_sent} to=bob thread_id=t");
         assert_eq!(world.line(&line), "bob:pending", "{n_sent}");
-        if n_sent as usize % RECENT_MAX == 0 {
+        if (n_sent as usize).is_multiple_of(RECENT_MAX) {
             assert_eq!(world.line(&line.replace("send m", "send m9")), "loop_guard");
             world.now = world.now.plus(Span::from_minutes(10));
         }
@@ -228,7 +228,7 @@ impl World {
             Some(Directory::Named(names)) => {
                 names.into_iter().filter(|name| DIRECTORY.contains(&name.as_str())).collect()
             }
-            Some(Directory::Everyone) => DIRECTORY.map(|name| agent(name)).to_vec(),
+            Some(Directory::Everyone) => DIRECTORY.map(agent).to_vec(),
             None => Vec::new(),
         };
         let hold = needs.hold.and_then(|key| self.holds.get(&key).cloned()).unwrap_or_default();

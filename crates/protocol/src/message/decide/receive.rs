@@ -23,12 +23,15 @@ pub fn read(state: Option<&Message>, context: Context<'_>) -> Result<Vec<Event>,
     Ok(delivered(message, pending).into_iter().chain(read).collect())
 }
 
+/// The caller's own places among the recipients.
+type Mine = Vec<(AgentId, Delivery)>;
+
 /// The message and the caller's own places among its recipients.
 fn own<'a>(
     state: Option<&'a Message>,
     context: Context<'_>,
     action: &'static str,
-) -> Result<(&'a Message, Vec<(AgentId, Delivery)>), Rejection> {
+) -> Result<(&'a Message, Mine), Rejection> {
     let message = state
         .filter(|message| message.is_visible_to(context.caller))
         .ok_or(Rejection::NotFound { what: "message" })?;
