@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
 
 use super::rules::Case;
-use crate::server::{Server, act, initiate, offer, ok};
+use crate::server::{Server, act, initiate, offer, ok, told_of_rejections};
 use crate::wire::{Answer, Line, Request};
 
 pub const OWN: &str = "default";
@@ -76,6 +76,7 @@ impl Cast {
             cast.hidden.insert(state, id);
         }
         cast.hidden.insert(AGENT, HERMIT.to_owned());
+        told_of_rejections(&operator, 2).await;
         cast
     }
 
