@@ -3,8 +3,10 @@
 //!
 //! Read [`state`] first, then [`command`] and [`event`], then one file per command in [`decide`].
 //! [`kind`] lists what a message can be about; [`thread`] bounds how long an exchange may get;
-//! [`notice`] says what the server itself has to tell. Nothing here knows how a command arrived.
+//! [`notice`] says what the server itself has to tell; [`audit_line`] turns events into the lines
+//! of the audit log. Nothing here knows how a command arrived.
 
+pub mod audit_line;
 pub mod command;
 pub mod decide;
 pub mod event;

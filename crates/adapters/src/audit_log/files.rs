@@ -1,5 +1,5 @@
-//! The files of the audit log: one `handoffs.jsonl` for each teamspace with its position beside it,
-//! and one position for all of them.
+//! The files of a log: one for each teamspace with its position beside it, and one position for all
+//! of them.
 //!
 //! The order of a write: the lines, a sync, the file's position, and now and then the position of
 //! all. Whatever a crash leaves after a recorded length is cut off on the next start and written
@@ -13,36 +13,31 @@ use std::path::{Path, PathBuf};
 
 use engine::port::Sequenced;
 use protocol::ids::TeamspaceId;
-use protocol::ledger::Erased;
+use protocol::ledger::{Entry, Erased};
 
+use super::Error;
+use super::log::Log;
+pub use super::log::TEAMSPACES_FOLDER;
 use super::position::{Position, PositionFile};
-use super::{Error, lines};
 use crate::durable;
-
-pub const TEAMSPACES_FOLDER: &str = "teamspaces";
-const HANDOFFS_FOLDER: &str = "handoffs";
-const LINES_FILE: &str = "handoffs.jsonl";
-const POSITION_FILE: &str = "handoffs.jsonl.position";
-const COMMON_POSITION_FILE: &str = ".position";
 
 /// The common position spares the next start from reading what is in the files already, and costs
 /// a sync; so many entries are read in no time.
 const COMMON_EVERY_ENTRIES: u64 = 10_000;
 
-/// The file of one teamspace.
+/// The `handoffs.jsonl` of one teamspace.
 pub fn lines_path(folder: &Path, teamspace: &TeamspaceId) -> PathBuf {
-    handoffs_folder(folder, teamspace).join(LINES_FILE)
+    Log::Handoffs.lines_path(folder, teamspace)
 }
 
-/// What was recorded about the file of one teamspace.
+/// What was recorded about it.
 pub fn read_position(folder: &Path, teamspace: &TeamspaceId) -> io::Result<Option<Position>> {
-    let path = handoffs_folder(folder, teamspace).join(POSITION_FILE);
-    Ok(PositionFile::open(&path)?.position())
+    Ok(PositionFile::open(&Log::Handoffs.position_path(folder, teamspace))?.position())
 }
 
-/// What was recorded about all files: their number, and the entry up to which they are complete.
+/// What was recorded about all of them: their number, and the entry up to which they are complete.
 pub fn read_common_position(folder: &Path) -> io::Result<Option<Position>> {
-    Ok(PositionFile::open(&folder.join(TEAMSPACES_FOLDER).join(COMMON_POSITION_FILE))?.position())
+    Ok(PositionFile::open(&Log::Handoffs.common_position_path(folder))?.position())
 }
 
 /// The teamspaces that have a folder.
@@ -66,6 +61,7 @@ pub fn teamspaces(folder: &Path) -> io::Result<Vec<TeamspaceId>> {
 
 #[derive(Debug)]
 pub struct Files {
+    log: Log,
     folder: PathBuf,
     common: PositionFile,
     files: BTreeMap<TeamspaceId, LinesFile>,
@@ -85,19 +81,18 @@ struct LinesFile {
 
 impl Files {
     /// Opens what is there, and cuts every file to its recorded length.
-    pub fn open(folder: &Path) -> io::Result<Self> {
-        let teamspaces_folder = folder.join(TEAMSPACES_FOLDER);
-        durable::create_folder(&teamspaces_folder)?;
-        let common = PositionFile::open(&teamspaces_folder.join(COMMON_POSITION_FILE))?;
+    pub fn open(folder: &Path, log: Log) -> io::Result<Self> {
+        durable::create_folder(&folder.join(TEAMSPACES_FOLDER))?;
+        let common = PositionFile::open(&log.common_position_path(folder))?;
         let mut files = BTreeMap::new();
         let mut is_complete = true;
         for teamspace in teamspaces(folder)? {
-            if !lines_path(folder, &teamspace).exists()
-                && read_position(folder, &teamspace)?.is_none()
+            if !log.lines_path(folder, &teamspace).exists()
+                && PositionFile::open(&log.position_path(folder, &teamspace))?.position().is_none()
             {
                 continue;
             }
-            let (file, found) = LinesFile::open(folder, &teamspace)?;
+            let (file, found) = LinesFile::open(folder, log, &teamspace)?;
             is_complete &= found == Found::Whole;
             files.insert(teamspace, file);
         }
@@ -106,7 +101,7 @@ impl Files {
         // the others know by themselves what they have already.
         is_complete &= files.len() as u64 >= n_files;
         let cursor = if is_complete { sequence } else { 0 };
-        let mut files = Self { folder: folder.to_owned(), common, files, cursor };
+        let mut files = Self { log, folder: folder.to_owned(), common, files, cursor };
         if !is_complete {
             // Before anything is written: else a crash in the middle of the derivation would leave
             // a file that looks complete.
@@ -129,10 +124,11 @@ impl Files {
         let n_files = self.files.len();
         for Sequenced { seq, entry } in entries {
             cursor = *seq;
-            let text = lines::of(entry).map_err(|error| Error::Unreadable { seq: *seq, error })?;
+            let text =
+                self.log.lines(entry).map_err(|error| Error::Unreadable { seq: *seq, error })?;
             let teamspace = &entry.stream.teamspace;
             // An erasure adds no line, but that it was seen is recorded.
-            let is_news = !text.is_empty() || entry.name == Erased::NAME;
+            let is_news = !text.is_empty() || self.is_erasure(entry);
             if !is_news || *seq <= self.file(teamspace)?.position.sequence {
                 continue;
             }
@@ -158,7 +154,7 @@ impl Files {
     ) -> io::Result<BTreeSet<TeamspaceId>> {
         let mut outdated = BTreeSet::new();
         for Sequenced { seq, entry } in entries {
-            if entry.name == Erased::NAME {
+            if self.is_erasure(entry) {
                 let file = self.file(&entry.stream.teamspace)?;
                 if *seq > file.position.sequence.max(file.derived_at) {
                     outdated.insert(entry.stream.teamspace.clone());
@@ -191,9 +187,14 @@ impl Files {
         self.common.record(position)
     }
 
+    /// Whether it erases what this log may say.
+    fn is_erasure(&self, entry: &Entry) -> bool {
+        entry.name == Erased::NAME && self.log.is_about(&entry.stream.subject)
+    }
+
     fn file(&mut self, teamspace: &TeamspaceId) -> io::Result<&mut LinesFile> {
         if !self.files.contains_key(teamspace) {
-            let (file, _) = LinesFile::open(&self.folder, teamspace)?;
+            let (file, _) = LinesFile::open(&self.folder, self.log, teamspace)?;
             self.files.insert(teamspace.clone(), file);
         }
         Ok(self.files.get_mut(teamspace).expect("it was there or put there"))
@@ -218,12 +219,12 @@ enum Found {
 }
 
 impl LinesFile {
-    fn open(folder: &Path, teamspace: &TeamspaceId) -> io::Result<(Self, Found)> {
-        let handoffs = handoffs_folder(folder, teamspace);
-        durable::create_folder(handoffs.parent().expect("it has the name of the teamspace"))?;
-        durable::create_folder(&handoffs)?;
-        let path = handoffs.join(LINES_FILE);
-        let position_file = PositionFile::open(&handoffs.join(POSITION_FILE))?;
+    fn open(folder: &Path, log: Log, teamspace: &TeamspaceId) -> io::Result<(Self, Found)> {
+        let of_log = log.folder(folder, teamspace);
+        durable::create_folder(of_log.parent().expect("it has the name of the teamspace"))?;
+        durable::create_folder(&of_log)?;
+        let path = log.lines_path(folder, teamspace);
+        let position_file = PositionFile::open(&log.position_path(folder, teamspace))?;
         let file = durable::create(&path)?;
         let length = file.metadata()?.len();
         let (position, found) = match position_file.position() {
@@ -267,16 +268,13 @@ impl LinesFile {
     }
 }
 
-fn handoffs_folder(folder: &Path, teamspace: &TeamspaceId) -> PathBuf {
-    folder.join(TEAMSPACES_FOLDER).join(teamspace.as_str()).join(HANDOFFS_FOLDER)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
     use protocol::ledger::{Body, Entry, GENESIS, Stream, Subject};
     use protocol::time::Time;
 
+    use super::super::lines;
     use super::*;
 
     /// One thing that can happen between two writes. Crashes leave what was not recorded in any
@@ -330,7 +328,7 @@ mod tests {
         fn no_line_is_lost_or_doubled(steps in prop::collection::vec(step(), 1..30)) {
             let folder = tempfile::tempdir().unwrap();
             let ledger = ledger(120);
-            let mut files = Files::open(folder.path()).unwrap();
+            let mut files = Files::open(folder.path(), Log::Handoffs).unwrap();
             for step in &steps {
                 files = play(folder.path(), &ledger, files, step);
             }
@@ -353,7 +351,7 @@ mod tests {
     fn play(folder: &Path, ledger: &[Sequenced], mut files: Files, step: &Step) -> Files {
         let first: TeamspaceId = "first".parse().unwrap();
         let lines_file = lines_path(folder, &first);
-        let position_file = handoffs_folder(folder, &first).join(POSITION_FILE);
+        let position_file = Log::Handoffs.position_path(folder, &first);
         match step {
             Step::Append { n_entries } => {
                 let cursor = files.cursor();
@@ -375,7 +373,7 @@ mod tests {
             }
             Step::CrashInRecord { n_entries, torn_at } => {
                 let before = fs::read(&position_file).unwrap_or_default();
-                let common_file = folder.join(TEAMSPACES_FOLDER).join(COMMON_POSITION_FILE);
+                let common_file = Log::Handoffs.common_position_path(folder);
                 let common = fs::read(&common_file).unwrap_or_default();
                 let cursor = files.cursor();
                 files.append(after(ledger, cursor, *n_entries)).unwrap();
@@ -393,7 +391,7 @@ mod tests {
                     0 => fs::remove_file(&lines_file),
                     1 => fs::remove_file(&position_file),
                     2 => fs::remove_dir_all(folder.join(TEAMSPACES_FOLDER).join("second")),
-                    _ => fs::remove_file(folder.join(TEAMSPACES_FOLDER).join(COMMON_POSITION_FILE)),
+                    _ => fs::remove_file(Log::Handoffs.common_position_path(folder)),
                 };
                 // It may not have been there yet.
                 drop(removed);
@@ -406,7 +404,7 @@ mod tests {
             }
         }
         drop(files);
-        Files::open(folder).unwrap()
+        Files::open(folder, Log::Handoffs).unwrap()
     }
 
     fn after(ledger: &[Sequenced], cursor: u64, n_entries: usize) -> Vec<&Sequenced> {
@@ -417,13 +415,13 @@ mod tests {
     fn what_somebody_else_wrote_is_noticed() {
         let folder = tempfile::tempdir().unwrap();
         let ledger = ledger(12);
-        let mut files = Files::open(folder.path()).unwrap();
+        let mut files = Files::open(folder.path(), Log::Handoffs).unwrap();
         files.append(&ledger[..6]).unwrap();
         let path = lines_path(folder.path(), &"first".parse().unwrap());
         let before = fs::read_to_string(&path).unwrap();
         fs::write(&path, format!("{before}rubbish")).unwrap();
         assert!(matches!(files.append(&ledger[6..]), Err(Error::Io(_))));
-        let mut files = Files::open(folder.path()).unwrap();
+        let mut files = Files::open(folder.path(), Log::Handoffs).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), before);
         let rest = after(&ledger, files.cursor(), 12);
         files.append(rest).unwrap();
@@ -436,7 +434,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut ledger = ledger(6);
         ledger[4].entry.version = 9;
-        let mut files = Files::open(folder.path()).unwrap();
+        let mut files = Files::open(folder.path(), Log::Handoffs).unwrap();
         let error = files.append(&ledger).unwrap_err();
         assert!(matches!(error, Error::Unreadable { seq: 5, .. }), "{error}");
         assert_eq!(files.cursor(), 0);

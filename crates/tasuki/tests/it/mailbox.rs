@@ -296,3 +296,27 @@ async fn a_sender_hears_of_a_rejection_once_across_a_restart() {
         end(&server);
     }
 }
+
+/// One line for each message that was sent; what a crash left of another is cut off.
+#[tokio::test]
+async fn every_message_has_its_line_in_the_log() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let log = data.join("teamspaces/default/messages/messages.jsonl");
+    let mut sent = Vec::new();
+    for round in 0..3 {
+        let server = Server::start_on(&data, |_| {});
+        let [alice, bob] = ["alice", "bob"].map(|name| server.agent(name));
+        let body = json!({ "to": ["bob"], "type": "knowledge.push", "payload": { "n": round } });
+        sent.push(send(&alice, body).await);
+        inbox(&bob, "").await;
+        assert_eq!(server.stop(), Some(0));
+        let text = std::fs::read_to_string(&log).expect("the log");
+        let lines = text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON"));
+        let lines: Vec<Value> = lines.collect();
+        assert_eq!(ids(&lines), ids(&sent));
+        assert_eq!(lines[round]["payload"], json!({ "n": round }));
+        assert!(text.lines().all(|line| line.starts_with(r#"{"id":"#)), "{text}");
+        std::fs::write(&log, text + r#"{"id":"01938c2e"#).expect("half a line");
+    }
+}

@@ -157,7 +157,9 @@ fn recipients(
             let action = "broadcast with a priority below high";
             return Err(Rejection::NotAllowed { action, who: "a coordinator" });
         }
-        let others: Vec<_> = known.iter().filter(|agent| *agent != from).cloned().collect();
+        // Whoever has a reserved name has no mailbox of its own.
+        let is_other = |agent: &&AgentId| *agent != from && !state::is_reserved(agent);
+        let others: Vec<_> = known.iter().filter(is_other).cloned().collect();
         return match others.len() {
             0 => Err(invalid("to", "somebody else in the directory")),
             1..=BROADCAST_MAX => Ok(others),
@@ -170,7 +172,11 @@ fn recipients(
     let mut to = Vec::with_capacity(outgoing.to.len());
     for address in &outgoing.to {
         let Address::Agent(agent) = address else { continue };
-        if agent.as_str() != COORDINATORS && !known.contains(agent) {
+        let is_known = match state::is_reserved(agent) {
+            true => agent.as_str() == COORDINATORS,
+            false => known.contains(agent),
+        };
+        if !is_known {
             return Err(Rejection::UnknownAgent { field: "to", agent: agent.clone() });
         }
         if !to.contains(agent) {
