@@ -1,11 +1,13 @@
-//! The audit log for people and scripts: a follower of the ledger that appends to
-//! `teamspaces/<teamspace>/handoffs/handoffs.jsonl`.
+//! The audit log for people and scripts: followers of the ledger that append to
+//! `teamspaces/<teamspace>/handoffs/handoffs.jsonl` and `messages/messages.jsonl` beside it.
 //!
-//! [`lines`] says what is written, [`files`] how it survives a crash, [`position`] how it is
-//! remembered. The log has no hashes: it is checked by deriving it again.
+//! [`log`] says which logs there are, [`lines`] what is written, [`files`] how it survives a
+//! crash, [`position`] how it is remembered. A log has no hashes: it is checked by deriving it
+//! again.
 
 pub mod files;
 pub mod lines;
+pub mod log;
 pub mod position;
 
 use std::collections::BTreeMap;
@@ -22,6 +24,7 @@ use protocol::time::Span;
 use tokio::sync::watch;
 
 use files::{Files, Outdated};
+use log::Log;
 
 /// One write. More than this waits for the next one.
 const BATCH_BYTES_MAX: usize = 1024 * 1024;
@@ -48,7 +51,7 @@ pub enum Error {
 
 /// Follows the ledger until it is told to stop, and then to its end. A failure is logged and tried
 /// again from what was recorded last; nothing is skipped.
-pub async fn run(engine: Engine, folder: PathBuf, mut stop: watch::Receiver<bool>) {
+pub async fn run(engine: Engine, folder: PathBuf, log: Log, mut stop: watch::Receiver<bool>) {
     tokio::select! {
         biased;
         () = engine.until_not_behind() => {}
@@ -58,7 +61,7 @@ pub async fn run(engine: Engine, folder: PathBuf, mut stop: watch::Receiver<bool
     let mut retry_after = RETRY_AFTER_MIN;
     loop {
         let is_last_try = *stop.borrow() || stop.has_changed().is_err();
-        match follow(&engine, &folder, &mut stop, &mut retry_after).await {
+        match follow(&engine, (&folder, log), &mut stop, &mut retry_after).await {
             Ok(()) => return,
             Err(error) if is_last_try => {
                 tracing::error!(%error, "the audit log is behind; the next start goes on with it");
@@ -77,12 +80,12 @@ pub async fn run(engine: Engine, folder: PathBuf, mut stop: watch::Receiver<bool
 
 async fn follow(
     engine: &Engine,
-    folder: &Path,
+    (folder, log): (&Path, Log),
     stop: &mut watch::Receiver<bool>,
     retry_after: &mut Span,
 ) -> Result<(), Error> {
     let folder = folder.to_owned();
-    let files = blocking(move || Ok(Files::open(&folder)?)).await?;
+    let files = blocking(move || Ok(Files::open(&folder, log)?)).await?;
     let mut files = rest_on_ledger(engine, files).await?;
     let mut follower = engine.follow(files.cursor());
     loop {

@@ -6,6 +6,7 @@ use protocol::handoff;
 use protocol::handoff::command::SlaStage;
 use protocol::handoff::derive;
 use protocol::ledger::Subject;
+use protocol::message;
 use protocol::step::Command;
 use protocol::time::Span;
 use tokio::sync::watch;
@@ -59,18 +60,23 @@ impl Engine {
     }
 
     async fn fire(&self, due: &Due) -> Result<(), SubmitError> {
-        let Subject::Handoff(_) = due.stream.subject else { return Ok(()) };
         let at = due.deadline.due;
-        let (name, is_warning) = match due.deadline.name.strip_prefix(derive::WARN) {
-            Some(name) => (name, true),
-            None => (due.deadline.name.as_ref(), false),
-        };
-        let Ok(stage) = name.parse::<SlaStage>() else { return Ok(()) };
-        let elapse = match is_warning {
-            true => handoff::Command::Warn { stage, at },
-            false => handoff::Command::Elapse { stage, due: at },
+        let elapse = match due.stream.subject {
+            Subject::Handoff(_) => {
+                let (name, is_warning) = match due.deadline.name.strip_prefix(derive::WARN) {
+                    Some(name) => (name, true),
+                    None => (due.deadline.name.as_ref(), false),
+                };
+                let Ok(stage) = name.parse::<SlaStage>() else { return Ok(()) };
+                Command::Handoff(match is_warning {
+                    true => handoff::Command::Warn { stage, at },
+                    false => handoff::Command::Elapse { stage, due: at },
+                })
+            }
+            Subject::Message(_) => Command::Message(message::Command::Elapse { due: at }),
+            Subject::Agent(_) | Subject::Token(_) | Subject::Ledger => return Ok(()),
         };
         let caller = Caller::system(due.stream.teamspace.clone());
-        self.submit(&caller, due.stream.clone(), Command::Handoff(elapse), None).await.map(|_| ())
+        self.submit(&caller, due.stream.clone(), elapse, None).await.map(|_| ())
     }
 }

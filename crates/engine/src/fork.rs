@@ -77,7 +77,11 @@ impl Engine {
         match (command, self.behind()) {
             (Command::Fork(_), _) | (_, None) => Ok(()),
             (
-                Command::Handoff(_) | Command::Agent(_) | Command::Token(_) | Command::Erase { .. },
+                Command::Handoff(_)
+                | Command::Agent(_)
+                | Command::Token(_)
+                | Command::Message(_)
+                | Command::Erase { .. },
                 Some(behind),
             ) => Err(behind),
         }

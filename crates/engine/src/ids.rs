@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Mutex;
 
-use protocol::ids::{HandoffId, TokenId};
+use protocol::ids::{HandoffId, MessageId, TokenId};
 use protocol::time::Time;
 use uuid::Builder;
 use uuid::Uuid;
@@ -34,6 +34,10 @@ pub trait Ids: Send + Sync + 'static {
 impl Engine {
     pub fn new_handoff_id(&self) -> HandoffId {
         HandoffId::new(self.ids.uuid(self.clock.now()))
+    }
+
+    pub fn new_message_id(&self) -> MessageId {
+        MessageId::new(self.ids.uuid(self.clock.now()))
     }
 
     pub fn new_token_id(&self) -> TokenId {

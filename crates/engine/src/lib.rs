@@ -6,17 +6,20 @@
 //!
 //! 1. [`port`]: what the engine asks of a store. [`clock`], [`ids`]: time and randomness, injected.
 //! 2. [`submit`]: the road. [`slots`]: how commands on one stream queue up.
-//! 3. [`feed`]: following the ledger. [`deadlines`], [`outbox`], [`seal`]: the loops. [`fork`]:
-//!    after a loss.
-//! 4. [`query`], [`access`]: reading, and who a bearer is.
+//! 3. [`feed`]: following the ledger. [`deadlines`], [`notices`], [`outbox`], [`seal`]: the loops.
+//!    [`fork`]: after a loss.
+//! 4. [`query`], [`mailbox`], [`access`]: reading, and who a bearer is.
 
 pub mod access;
 pub mod clock;
 pub mod deadlines;
+mod facts;
 pub mod feed;
 pub mod fork;
 pub mod ids;
 mod in_line;
+pub mod mailbox;
+pub mod notices;
 pub mod outbox;
 pub mod port;
 pub mod query;
@@ -66,6 +69,14 @@ pub struct Counts {
 /// The loops of a running engine, and the way to stop them.
 #[derive(Debug)]
 pub struct Loops {
+    /// Stopped first: what they still have to write shall be sealed with the rest.
+    notices: Loop,
+    others: Loop,
+}
+
+/// Tasks that end together.
+#[derive(Debug)]
+struct Loop {
     stop: watch::Sender<bool>,
     tasks: Vec<JoinHandle<()>>,
 }
@@ -93,7 +104,7 @@ impl Engine {
         }
     }
 
-    /// Starts the loops: deadlines, the outbox, and the sealing of the ledger.
+    /// Starts the loops: deadlines, notices, the outbox, and the sealing of the ledger.
     pub fn start(
         &self,
         signer: Signer,
@@ -101,12 +112,15 @@ impl Engine {
         adapter: Arc<dyn Adapter>,
     ) -> Loops {
         let (stop, stopped) = watch::channel(false);
+        let tasks = vec![tokio::spawn(notices::run(self.clone(), stopped))];
+        let notices = Loop { stop, tasks };
+        let (stop, stopped) = watch::channel(false);
         let tasks = vec![
             tokio::spawn(deadlines::run(self.clone(), stopped.clone())),
             tokio::spawn(outbox::run(self.clone(), adapter, stopped.clone())),
             tokio::spawn(seal::run(self.clone(), signer, sink, stopped)),
         ];
-        Loops { stop, tasks }
+        Loops { notices, others: Loop { stop, tasks } }
     }
 
     pub fn clock(&self) -> &Arc<dyn Clock> {
@@ -125,6 +139,13 @@ impl Engine {
 impl Loops {
     /// Ends the loops; the last checkpoint is written before this returns.
     pub async fn stop(self) {
+        self.notices.end().await;
+        self.others.end().await;
+    }
+}
+
+impl Loop {
+    async fn end(self) {
         self.stop.send_replace(true);
         for task in self.tasks {
             if let Err(error) = task.await {

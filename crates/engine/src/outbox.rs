@@ -152,7 +152,9 @@ impl Engine {
         let Some(state) = self.current(&claimed.stream).await? else { return Ok(None) };
         let hash = match state.as_ref() {
             State::Handoff(handoff) => handoff.document_hash(),
-            State::Agent(_) | State::Token(_) | State::Ledger(_) => return Ok(None),
+            State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Message(_) => {
+                return Ok(None);
+            }
         };
         let document = self.store.document(&claimed.stream, hash).await?;
         Ok(step::work(&state, &claimed.effect.name, document.as_deref()))

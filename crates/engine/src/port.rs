@@ -7,8 +7,9 @@ use std::sync::{Arc, Weak};
 
 use protocol::canonical::Hash;
 use protocol::handoff::Status;
-use protocol::ids::{AgentId, TaskId, TeamspaceId};
+use protocol::ids::{AgentId, TaskId, TeamspaceId, ThreadId, Topic};
 use protocol::ledger::{Entry, Stream};
+use protocol::message::{Delivery, Kind};
 use protocol::step::{Deadline, Document, Effect, HoldState, HoldWrite, State};
 use protocol::time::Time;
 
@@ -41,6 +42,15 @@ pub trait Store: Send + Sync + 'static {
     fn sealed(&self) -> Answer<Option<Sealed>>;
 
     fn load(&self, stream: &Stream) -> Answer<Option<Snapshot>>;
+
+    /// How far a follower of the ledger has come: a sequence number, 0 at the beginning.
+    fn place(&self, follower: &'static str) -> Answer<u64>;
+
+    /// Durable when the answer is `Ok`.
+    fn write_place(&self, follower: &'static str, seq: u64) -> Answer<()>;
+
+    /// How much lies in a mailbox.
+    fn inbox_counts(&self, teamspace: &TeamspaceId, agent: &AgentId) -> Answer<InboxCounts>;
 
     /// The token stream whose secret has this hash.
     fn token_stream(&self, secret_hash: &str) -> Answer<Option<Stream>>;
@@ -272,8 +282,45 @@ pub struct List {
 #[derive(Debug, Clone)]
 pub enum ListOf {
     Handoffs(HandoffFilter),
+    Messages(MessageFilter),
+    /// What an agent, or a role, was sent.
+    Inbox {
+        agent: AgentId,
+        status: InboxStatus,
+    },
     Agents,
     Tokens,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InboxStatus {
+    /// Pending or delivered.
+    Open,
+    Only(Delivery),
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct MessageFilter {
+    /// Only messages in which all of these take part. `status` is that of the first, or of the
+    /// message as a whole if there is none.
+    pub parties: Vec<AgentId>,
+    pub thread_id: Option<ThreadId>,
+    pub kind: Option<Kind>,
+    pub status: Option<Delivery>,
+    pub topic: Option<Topic>,
+    /// Sent at this time or later, and before that one.
+    pub since: Option<Time>,
+    pub until: Option<Time>,
+}
+
+/// Counting ends here: whoever has so many does not care how many more.
+pub const INBOX_COUNT_MAX: usize = 1_000;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct InboxCounts {
+    pub pending: usize,
+    pub delivered: usize,
+    pub read: usize,
 }
 
 #[derive(Debug, Clone, Default)]

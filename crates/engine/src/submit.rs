@@ -3,14 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use protocol::agent::Agent;
 use protocol::caller::Caller;
 use protocol::canonical::Hash;
 use protocol::handoff;
 use protocol::handoff::decide::Context;
-use protocol::ids::{AgentId, TeamspaceId};
 use protocol::json;
-use protocol::ledger::{Body, Entry, GENESIS, Stream, Subject};
+use protocol::ledger::{Body, Entry, GENESIS, Stream};
 use protocol::rejection::Rejection;
 use protocol::step::{self, Change, Command, Facts, HoldState, Needs, Outcome, State};
 use protocol::time::Time;
@@ -97,13 +95,12 @@ impl Engine {
         stream: Stream,
         command: Command,
     ) -> Result<Outcome, SubmitError> {
-        let asked = Asked { caller, stream: &stream, command: &command, key: None };
         let needs = step::needs(None, &command);
         let hold = match &needs.hold {
-            Some(key) => AssumedHold::Known(self.store.hold(&stream.teamspace, key).await?),
-            None => AssumedHold::Vacant,
+            Some(key) => self.store.hold(&stream.teamspace, key).await?,
+            None => HoldState::default(),
         };
-        let facts = self.facts(&asked, needs, &hold).await?;
+        let facts = self.facts(caller, &stream, needs, hold).await?;
         let context = Context { caller, now: self.clock.now(), facts: &facts };
         Ok(step::step(&stream, None, &command, context)?.outcome)
     }
@@ -170,7 +167,7 @@ impl Engine {
         let needs = step::needs(latest.state.as_deref(), asked.command);
         let facts = match needs == Needs::default() {
             true => Ok(Facts::default()),
-            false => Box::pin(self.facts(asked, needs, hold)).await,
+            false => Box::pin(self.facts(asked.caller, asked.stream, needs, hold.state())).await,
         };
         let decided = match facts {
             Ok(facts) => self.decide(asked, &mut turn, latest, &facts),
@@ -291,42 +288,6 @@ impl Engine {
         }
     }
 
-    async fn facts(
-        &self,
-        asked: &Asked<'_>,
-        needs: Needs,
-        hold: &AssumedHold,
-    ) -> Result<Facts, StoreError> {
-        let mut facts = Facts::default();
-        if let Some(id) = needs.agent {
-            facts.agent = self.agent(&asked.stream.teamspace, id).await?;
-        }
-        if needs.caller
-            && let Some(id) = asked.caller.agent()
-        {
-            facts.caller = self.agent(&asked.stream.teamspace, id.clone()).await?;
-        }
-        if let (Some(_), AssumedHold::Known(current)) = (needs.hold, hold) {
-            facts.hold = current.clone();
-        }
-        if let Some(hash) = needs.document {
-            facts.document = self.store.document(asked.stream, &hash).await?;
-        }
-        Ok(facts)
-    }
-
-    async fn agent(
-        &self,
-        teamspace: &TeamspaceId,
-        id: AgentId,
-    ) -> Result<Option<Agent>, StoreError> {
-        let stream = Stream { teamspace: teamspace.clone(), subject: Subject::Agent(id) };
-        Ok(match self.current(&stream).await?.as_deref() {
-            Some(State::Agent(agent)) => Some(agent.clone()),
-            Some(State::Handoff(_) | State::Token(_) | State::Ledger(_)) | None => None,
-        })
-    }
-
     /// The durable state of a stream, from memory where it is known.
     pub async fn current(&self, stream: &Stream) -> Result<Option<Arc<State>>, StoreError> {
         let slot = self.slots.of(stream);
@@ -438,6 +399,15 @@ enum AssumedStream {
 enum AssumedHold {
     Vacant,
     Known(HoldState),
+}
+
+impl AssumedHold {
+    fn state(&self) -> HoldState {
+        match self {
+            AssumedHold::Vacant => HoldState::default(),
+            AssumedHold::Known(current) => current.clone(),
+        }
+    }
 }
 
 struct Prepared {

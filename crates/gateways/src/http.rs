@@ -9,8 +9,10 @@ mod auth;
 mod dry_run;
 mod events;
 mod handoffs;
+mod inbox_text;
 mod input;
 mod ledger;
+mod messages;
 mod negotiation;
 mod observed;
 mod operations;
@@ -77,6 +79,8 @@ pub struct Shared {
     rate: RateLimiter,
     /// Failed logins, by address: guessing is hopeless, but it must not be cheap to try.
     failures: RateLimiter,
+    /// Messages, by sender.
+    sending: messages::Sending,
     proxies: TrustedProxies,
     metrics: Metrics,
     streams: Arc<OpenStreams>,
@@ -123,6 +127,7 @@ impl Gateway {
             metrics: Metrics::new(engine.clone(), connections),
             rate: RateLimiter::new(limits.rate),
             failures: RateLimiter::new(FAILED_LOGINS),
+            sending: messages::Sending::default(),
             engine,
             limits,
             proxies,
@@ -172,6 +177,12 @@ impl Gateway {
             .route("/v1/handoffs/{handoff}/erase", |at| at.post(handoffs::erase))
             .route("/v1/handoffs/{handoff}/history", |at| at.get(handoffs::history))
             .route("/v1/acp/handoff", |at| at.post(acp::handle).fallback(acp::wrong_method))
+            .route("/v1/acp/messages", |at| at.get(messages::query).post(messages::send))
+            .route("/v1/acp/messages/{message}", |at| at.get(messages::show))
+            .route("/v1/acp/messages/{message}/respond", |at| at.post(messages::respond))
+            .route("/v1/acp/messages/{message}/read", |at| at.post(messages::read))
+            .route("/v1/acp/inbox", |at| at.get(messages::inbox))
+            .route("/v1/acp/status", |at| at.get(messages::status))
             .route("/v1/events", |at| at.get(events::follow))
             .route("/v1/ledger/fork", |at| at.post(ledger::fork))
             .into_router(self)

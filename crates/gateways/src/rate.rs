@@ -57,6 +57,22 @@ impl RateLimiter {
         }
     }
 
+    /// For what is so seldom that it is counted by the hour.
+    pub fn per_hour(tokens: NonZeroU32) -> Self {
+        let token_nanos = 60 * NANOS_PER_MINUTE / u64::from(tokens.get());
+        let bucket_nanos = 60 * NANOS_PER_MINUTE;
+        let (hasher, shards) = (RandomState::new(), Default::default());
+        Self { token_nanos, bucket_nanos, hasher, shards }
+    }
+
+    /// How many tokens of `key` are left.
+    pub fn left(&self, key: &(impl Hash + ?Sized), now_ms: u64) -> u64 {
+        let (hash, shard) = self.shard_of(key);
+        let now = now_ms.saturating_mul(NANOS_PER_MS);
+        let missing = self.full_at(&shard, hash, now) - now;
+        self.bucket_nanos.saturating_sub(missing) / self.token_nanos
+    }
+
     /// Takes one token of `key`, or says when to come back.
     ///
     /// `now_ms` may be any clock as long as it is always the same one. If it jumps back, nobody

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use crate::fork::Forked;
 use crate::ledger::{Erased, Recorded};
 use crate::step::Event;
-use crate::{agent, handoff, json, token};
+use crate::{agent, handoff, json, message, token};
 
 /// Every event so far is in its first shape.
 const VERSION: u32 = 1;
@@ -31,6 +31,10 @@ pub fn encode(event: &Event) -> Recorded {
         Event::Agent(agent::Event::RolesChanged(body)) => text(body),
         Event::Token(token::Event::Issued(body)) => text(body),
         Event::Token(token::Event::Revoked(body)) => text(body),
+        Event::Message(message::Event::Sent(body)) => text(body),
+        Event::Message(message::Event::Delivered(body)) => text(body),
+        Event::Message(message::Event::Read(body)) => text(body),
+        Event::Message(message::Event::Expired(body)) => text(body),
         Event::Erased(body) => text(body),
         Event::Forked(body) => text(body),
     };
@@ -71,6 +75,12 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
         "agent.roles_changed" => read(body).map(agent::Event::RolesChanged).map(Event::Agent),
         "token.issued" => read(body).map(token::Event::Issued).map(Event::Token),
         "token.revoked" => read(body).map(token::Event::Revoked).map(Event::Token),
+        "message.sent" => {
+            read(body).map(|body| Event::Message(message::Event::Sent(Box::new(body))))
+        }
+        "message.delivered" => read(body).map(message::Event::Delivered).map(Event::Message),
+        "message.read" => read(body).map(message::Event::Read).map(Event::Message),
+        "message.expired" => read(body).map(message::Event::Expired).map(Event::Message),
         Erased::NAME => read(body).map(Event::Erased),
         Forked::NAME => read(body).map(Event::Forked),
         _ => Err("no event of this name is known".to_owned()),
@@ -113,6 +123,7 @@ impl Event {
             Event::Handoff(event) => event.name(),
             Event::Agent(event) => event.name(),
             Event::Token(event) => event.name(),
+            Event::Message(event) => event.name(),
             Event::Erased(_) => Erased::NAME,
             Event::Forked(_) => Forked::NAME,
         }

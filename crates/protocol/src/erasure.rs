@@ -33,7 +33,7 @@ pub fn decide(
             state: handoff.status(),
             needed: "a closed one",
         }),
-        State::Agent(_) | State::Token(_) | State::Ledger(_) => {
+        State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Message(_) => {
             Err(Rejection::NotFound { what: "handoff" })
         }
     }

@@ -167,6 +167,18 @@ text_id!(
     /// The exchange of messages that a handoff belongs to.
     ThreadId, is_reference, REFERENCE_EXPECTED
 );
+text_id!(
+    /// What a message is about, in a few words that others can filter by.
+    Topic, is_reference, REFERENCE_EXPECTED
+);
+text_id!(
+    /// A team, as its members call it.
+    TeamId, is_name, NAME_EXPECTED
+);
+uuid_id!(
+    /// One message, for ever. UUIDv7, so that messages sort by the time they were sent.
+    MessageId
+);
 uuid_id!(
     /// One handoff, for ever. UUIDv7, so that handoffs sort by the time they were made.
     HandoffId

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::canonical::{self, Hash};
-use crate::ids::{AgentId, HandoffId, TeamspaceId, TokenId};
+use crate::ids::{AgentId, HandoffId, MessageId, TeamspaceId, TokenId};
 use crate::json;
 use crate::time::Time;
 
@@ -32,6 +32,7 @@ pub enum Subject {
     Token(TokenId),
     /// The ledger itself; there is one, in the default teamspace.
     Ledger,
+    Message(MessageId),
 }
 
 /// What stands for an id where there is nothing to tell apart.
@@ -148,6 +149,7 @@ impl Subject {
             Subject::Agent(_) => "agent",
             Subject::Token(_) => "token",
             Subject::Ledger => "ledger",
+            Subject::Message(_) => "message",
         }
     }
 
@@ -158,6 +160,7 @@ impl Subject {
             Subject::Agent(id) => id.to_string(),
             Subject::Token(id) => id.to_string(),
             Subject::Ledger => LEDGER_ID.to_owned(),
+            Subject::Message(id) => id.to_string(),
         }
     }
 }
@@ -169,13 +172,14 @@ impl fmt::Display for Subject {
             Subject::Agent(id) => write!(f, "agent/{id}"),
             Subject::Token(id) => write!(f, "token/{id}"),
             Subject::Ledger => write!(f, "ledger/{LEDGER_ID}"),
+            Subject::Message(id) => write!(f, "message/{id}"),
         }
     }
 }
 
 /// Why a text does not name a stream.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected handoff/<id>, agent/<id>, token/<id> or ledger/self")]
+#[error("expected handoff/<id>, message/<id>, agent/<id>, token/<id> or ledger/self")]
 pub struct InvalidSubject;
 
 impl FromStr for Subject {
@@ -187,6 +191,7 @@ impl FromStr for Subject {
             "agent" => id.parse().map(Subject::Agent).map_err(|_| InvalidSubject),
             "token" => id.parse().map(Subject::Token).map_err(|_| InvalidSubject),
             "ledger" if id == LEDGER_ID => Ok(Subject::Ledger),
+            "message" => id.parse().map(Subject::Message).map_err(|_| InvalidSubject),
             _ => Err(InvalidSubject),
         }
     }

@@ -5,7 +5,8 @@
 //!
 //! 1. [`ids`], [`time`], [`caller`]: the words everything else is written in.
 //! 2. [`step`]: one command against one aggregate, and the [`step::Change`] that follows.
-//! 3. [`handoff`]: a task moves to a new owner. [`agent`] and [`token`]: who takes part.
+//! 3. [`handoff`]: a task moves to a new owner. [`message`]: agents tell each other things.
+//!    [`agent`] and [`token`]: who takes part.
 //! 4. [`ledger`], [`merkle`], [`checkpoint`]: how the record is chained, summed up and signed;
 //!    [`audit`]: how it is checked; [`fork`]: how it goes on after a loss.
 //! 5. [`json`], [`canonical`]: JSON from outside, and JSON to be hashed.
@@ -24,6 +25,7 @@ pub mod ids;
 pub mod json;
 pub mod ledger;
 pub mod merkle;
+pub mod message;
 pub mod rejection;
 pub mod roles;
 pub mod step;

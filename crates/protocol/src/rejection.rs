@@ -3,6 +3,7 @@
 
 use crate::handoff::Status;
 use crate::ids::{AgentId, HandoffId, TaskId};
+use crate::time::Span;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
@@ -30,6 +31,19 @@ pub enum Rejection {
 
     #[error("{what} exists already")]
     AlreadyExists { what: &'static str },
+
+    #[error(
+        "payload: expected at most {bytes_max} bytes as canonical JSON, not {n_bytes}; put larger \
+         content into an artifact and refer to it in `context.artifacts`"
+    )]
+    PayloadTooLarge { n_bytes: usize, bytes_max: usize },
+
+    /// A thread is as long as it may get, in all or within a while.
+    #[error("{}", describe_guard(*.n_max, *.within))]
+    LoopGuard { n_max: usize, within: Option<Span> },
+
+    #[error("sequence: expected more than {last}, the last one of the thread, not {given}")]
+    SequenceOutOfOrder { given: u64, last: u64 },
 }
 
 /// Why a task cannot change hands now.
@@ -59,6 +73,9 @@ impl Rejection {
             Rejection::NotFound { .. } => "not_found",
             Rejection::UnknownAgent { .. } => "unknown_agent",
             Rejection::AlreadyExists { .. } => "already_exists",
+            Rejection::PayloadTooLarge { .. } => "payload_too_large",
+            Rejection::LoopGuard { .. } => "loop_guard",
+            Rejection::SequenceOutOfOrder { .. } => "sequence_out_of_order",
         }
     }
 
@@ -67,6 +84,9 @@ impl Rejection {
         match self {
             Rejection::SchemaInvalid { field, .. } => Some(field),
             Rejection::UnknownAgent { field, .. } => Some(field),
+            Rejection::PayloadTooLarge { .. } => Some("payload"),
+            Rejection::LoopGuard { .. } => Some("thread_id"),
+            Rejection::SequenceOutOfOrder { .. } => Some("sequence"),
             Rejection::OwnershipConflict { .. }
             | Rejection::PolicyViolation { .. }
             | Rejection::WrongState { .. }
@@ -98,6 +118,13 @@ fn describe_conflict(task_id: &TaskId, conflict: &Conflict) -> String {
             "task `{task_id}` has changed hands as often as it may (chain: {})",
             arrows(chain)
         ),
+    }
+}
+
+fn describe_guard(n_max: usize, within: Option<Span>) -> String {
+    match within {
+        Some(within) => format!("a thread has at most {n_max} messages in {within}; try later"),
+        None => format!("a thread has at most {n_max} messages; start another one"),
     }
 }
 

@@ -2,6 +2,8 @@
 //! state, and returns all of it as one value; whoever calls it stores that value whole or not at
 //! all. This is the only place that knows which aggregates exist.
 
+mod derived;
+
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
@@ -9,13 +11,15 @@ use serde::{Deserialize, Serialize};
 use crate::fork::{self, Forked};
 use crate::handoff::decide::Context;
 use crate::handoff::package::Artifact;
-use crate::handoff::state::Note;
-use crate::handoff::{self, Handoff, Stage, Status, derive};
-use crate::ids::AgentId;
+use crate::handoff::{self, Handoff, Status, derive};
+use crate::ids::{AgentId, MessageId};
 use crate::ledger::{Erased, Recorded, Stream, Subject};
 use crate::rejection::Rejection;
 use crate::time::Time;
-use crate::{agent, codec, erasure, token};
+use crate::{agent, codec, erasure, message, token};
+
+pub use derived::work;
+use derived::{deadline_changes, effect_changes, hold_changes, outcome};
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +27,7 @@ pub enum Command {
     Handoff(handoff::Command),
     Agent(agent::Command),
     Token(token::Command),
+    Message(message::Command),
     /// Erases the body of one entry of the stream, for whichever aggregate it belongs to.
     Erase {
         position: u64,
@@ -37,6 +42,7 @@ pub enum Event {
     Handoff(handoff::Event),
     Agent(agent::Event),
     Token(token::Event),
+    Message(message::Event),
     Erased(Erased),
     Forked(Forked),
 }
@@ -49,6 +55,7 @@ pub enum State {
     Agent(agent::Agent),
     Token(token::Token),
     Ledger(fork::Forks),
+    Message(message::Message),
 }
 
 /// A moment at which the server must look again.
@@ -111,6 +118,9 @@ pub struct Facts {
     pub caller: Option<agent::Agent>,
     pub hold: HoldState,
     pub document: Option<String>,
+    /// Those of the directory that were asked for, as far as they exist.
+    pub directory: Vec<AgentId>,
+    pub message: Option<message::Message>,
 }
 
 /// Which facts to read for a command.
@@ -121,6 +131,16 @@ pub struct Needs {
     pub hold: Option<String>,
     /// The hash of the document, as the aggregate's state names it.
     pub document: Option<String>,
+    pub directory: Option<Directory>,
+    pub message: Option<MessageId>,
+}
+
+/// Which agents to look up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Directory {
+    Named(Vec<AgentId>),
+    /// All of them, or as many as show that they are too many.
+    Everyone,
 }
 
 /// The answer to a command, as it is stored for a retry.
@@ -177,6 +197,7 @@ impl Command {
             Command::Agent(agent::Command::SetRoles { .. }) => "set_roles",
             Command::Token(token::Command::Issue { .. }) => "issue",
             Command::Token(token::Command::Revoke) => "revoke",
+            Command::Message(command) => command.name(),
             Command::Erase { .. } => "erase",
             Command::Fork(_) => "fork",
         }
@@ -185,10 +206,18 @@ impl Command {
 
 /// The facts a command needs, given the state it meets.
 pub fn needs(state: Option<&State>, command: &Command) -> Needs {
-    let Command::Handoff(command) = command else { return Needs::default() };
+    let command = match command {
+        Command::Handoff(command) => command,
+        Command::Message(command) => return command.needs(),
+        Command::Agent(_) | Command::Token(_) | Command::Erase { .. } | Command::Fork(_) => {
+            return Needs::default();
+        }
+    };
     let handoff = match state {
         Some(State::Handoff(handoff)) => Some(handoff.as_ref()),
-        Some(State::Agent(_) | State::Token(_) | State::Ledger(_)) | None => None,
+        Some(State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Message(_)) | None => {
+            None
+        }
     };
     let stored = || handoff.map(|handoff| handoff.document_hash().to_owned());
     match command {
@@ -200,20 +229,20 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
                 .and_then(|task| task.task_id.clone());
             let drafted = if offer.is_none() { handoff } else { None };
             Needs {
-                caller: false,
                 agent: offered_to.or_else(|| drafted.and_then(|draft| draft.to().cloned())),
                 hold: offered_task
                     .as_ref()
                     .or_else(|| drafted.and_then(|draft| draft.task_id()))
                     .map(derive::task_key),
                 document: stored(),
+                ..Needs::default()
             }
         }
         handoff::Command::Counter { .. } => Needs {
             agent: handoff.and_then(|handoff| handoff.to().cloned()),
             hold: handoff.and_then(|handoff| handoff.task_id()).map(derive::task_key),
             document: stored(),
-            caller: false,
+            ..Needs::default()
         },
         handoff::Command::Accept(_) | handoff::Command::Verified { .. } => {
             Needs { document: stored(), ..Needs::default() }
@@ -253,7 +282,11 @@ pub fn step(
     let (end, begin) = effect_changes(state, &next);
     let erase = match command {
         Command::Erase { position, .. } => Some(*position),
-        Command::Handoff(_) | Command::Agent(_) | Command::Token(_) | Command::Fork(_) => None,
+        Command::Handoff(_)
+        | Command::Agent(_)
+        | Command::Token(_)
+        | Command::Message(_)
+        | Command::Fork(_) => None,
     };
     Ok(Change {
         disarm,
@@ -307,9 +340,21 @@ fn decide(
         (Subject::Ledger, _, Command::Fork(fork)) => {
             Ok((vec![Event::Forked(fork::decide(fork, context.caller)?)], None))
         }
-        (Subject::Handoff(_) | Subject::Agent(_) | Subject::Token(_) | Subject::Ledger, _, _) => {
-            Err(no_such())
+        (Subject::Message(id), None, Command::Message(command)) => {
+            Ok((messages(message::decide(*id, None, command, context)?), None))
         }
+        (Subject::Message(id), Some(State::Message(message)), Command::Message(command)) => {
+            Ok((messages(message::decide(*id, Some(message), command, context)?), None))
+        }
+        (
+            Subject::Handoff(_)
+            | Subject::Agent(_)
+            | Subject::Token(_)
+            | Subject::Message(_)
+            | Subject::Ledger,
+            _,
+            _,
+        ) => Err(no_such()),
     }
 }
 
@@ -331,6 +376,10 @@ fn tokens(events: Vec<token::Event>) -> Vec<Event> {
     events.into_iter().map(Event::Token).collect()
 }
 
+fn messages(events: Vec<message::Event>) -> Vec<Event> {
+    events.into_iter().map(Event::Message).collect()
+}
+
 /// What is true after one more event of a stream.
 pub fn evolve(
     stream: &Stream,
@@ -348,7 +397,9 @@ pub fn evolve(
             let before = match state {
                 Some(State::Handoff(handoff)) => Some(*handoff),
                 None => None,
-                Some(State::Agent(_) | State::Token(_) | State::Ledger(_)) => return Err(bad),
+                Some(State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Message(_)) => {
+                    return Err(bad);
+                }
             };
             Ok(State::Handoff(Box::new(handoff::evolve(*id, before, event, at)?)))
         }
@@ -356,7 +407,9 @@ pub fn evolve(
             let before = match state {
                 Some(State::Agent(agent)) => Some(agent),
                 None => None,
-                Some(State::Handoff(_) | State::Token(_) | State::Ledger(_)) => return Err(bad),
+                Some(
+                    State::Handoff(_) | State::Token(_) | State::Ledger(_) | State::Message(_),
+                ) => return Err(bad),
             };
             Ok(State::Agent(agent::evolve(id.clone(), before, event)?))
         }
@@ -364,7 +417,11 @@ pub fn evolve(
             let before = match state {
                 Some(State::Token(token)) => Some(token),
                 None => None,
-                Some(State::Handoff(_) | State::Agent(_) | State::Ledger(_)) => return Err(bad),
+                Some(
+                    State::Handoff(_) | State::Agent(_) | State::Ledger(_) | State::Message(_),
+                ) => {
+                    return Err(bad);
+                }
             };
             Ok(State::Token(token::evolve(*id, before, event, at)?))
         }
@@ -374,118 +431,24 @@ pub fn evolve(
         (Subject::Ledger, Some(State::Ledger(forks)), Event::Forked(forked)) => {
             Ok(State::Ledger(fork::evolve(Some(forks), forked)))
         }
-        (Subject::Handoff(_) | Subject::Agent(_) | Subject::Token(_) | Subject::Ledger, _, _) => {
-            Err(bad)
+        (Subject::Message(id), state, Event::Message(event)) => {
+            let before = match state {
+                Some(State::Message(message)) => Some(message),
+                None => None,
+                Some(State::Handoff(_) | State::Agent(_) | State::Token(_) | State::Ledger(_)) => {
+                    return Err(bad);
+                }
+            };
+            Ok(State::Message(message::evolve(*id, before, event, at)?))
         }
+        (
+            Subject::Handoff(_)
+            | Subject::Agent(_)
+            | Subject::Token(_)
+            | Subject::Message(_)
+            | Subject::Ledger,
+            _,
+            _,
+        ) => Err(bad),
     }
-}
-
-fn deadline_changes(before: Option<&State>, after: &State) -> (Vec<Deadline>, Vec<Deadline>) {
-    let of = |state: &State| match state {
-        State::Handoff(handoff) => derive::deadlines(handoff),
-        State::Agent(_) | State::Token(_) | State::Ledger(_) => Vec::new(),
-    };
-    let old = before.map(of).unwrap_or_default();
-    let new = of(after);
-    let disarm = old.iter().filter(|deadline| !new.contains(deadline)).cloned().collect();
-    let arm = new.iter().filter(|deadline| !old.contains(deadline)).cloned().collect();
-    (disarm, arm)
-}
-
-fn effect_changes(before: Option<&State>, after: &State) -> (Vec<Effect>, Vec<Effect>) {
-    let of = |state: &State| match state {
-        State::Handoff(handoff) => derive::effects(handoff),
-        State::Agent(_) | State::Token(_) | State::Ledger(_) => Vec::new(),
-    };
-    let old = before.map(of).unwrap_or_default();
-    let new = of(after);
-    let end = old.iter().filter(|effect| !new.contains(effect)).cloned().collect();
-    let begin = new.iter().filter(|effect| !old.contains(effect)).cloned().collect();
-    (end, begin)
-}
-
-/// What is to be done for an effect of this state, if the state still wants it.
-pub fn work(state: &State, effect: &str, document: Option<&str>) -> Option<Work> {
-    let State::Handoff(handoff) = state else { return None };
-    let is_wanted = derive::effects(handoff).iter().any(|wanted| wanted.name == effect);
-    match handoff.as_ref() {
-        Handoff::Made(made) if is_wanted => {
-            let Stage::Validating(validating) = &made.stage else { return None };
-            let package = handoff::gate::read_package(document)?;
-            let artifacts = handoff::decide::verified::wanted(package, validating);
-            Some(Work::Look { package_hash: made.terms.package_hash.clone(), artifacts })
-        }
-        Handoff::Made(_) | Handoff::Draft(_) | Handoff::Discarded { .. } => None,
-    }
-}
-
-/// A hold is written when the state changes it. It is compared with what the decision saw: the
-/// fact that was handed in when the key is taken, the own earlier hold afterwards.
-fn hold_changes(
-    stream: &Stream,
-    before: Option<&State>,
-    after: &State,
-    facts: &Facts,
-) -> Vec<HoldWrite> {
-    if let (Some(State::Handoff(before)), State::Handoff(after)) = (before, after)
-        && !derive::hold_differs(before, after)
-    {
-        return Vec::new();
-    }
-    let of = |state: &State| match state {
-        State::Handoff(handoff) => derive::hold(handoff),
-        State::Agent(_) | State::Token(_) | State::Ledger(_) => None,
-    };
-    let old = before.and_then(of);
-    let Some(new) = of(after) else { return Vec::new() };
-    if old.as_ref() == Some(&new) {
-        return Vec::new();
-    }
-    let stored = |hold: &Hold| HoldState {
-        holder: hold.occupied.then(|| stream.subject.id()),
-        value: Some(hold.value.clone()),
-    };
-    // What was free may have been somebody else's meanwhile: then the fact says how it is now.
-    let expected = match &old {
-        Some(old) if old.occupied || facts.hold.value.is_none() => stored(old),
-        Some(_) | None => facts.hold.clone(),
-    };
-    vec![HoldWrite { key: new.key.clone(), expected, next: stored(&new) }]
-}
-
-fn outcome(state: &State, events: &[Event]) -> Outcome {
-    let mut outcome = Outcome {
-        status: match state {
-            State::Handoff(handoff) => Some(handoff.status()),
-            State::Agent(_) | State::Token(_) | State::Ledger(_) => None,
-        },
-        escalated: match state {
-            State::Handoff(handoff) => {
-                handoff.notes().iter().any(|note| matches!(note, Note::Escalation(_)))
-            }
-            State::Agent(_) | State::Token(_) | State::Ledger(_) => false,
-        },
-        ..Outcome::default()
-    };
-    // The gate decides in the same breath in which it starts; a target's own reject comes later.
-    let went_through_gate = events
-        .iter()
-        .any(|event| matches!(event, Event::Handoff(handoff::Event::ValidationStarted(_))));
-    for event in events {
-        let Event::Handoff(event) = event else { continue };
-        if let handoff::Event::Accepted(accepted) = event {
-            outcome.passed.clone_from(&accepted.passed);
-        }
-        if let handoff::Event::Rejected(rejected) = event
-            && went_through_gate
-        {
-            outcome.passed.clone_from(&rejected.passed);
-            outcome.failed.clone_from(&rejected.failed);
-            outcome.refused = Some(Refused {
-                code: rejected.reason.as_str().to_owned(),
-                detail: rejected.detail.clone(),
-            });
-        }
-    }
-    outcome
 }

@@ -7,13 +7,14 @@ use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use engine::port::{
-    Answer, Claim, Claimed, Commit, CommitError, Committed, Due, HandoffFilter, KeyScope, List,
-    ListOf, Listed, Listener, OutboxWrite, Outstanding, Receipt, RecordedOutcome, Sealed,
-    Sequenced, Snapshot, Store, StoreError,
+    Answer, Claim, Claimed, Commit, CommitError, Committed, Due, HandoffFilter, INBOX_COUNT_MAX,
+    InboxCounts, InboxStatus, KeyScope, List, ListOf, Listed, Listener, MessageFilter, OutboxWrite,
+    Outstanding, Receipt, RecordedOutcome, Sealed, Sequenced, Snapshot, Store, StoreError,
 };
 use protocol::handoff::Handoff;
-use protocol::ids::TeamspaceId;
+use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::{Body, GENESIS, Stream};
+use protocol::message::{Delivery, Message};
 use protocol::step::{Deadline, Document, Effect, HoldState, State};
 use protocol::time::Time;
 
@@ -38,6 +39,7 @@ struct Tables {
     outbox: BTreeMap<(Stream, Effect), Lying>,
     outcomes: HashMap<KeyScope, RecordedOutcome>,
     sealed: Option<Sealed>,
+    places: HashMap<&'static str, u64>,
     listeners: Listeners,
 }
 
@@ -90,6 +92,32 @@ impl Store for Memory {
 
     fn sealed(&self) -> Answer<Option<Sealed>> {
         answer(self.tables().sealed.clone())
+    }
+
+    fn place(&self, follower: &'static str) -> Answer<u64> {
+        answer(self.tables().places.get(follower).copied().unwrap_or(0))
+    }
+
+    fn write_place(&self, follower: &'static str, seq: u64) -> Answer<()> {
+        self.tables().places.insert(follower, seq);
+        answer(())
+    }
+
+    fn inbox_counts(&self, teamspace: &TeamspaceId, agent: &AgentId) -> Answer<InboxCounts> {
+        let tables = self.tables();
+        let in_teamspace = tables.streams.iter().filter(|(of, _)| of.teamspace == *teamspace);
+        let mut counts = InboxCounts::default();
+        for (_, row) in in_teamspace {
+            let State::Message(message) = row.state.as_ref() else { continue };
+            let count = match message.recipients.get(agent) {
+                Some(Delivery::Pending) => &mut counts.pending,
+                Some(Delivery::Delivered) => &mut counts.delivered,
+                Some(Delivery::Read) => &mut counts.read,
+                Some(Delivery::Expired | Delivery::Failed) | None => continue,
+            };
+            *count = (*count + 1).min(INBOX_COUNT_MAX);
+        }
+        answer(counts)
     }
 
     fn load(&self, stream: &Stream) -> Answer<Option<Snapshot>> {
@@ -350,8 +378,36 @@ fn is_listed(of: &ListOf, state: &State) -> bool {
     match (of, state) {
         (ListOf::Handoffs(filter), State::Handoff(handoff)) => passes(filter, handoff),
         (ListOf::Agents, State::Agent(_)) | (ListOf::Tokens, State::Token(_)) => true,
-        (ListOf::Handoffs(_) | ListOf::Agents | ListOf::Tokens, _) => false,
+        (ListOf::Messages(filter), State::Message(message)) => is_wanted(filter, message),
+        (ListOf::Inbox { agent, status }, State::Message(message)) => {
+            message.recipients.get(agent).is_some_and(|found| match status {
+                InboxStatus::Open => found.is_open(),
+                InboxStatus::Only(status) => found == status,
+            })
+        }
+        (
+            ListOf::Handoffs(_)
+            | ListOf::Messages(_)
+            | ListOf::Inbox { .. }
+            | ListOf::Agents
+            | ListOf::Tokens,
+            _,
+        ) => false,
     }
+}
+
+fn is_wanted(filter: &MessageFilter, message: &Message) -> bool {
+    let sent = &message.sent;
+    let takes_part = |agent| message.recipients.contains_key(agent) || sent.from == *agent;
+    let own = filter.parties.first().and_then(|agent| message.recipients.get(agent));
+    let status = own.copied().unwrap_or_else(|| message.status());
+    filter.parties.iter().all(takes_part)
+        && filter.thread_id.as_ref().is_none_or(|thread| sent.thread_id == *thread)
+        && filter.kind.is_none_or(|kind| sent.kind == kind)
+        && filter.topic.as_ref().is_none_or(|topic| sent.topic.as_ref() == Some(topic))
+        && filter.since.is_none_or(|since| message.created_at >= since)
+        && filter.until.is_none_or(|until| message.created_at < until)
+        && filter.status.is_none_or(|wanted| status == wanted)
 }
 
 fn passes(filter: &HandoffFilter, handoff: &Handoff) -> bool {

@@ -7,6 +7,7 @@
 mod audit_rows;
 mod checkpointer;
 mod copy;
+mod message_rows;
 mod migrate;
 mod outbox_rows;
 pub mod raw_limit;
@@ -22,17 +23,20 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use engine::port::{
-    Answer, Claim, Claimed, Commit, Due, KeyScope, List, Listed, Listener, OutboxWrite,
-    Outstanding, Receipt, RecordedOutcome, Sealed, Sequenced, Snapshot, Store, StoreError,
+    Answer, Claim, Claimed, Commit, Due, InboxCounts, KeyScope, List, Listed, Listener,
+    OutboxWrite, Outstanding, Receipt, RecordedOutcome, Sealed, Sequenced, Snapshot, Store,
+    StoreError,
 };
-use protocol::ids::TeamspaceId;
+use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::Stream;
 use protocol::step::HoldState;
 use protocol::time::Time;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-pub use audit_rows::{Columns, DocumentRow, HandoffColumns, LedgerRow, SnapshotPlace, SnapshotRow};
+pub use audit_rows::{
+    Columns, DocumentRow, HandoffColumns, LedgerRow, MessageColumns, SnapshotPlace, SnapshotRow,
+};
 pub use reader::ReadOnly;
 use reader::Readers;
 use writer::Writer;
@@ -200,6 +204,21 @@ impl Store for Sqlite {
 
     fn sealed(&self) -> Answer<Option<Sealed>> {
         self.inner.readers.ask(rows::sealed)
+    }
+
+    fn place(&self, follower: &'static str) -> Answer<u64> {
+        self.inner.readers.ask(move |connection| rows::place(connection, follower))
+    }
+
+    fn write_place(&self, follower: &'static str, seq: u64) -> Answer<()> {
+        self.inner.writer.write_place(follower, seq)
+    }
+
+    fn inbox_counts(&self, teamspace: &TeamspaceId, agent: &AgentId) -> Answer<InboxCounts> {
+        let (teamspace, agent) = (teamspace.clone(), agent.clone());
+        self.inner
+            .readers
+            .ask(move |connection| message_rows::inbox_counts(connection, &teamspace, &agent))
     }
 
     fn load(&self, stream: &Stream) -> Answer<Option<Snapshot>> {

@@ -9,6 +9,7 @@ mod doctor;
 mod handoff;
 mod ledger;
 mod lint;
+mod message;
 mod story;
 mod token;
 mod watch;
@@ -48,6 +49,10 @@ enum Command {
     Agent(agent::AgentArgs),
     /// Hand work over: every action, lists, stories and a live view.
     Handoff(handoff::HandoffArgs),
+    /// Look into your inbox; what is shown counts as delivered.
+    Inbox(message::InboxArgs),
+    /// Send, answer, read and find messages.
+    Message(message::MessageArgs),
     /// Verify, export and look at the ledger, offline.
     Audit(audit_commands::AuditArgs),
     /// Copy the database of a server, running or not, to a file that can be verified alone.
@@ -146,6 +151,8 @@ async fn dispatch(command: Command) -> Result<u8> {
         Command::Token(args) => token::run(args).await,
         Command::Agent(args) => agent::run(args).await,
         Command::Handoff(args) => handoff::run(args).await,
+        Command::Inbox(args) => message::inbox(args).await,
+        Command::Message(args) => message::run(args).await,
         Command::Audit(args) => audit_commands::run(args).await,
         Command::Backup(args) => backup_commands::back_up(args),
         Command::Restore(args) => backup_commands::restore(args),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use adapters::artifacts::Artifacts;
+use adapters::audit_log::log::Log;
 use adapters::checkpoint_file::CheckpointFiles;
 use adapters::outside::Outside;
 use adapters::{audit_log, ledger_key};
@@ -35,8 +36,8 @@ pub struct Node {
     pub router: Router,
     pub connections: Arc<ConnectionCounts>,
     loops: Loops,
-    follower: JoinHandle<()>,
-    stop_follower: watch::Sender<bool>,
+    followers: Vec<JoinHandle<()>>,
+    stop_followers: watch::Sender<bool>,
 }
 
 impl Node {
@@ -59,8 +60,10 @@ impl Node {
         }
         let artifacts = Artifacts::new(config.artifacts.settings())?;
         let loops = engine.start(signer, Arc::new(checkpoints), Arc::new(Outside::new(artifacts)));
-        let (stop_follower, stopped) = watch::channel(false);
-        let follower = tokio::spawn(audit_log::run(engine.clone(), config.data.clone(), stopped));
+        let (stop_followers, stopped) = watch::channel(false);
+        let follow =
+            |log| audit_log::run(engine.clone(), config.data.clone(), log, stopped.clone());
+        let followers = [Log::Handoffs, Log::Messages].map(|log| tokio::spawn(follow(log)));
         let connections = Arc::new(ConnectionCounts::default());
         let proxies =
             TrustedProxies::parse(&config.trusted_proxies).context("cannot use trusted_proxies")?;
@@ -75,15 +78,17 @@ impl Node {
             Some(_) => gateway.joining_traces(telemetry::join_trace).router(),
             None => gateway.router(),
         };
-        Ok(Self { engine, router, connections, loops, follower, stop_follower })
+        Ok(Self { engine, router, connections, loops, followers: followers.into(), stop_followers })
     }
 
     /// Writes what is still to be written: the last checkpoint, the last lines of the audit log.
     pub async fn stop(self) {
         self.loops.stop().await;
-        self.stop_follower.send_replace(true);
-        if let Err(error) = self.follower.await {
-            tracing::error!(%error, "the audit log did not end cleanly");
+        self.stop_followers.send_replace(true);
+        for follower in self.followers {
+            if let Err(error) = follower.await {
+                tracing::error!(%error, "the audit log did not end cleanly");
+            }
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The files of the audit log: one `handoffs.jsonl` for each teamspace with its position beside it,
-//! and one position for all of them.
+//! The files of a log: one for each teamspace with its position beside it, and one position for all
+//! of them.
 //!
 //! The order of a write: the lines, a sync, the file's position, and now and then the position of
 //! all. Whatever a crash leaves after a recorded length is cut off on the next start and written
@@ -14,36 +14,31 @@ use std::path::{Path, PathBuf};
 use engine::port::Sequenced;
 use protocol::canonical::Hash;
 use protocol::ids::TeamspaceId;
-use protocol::ledger::{Erased, GENESIS};
+use protocol::ledger::{Entry, Erased, GENESIS};
 
+use super::Error;
+use super::log::Log;
+pub use super::log::TEAMSPACES_FOLDER;
 use super::position::{Position, PositionFile};
-use super::{Error, lines};
 use crate::durable;
-
-pub const TEAMSPACES_FOLDER: &str = "teamspaces";
-const HANDOFFS_FOLDER: &str = "handoffs";
-const LINES_FILE: &str = "handoffs.jsonl";
-const POSITION_FILE: &str = "handoffs.jsonl.position";
-const COMMON_POSITION_FILE: &str = ".position";
 
 /// The common position spares the next start from reading what is in the files already, and costs
 /// a sync; so many entries are read in no time.
 const COMMON_EVERY_ENTRIES: u64 = 10_000;
 
-/// The file of one teamspace.
+/// The `handoffs.jsonl` of one teamspace.
 pub fn lines_path(folder: &Path, teamspace: &TeamspaceId) -> PathBuf {
-    handoffs_folder(folder, teamspace).join(LINES_FILE)
+    Log::Handoffs.lines_path(folder, teamspace)
 }
 
-/// What was recorded about the file of one teamspace.
+/// What was recorded about it.
 pub fn read_position(folder: &Path, teamspace: &TeamspaceId) -> io::Result<Option<Position>> {
-    let path = handoffs_folder(folder, teamspace).join(POSITION_FILE);
-    Ok(PositionFile::open(&path)?.position())
+    Ok(PositionFile::open(&Log::Handoffs.position_path(folder, teamspace))?.position())
 }
 
-/// What was recorded about all files: their number, and the entry up to which they are complete.
+/// What was recorded about all of them: their number, and the entry up to which they are complete.
 pub fn read_common_position(folder: &Path) -> io::Result<Option<Position>> {
-    Ok(PositionFile::open(&folder.join(TEAMSPACES_FOLDER).join(COMMON_POSITION_FILE))?.position())
+    Ok(PositionFile::open(&Log::Handoffs.common_position_path(folder))?.position())
 }
 
 /// The teamspaces that have a folder.
@@ -67,6 +62,7 @@ pub fn teamspaces(folder: &Path) -> io::Result<Vec<TeamspaceId>> {
 
 #[derive(Debug)]
 pub struct Files {
+    log: Log,
     folder: PathBuf,
     common: PositionFile,
     files: BTreeMap<TeamspaceId, LinesFile>,
@@ -109,19 +105,18 @@ struct LinesFile {
 
 impl Files {
     /// Opens what is there, and cuts every file to its recorded length.
-    pub fn open(folder: &Path) -> io::Result<Self> {
-        let teamspaces_folder = folder.join(TEAMSPACES_FOLDER);
-        durable::create_folder(&teamspaces_folder)?;
-        let common = PositionFile::open(&teamspaces_folder.join(COMMON_POSITION_FILE))?;
+    pub fn open(folder: &Path, log: Log) -> io::Result<Self> {
+        durable::create_folder(&folder.join(TEAMSPACES_FOLDER))?;
+        let common = PositionFile::open(&log.common_position_path(folder))?;
         let mut files = BTreeMap::new();
         let mut is_complete = true;
         for teamspace in teamspaces(folder)? {
-            if !lines_path(folder, &teamspace).exists()
-                && read_position(folder, &teamspace)?.is_none()
+            if !log.lines_path(folder, &teamspace).exists()
+                && PositionFile::open(&log.position_path(folder, &teamspace))?.position().is_none()
             {
                 continue;
             }
-            let (file, found) = LinesFile::open(folder, &teamspace)?;
+            let (file, found) = LinesFile::open(folder, log, &teamspace)?;
             is_complete &= found == Found::Whole;
             files.insert(teamspace, file);
         }
@@ -130,7 +125,7 @@ impl Files {
         // the others know by themselves what they have already.
         is_complete &= files.len() as u64 >= n_files;
         let cursor = if is_complete { Cursor { sequence, hash } } else { BEGINNING };
-        let mut files = Self { folder: folder.to_owned(), common, files, cursor };
+        let mut files = Self { log, folder: folder.to_owned(), common, files, cursor };
         if !is_complete {
             // Before anything is written: else a crash in the middle of the derivation would leave
             // a file that looks complete.
@@ -174,10 +169,11 @@ impl Files {
         let n_files = self.files.len();
         for Sequenced { seq, entry } in entries {
             cursor = Cursor { sequence: *seq, hash: entry.hash };
-            let text = lines::of(entry).map_err(|error| Error::Unreadable { seq: *seq, error })?;
+            let text =
+                self.log.lines(entry).map_err(|error| Error::Unreadable { seq: *seq, error })?;
             let teamspace = &entry.stream.teamspace;
             // An erasure adds no line, but that it was seen is recorded.
-            let is_news = !text.is_empty() || entry.name == Erased::NAME;
+            let is_news = !text.is_empty() || self.is_erasure(entry);
             if !is_news || *seq <= self.file(teamspace)?.position.sequence {
                 continue;
             }
@@ -205,7 +201,7 @@ impl Files {
     ) -> io::Result<BTreeSet<TeamspaceId>> {
         let mut outdated = BTreeSet::new();
         for Sequenced { seq, entry } in entries {
-            if entry.name == Erased::NAME {
+            if self.is_erasure(entry) {
                 let file = self.file(&entry.stream.teamspace)?;
                 if *seq > file.position.sequence.max(file.derived_at) {
                     outdated.insert(entry.stream.teamspace.clone());
@@ -244,9 +240,14 @@ impl Files {
         self.common.record(position)
     }
 
+    /// Whether it erases what this log may say.
+    fn is_erasure(&self, entry: &Entry) -> bool {
+        entry.name == Erased::NAME && self.log.is_about(&entry.stream.subject)
+    }
+
     fn file(&mut self, teamspace: &TeamspaceId) -> io::Result<&mut LinesFile> {
         if !self.files.contains_key(teamspace) {
-            let (file, _) = LinesFile::open(&self.folder, teamspace)?;
+            let (file, _) = LinesFile::open(&self.folder, self.log, teamspace)?;
             self.files.insert(teamspace.clone(), file);
         }
         Ok(self.files.get_mut(teamspace).expect("it was there or put there"))
@@ -272,12 +273,12 @@ enum Found {
 }
 
 impl LinesFile {
-    fn open(folder: &Path, teamspace: &TeamspaceId) -> io::Result<(Self, Found)> {
-        let handoffs = handoffs_folder(folder, teamspace);
-        durable::create_folder(handoffs.parent().expect("it has the name of the teamspace"))?;
-        durable::create_folder(&handoffs)?;
-        let path = handoffs.join(LINES_FILE);
-        let position_file = PositionFile::open(&handoffs.join(POSITION_FILE))?;
+    fn open(folder: &Path, log: Log, teamspace: &TeamspaceId) -> io::Result<(Self, Found)> {
+        let of_log = log.folder(folder, teamspace);
+        durable::create_folder(of_log.parent().expect("it has the name of the teamspace"))?;
+        durable::create_folder(&of_log)?;
+        let path = log.lines_path(folder, teamspace);
+        let position_file = PositionFile::open(&log.position_path(folder, teamspace))?;
         let file = durable::create(&path)?;
         let length = file.metadata()?.len();
         let (position, found) = match position_file.position() {
@@ -325,16 +326,13 @@ impl LinesFile {
     }
 }
 
-fn handoffs_folder(folder: &Path, teamspace: &TeamspaceId) -> PathBuf {
-    folder.join(TEAMSPACES_FOLDER).join(teamspace.as_str()).join(HANDOFFS_FOLDER)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
     use protocol::ledger::{Body, Entry, GENESIS, Stream, Subject};
     use protocol::time::Time;
 
+    use super::super::lines;
     use super::*;
 
     /// One thing that can happen between two writes. Crashes leave what was not recorded in any
@@ -388,7 +386,7 @@ mod tests {
         fn no_line_is_lost_or_doubled(steps in prop::collection::vec(step(), 1..30)) {
             let folder = tempfile::tempdir().unwrap();
             let ledger = ledger(120);
-            let mut files = Files::open(folder.path()).unwrap();
+            let mut files = Files::open(folder.path(), Log::Handoffs).unwrap();
             for step in &steps {
                 files = play(folder.path(), &ledger, files, step);
             }
@@ -413,7 +411,7 @@ mod tests {
     fn play(folder: &Path, ledger: &[Sequenced], mut files: Files, step: &Step) -> Files {
         let first: TeamspaceId = "first".parse().unwrap();
         let lines_file = lines_path(folder, &first);
-        let position_file = handoffs_folder(folder, &first).join(POSITION_FILE);
+        let position_file = Log::Handoffs.position_path(folder, &first);
         match step {
             Step::Append { n_entries } => {
                 let cursor = files.cursor();
@@ -435,7 +433,7 @@ mod tests {
             }
             Step::CrashInRecord { n_entries, torn_at } => {
                 let before = fs::read(&position_file).unwrap_or_default();
-                let common_file = folder.join(TEAMSPACES_FOLDER).join(COMMON_POSITION_FILE);
+                let common_file = Log::Handoffs.common_position_path(folder);
                 let common = fs::read(&common_file).unwrap_or_default();
                 let cursor = files.cursor();
                 files.append(after(ledger, cursor, *n_entries)).unwrap();
@@ -453,7 +451,7 @@ mod tests {
                     0 => fs::remove_file(&lines_file),
                     1 => fs::remove_file(&position_file),
                     2 => fs::remove_dir_all(folder.join(TEAMSPACES_FOLDER).join("second")),
-                    _ => fs::remove_file(folder.join(TEAMSPACES_FOLDER).join(COMMON_POSITION_FILE)),
+                    _ => fs::remove_file(Log::Handoffs.common_position_path(folder)),
                 };
                 // It may not have been there yet.
                 drop(removed);
@@ -466,7 +464,7 @@ mod tests {
             }
         }
         drop(files);
-        Files::open(folder).unwrap()
+        Files::open(folder, Log::Handoffs).unwrap()
     }
 
     fn after(ledger: &[Sequenced], cursor: u64, n_entries: usize) -> Vec<&Sequenced> {
@@ -477,13 +475,13 @@ mod tests {
     fn lines_of_entries_that_are_gone_go_too() {
         let folder = tempfile::tempdir().unwrap();
         let (lost, mut shorter) = (ledger(12), ledger(8));
-        let mut files = Files::open(folder.path()).unwrap();
+        let mut files = Files::open(folder.path(), Log::Handoffs).unwrap();
         files.append(&lost).unwrap();
         files.record().unwrap();
         // It has grown again before anybody looked, and has other entries at the same places.
         shorter.extend(ledger(20).split_off(8));
         shorter.iter_mut().skip(8).for_each(|one| one.entry.hash = [7; 32]);
-        let mut files = Files::open(folder.path()).unwrap();
+        let mut files = Files::open(folder.path(), Log::Handoffs).unwrap();
         assert_eq!(files.outdated_against(&hashes(&lost)), Outdated::default());
         let outdated = files.outdated_against(&hashes(&shorter));
         assert_eq!((outdated.teamspaces.len(), outdated.is_common), (2, true));
@@ -504,14 +502,14 @@ mod tests {
     fn a_file_for_which_nothing_came_is_complete() {
         let folder = tempfile::tempdir().unwrap();
         let ledger = ledger(12);
-        let mut files = Files::open(folder.path()).unwrap();
+        let mut files = Files::open(folder.path(), Log::Handoffs).unwrap();
         files.append(&ledger[..3]).unwrap();
         let both: BTreeSet<TeamspaceId> = files.files.keys().cloned().collect();
         assert_eq!(both.len(), 2);
         files.derive_again(&both, 1).unwrap();
         files.append(&ledger[..1]).unwrap();
         files.record().unwrap();
-        let files = Files::open(folder.path()).unwrap();
+        let files = Files::open(folder.path(), Log::Handoffs).unwrap();
         assert_eq!(files.cursor(), 1);
     }
 
@@ -519,13 +517,13 @@ mod tests {
     fn what_somebody_else_wrote_is_noticed() {
         let folder = tempfile::tempdir().unwrap();
         let ledger = ledger(12);
-        let mut files = Files::open(folder.path()).unwrap();
+        let mut files = Files::open(folder.path(), Log::Handoffs).unwrap();
         files.append(&ledger[..6]).unwrap();
         let path = lines_path(folder.path(), &"first".parse().unwrap());
         let before = fs::read_to_string(&path).unwrap();
         fs::write(&path, format!("{before}rubbish")).unwrap();
         assert!(matches!(files.append(&ledger[6..]), Err(Error::Io(_))));
-        let mut files = Files::open(folder.path()).unwrap();
+        let mut files = Files::open(folder.path(), Log::Handoffs).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), before);
         let rest = after(&ledger, files.cursor(), 12);
         files.append(rest).unwrap();
@@ -538,7 +536,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut ledger = ledger(6);
         ledger[4].entry.version = 9;
-        let mut files = Files::open(folder.path()).unwrap();
+        let mut files = Files::open(folder.path(), Log::Handoffs).unwrap();
         let error = files.append(&ledger).unwrap_err();
         assert!(matches!(error, Error::Unreadable { seq: 5, .. }), "{error}");
         assert_eq!(files.cursor(), 0);

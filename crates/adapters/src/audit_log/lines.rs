@@ -1,5 +1,5 @@
-//! The lines that entries add to `handoffs.jsonl`: a function of the ledger and of nothing else, so
-//! that the file can be derived again and compared byte for byte.
+//! The lines that entries add to the logs: a function of the ledger and of nothing else, so
+//! that a file can be derived again and compared byte for byte.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +7,7 @@ use protocol::codec::{self, Unreadable};
 use protocol::handoff::audit_line;
 use protocol::ids::TeamspaceId;
 use protocol::ledger::{Entry, Subject};
+use protocol::message;
 use protocol::step::Event;
 
 /// The lines of one entry, each with its line feed. None for what is not about a handoff, and none
@@ -31,7 +32,27 @@ pub fn of_event(entry: &Entry, event: &Event) -> String {
     text
 }
 
-/// Every file as the entries tell it.
+/// The line of a message that was sent; nothing for what happens to it later.
+pub fn of_message(entry: &Entry) -> Result<String, Unreadable> {
+    let Subject::Message(id) = entry.stream.subject else { return Ok(String::new()) };
+    let Some(text) = entry.body.text() else { return Ok(String::new()) };
+    match codec::decode(&entry.name, entry.version, text)? {
+        Event::Message(message::Event::Sent(sent)) => {
+            let line = message::audit_line::line(id, &sent, entry.at);
+            Ok(serde_json::to_string(&line).expect("a line is plain data") + "\n")
+        }
+        Event::Message(
+            message::Event::Delivered(_) | message::Event::Read(_) | message::Event::Expired(_),
+        )
+        | Event::Handoff(_)
+        | Event::Agent(_)
+        | Event::Token(_)
+        | Event::Erased(_)
+        | Event::Forked(_) => Ok(String::new()),
+    }
+}
+
+/// Every `handoffs.jsonl` as the entries tell it.
 pub fn derive<'e>(
     entries: impl IntoIterator<Item = &'e Entry>,
 ) -> Result<BTreeMap<TeamspaceId, String>, Unreadable> {

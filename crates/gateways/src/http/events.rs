@@ -133,11 +133,17 @@ fn concerns(followed: &Followed, agent: &AgentId) -> bool {
         to: Option<String>,
     }
     #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum To {
+        One(String),
+        Several(Vec<String>),
+    }
+    #[derive(Deserialize)]
     struct Body {
         #[serde(default)]
         parties: Named,
         from: Option<String>,
-        to: Option<String>,
+        to: Option<To>,
     }
     let entry = &followed.sequenced.entry;
     if entry.actor.strip_prefix("agent:") == Some(agent.as_str()) {
@@ -148,9 +154,15 @@ fn concerns(followed: &Followed, agent: &AgentId) -> bool {
     }
     let body = entry.body.text().and_then(|text| serde_json::from_str::<Body>(text).ok());
     body.is_some_and(|body| {
-        [body.parties.from, body.parties.to, body.from, body.to]
+        let to = match body.to {
+            Some(To::One(name)) => vec![name],
+            Some(To::Several(names)) => names,
+            None => Vec::new(),
+        };
+        [body.parties.from, body.parties.to, body.from]
             .into_iter()
             .flatten()
+            .chain(to)
             .any(|name| name == agent.as_str())
     })
 }

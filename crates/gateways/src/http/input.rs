@@ -6,7 +6,7 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::{HeaderMap, HeaderName, header, request::Parts};
 use engine::submit::Key;
 use protocol::canonical::{self, Hash};
-use protocol::ids::{AgentId, HandoffId, TokenId};
+use protocol::ids::{AgentId, HandoffId, MessageId, TokenId};
 use protocol::json;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -164,6 +164,10 @@ pub trait Names: std::str::FromStr + Send {
 
 impl Names for HandoffId {
     const WHAT: &'static str = "handoff";
+}
+
+impl Names for MessageId {
+    const WHAT: &'static str = "message";
 }
 
 impl Names for AgentId {

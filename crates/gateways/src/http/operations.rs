@@ -2,6 +2,7 @@
 //! made from. One row per route and method.
 
 use protocol::handoff::Offer;
+use protocol::message::Outgoing;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use super::acp::{AcpRequest, AcpResponse};
@@ -13,6 +14,7 @@ use super::handoffs::{
     RejectInput,
 };
 use super::ledger::{ForkInput, ForkView};
+use super::messages::{InboxInput, MailboxStatus, MessageView, QueryInput};
 use super::negotiation::{ApproveInput, ExtendSlaInput, RefuseInput, WithdrawInput};
 use super::tokens::{IssueInput, Nothing};
 use super::view::{
@@ -83,7 +85,7 @@ const fn action(
 }
 
 /// All of them, in the order a reader wants them.
-pub const OPERATIONS: [Operation; 35] = [
+pub const OPERATIONS: [Operation; 42] = [
     Operation {
         query: Some(schema::<ListInput>),
         response: Response::Json(schema::<ListPage<HandoffView>>),
@@ -204,6 +206,61 @@ pub const OPERATIONS: [Operation; 35] = [
             "acp_handoff",
             "The `acp_handoff` tool: an action and its fields.",
             schema::<AcpRequest>,
+        )
+    },
+    Operation {
+        response: Response::Json(schema::<MessageView>),
+        status: 201,
+        ..action(
+            "/v1/acp/messages",
+            "acp_send",
+            "Sends a message to agents, to the coordinators, or to everyone.",
+            schema::<Outgoing>,
+        )
+    },
+    Operation {
+        query: Some(schema::<QueryInput>),
+        response: Response::Json(schema::<ListPage<MessageView>>),
+        ..read("/v1/acp/messages", "acp_query", "Lists messages sent or received, newest first.")
+    },
+    Operation {
+        response: Response::Json(schema::<MessageView>),
+        ..read("/v1/acp/messages/{message}", "show_message", "Shows a message.")
+    },
+    Operation {
+        response: Response::Json(schema::<MessageView>),
+        status: 201,
+        ..action(
+            "/v1/acp/messages/{message}/respond",
+            "acp_respond",
+            "Answers a message, in its thread and to its sender.",
+            schema::<Outgoing>,
+        )
+    },
+    Operation {
+        response: Response::Json(schema::<MessageView>),
+        ..action(
+            "/v1/acp/messages/{message}/read",
+            "read_message",
+            "A recipient has read the message.",
+            schema::<Nothing>,
+        )
+    },
+    Operation {
+        query: Some(schema::<InboxInput>),
+        response: Response::Json(schema::<ListPage<MessageView>>),
+        ..read(
+            "/v1/acp/inbox",
+            "acp_inbox",
+            "What the caller was sent, newest first; what is shown counts as delivered.",
+        )
+    },
+    Operation {
+        response: Response::Json(schema::<MailboxStatus>),
+        ..read(
+            "/v1/acp/status",
+            "acp_status",
+            "Counts of the caller's inbox, and what it may send.",
         )
     },
     Operation {

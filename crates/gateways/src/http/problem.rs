@@ -28,7 +28,7 @@ pub struct Problem {
 }
 
 /// Every code this gateway can answer with, and its status.
-pub const CODES: [(&str, u16); 28] = [
+pub const CODES: [(&str, u16); 31] = [
     ("already_exists", 409),
     ("body_too_large", 413),
     ("contended", 503),
@@ -39,16 +39,19 @@ pub const CODES: [(&str, u16); 28] = [
     ("internal", 500),
     ("json_invalid", 400),
     ("ledger_behind_checkpoint", 503),
+    ("loop_guard", 409),
     ("method_not_allowed", 405),
     ("missing_artifact", 422),
     ("not_allowed", 403),
     ("not_found", 404),
     ("overloaded", 503),
     ("ownership_conflict", 409),
+    ("payload_too_large", 413),
     ("policy_violation", 422),
     ("rate_limited", 429),
     ("request_timeout", 408),
     ("schema_invalid", 422),
+    ("sequence_out_of_order", 409),
     ("storage_full", 507),
     ("stopping", 503),
     ("too_many_streams", 429),
@@ -122,6 +125,10 @@ impl Problem {
         Self::new("rate_limited", "too many requests with this token").retry_after(seconds)
     }
 
+    pub fn too_many_messages(detail: &'static str, seconds: u64) -> Self {
+        Self::new("rate_limited", detail).retry_after(seconds)
+    }
+
     /// It was handed on, and nobody said what became of it.
     pub fn unknown_outcome() -> Self {
         Self::new(
@@ -165,7 +172,10 @@ impl From<Rejection> for Problem {
             | Rejection::NotAllowed { .. }
             | Rejection::NotFound { .. }
             | Rejection::UnknownAgent { .. }
-            | Rejection::AlreadyExists { .. } => problem,
+            | Rejection::AlreadyExists { .. }
+            | Rejection::PayloadTooLarge { .. }
+            | Rejection::LoopGuard { .. }
+            | Rejection::SequenceOutOfOrder { .. } => problem,
         }
     }
 }

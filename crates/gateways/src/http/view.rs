@@ -7,10 +7,11 @@ use engine::submit::Done;
 use protocol::caller::{Caller, Role};
 use protocol::handoff::state::{Approval, Handoff, Note};
 use protocol::handoff::{Status, derive};
+use protocol::ids::AgentId;
 use protocol::ledger::{Entry, Subject};
 use protocol::step::State;
 use protocol::token::{BearerKind, Token};
-use protocol::{agent, canonical};
+use protocol::{agent, canonical, message};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -129,20 +130,36 @@ pub fn may_see(caller: &Caller, state: &State) -> bool {
             }
             Handoff::Made(_) => true,
         },
+        State::Message(message) => message.is_visible_to(caller),
         State::Agent(_) | State::Token(_) | State::Ledger(_) => true,
     }
 }
 
-/// Credentials are the operator's business, and a draft is its sender's, also in retrospect.
+/// Credentials are the operator's business, a message is that of its sender and its recipients, and
+/// a draft is its sender's, also in retrospect.
 pub fn may_see_entry(caller: &Caller, entry: &Entry) -> bool {
     match entry.stream.subject {
         Subject::Token(_) => caller.is_operator(),
         Subject::Agent(_) | Subject::Ledger => true,
+        Subject::Message(_) => {
+            let parties = entry.body.text().and_then(|text| serde_json::from_str(text).ok());
+            caller.is_coordinator()
+                || parties.is_some_and(|parties: MessageParties| {
+                    message::state::concerns(caller, &parties.from, parties.to.iter())
+                })
+        }
         Subject::Handoff(_) => {
             let is_sender = |sender: String| caller.agent().is_some_and(|id| id.as_str() == sender);
             caller.is_coordinator() || drafted_by(entry).is_none_or(is_sender)
         }
     }
+}
+
+/// Whom an event of a message concerns; each of them says so.
+#[derive(Deserialize)]
+struct MessageParties {
+    from: AgentId,
+    to: Vec<AgentId>,
 }
 
 /// The sender, if this happened to a draft. A body that was erased names nobody.

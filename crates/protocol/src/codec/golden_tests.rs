@@ -31,6 +31,7 @@ use crate::handoff::package::{
 use crate::handoff::sla::Slas;
 use crate::ids::AgentId;
 use crate::ledger::Erased;
+use crate::message;
 use crate::step::Event;
 use crate::time::{Span, Time};
 use crate::token::{self, BearerKind, Grant};
@@ -70,6 +71,10 @@ events! {
     Event::Agent(agent::Event::RolesChanged(_)) => "agent.roles_changed",
     Event::Token(token::Event::Issued(_)) => "token.issued",
     Event::Token(token::Event::Revoked(_)) => "token.revoked",
+    Event::Message(message::Event::Sent(_)) => "message.sent",
+    Event::Message(message::Event::Delivered(_)) => "message.delivered",
+    Event::Message(message::Event::Read(_)) => "message.read",
+    Event::Message(message::Event::Expired(_)) => "message.expired",
     Event::Erased(_) => "ledger.erased",
     Event::Forked(_) => "ledger.forked",
 }
@@ -184,7 +189,43 @@ fn shapes() -> Vec<(&'static str, Event)> {
             }),
         ),
     ]);
+    shapes.extend(message_shapes());
     shapes
+}
+
+fn message_shapes() -> Vec<(&'static str, Event)> {
+    let sent = |text: &str| {
+        let sent = serde_json::from_str(text).expect("a sent message");
+        Event::Message(message::Event::Sent(Box::new(sent)))
+    };
+    let (from, to) = (agent("barry"), vec![agent("tim")]);
+    let delivered = message::event::Delivered { from: from.clone(), to: to.clone() };
+    let read = message::event::Read { from: from.clone(), to: to.clone() };
+    vec![
+        (
+            "least",
+            sent(
+                r#"{"version":"1.0.0","from":"barry","to":["tim"],"thread_id":"t",
+                    "type":"status.update","priority":"normal","payload":{}}"#,
+            ),
+        ),
+        (
+            "most",
+            sent(
+                r#"{"version":"1.0.0","from":"barry","to":["tim","tom"],"broadcast":true,
+                    "team":"red","thread_id":"t","type":"knowledge.push","topic":"builds",
+                    "reply_to":"01938c2e-0000-7000-8000-000000000001","priority":"critical",
+                    "sequence":7,"expires_at":"2026-02-21T14:00:00Z",
+                    "payload":{"a":[1,2.5,null],"b":"x"},
+                    "policy":{"visibility":"private","sensitivity":"high","human_gate":"required"},
+                    "context":{"session_id":"s","external_refs":[{"type":"url","value":"u"}],
+                               "artifacts":[{"type":"file","path":"/log"}]}}"#,
+            ),
+        ),
+        ("least", Event::Message(message::Event::Delivered(delivered))),
+        ("least", Event::Message(message::Event::Read(read))),
+        ("least", Event::Message(message::Event::Expired(message::event::Expired { from, to }))),
+    ]
 }
 
 fn handoff_shapes() -> Vec<(&'static str, HandoffEvent)> {

@@ -20,16 +20,18 @@ use crate::handoff::event::{
     ValidationStarted, VerificationUnavailable,
 };
 use crate::handoff::package::{
-    Artifact, ArtifactKind, ArtifactRef, OfferedWorkState, TestStatus, WorkStatus,
+    Artifact, ArtifactKind, ArtifactRef, OfferedWorkState, Priority, TestStatus, WorkStatus,
 };
 use crate::handoff::sla::Slas;
 use crate::ids::{AgentId, TaskId, ThreadId};
 use crate::ledger::Erased;
+use crate::message::event::{Delivered, Event as MessageEvent, Expired, Read, Sent};
+use crate::message::{self, Kind as MessageKind};
 use crate::step::Event;
 use crate::time::Time;
 use crate::token::{self, BearerKind, Grant};
 
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 17] = [
     "handoff.drafted",
     "handoff.proposed",
     "handoff.validation_started",
@@ -42,6 +44,10 @@ const NAMES: [&str; 13] = [
     "agent.registered",
     "token.issued",
     "token.revoked",
+    "message.sent",
+    "message.delivered",
+    "message.read",
+    "message.expired",
     "ledger.erased",
 ];
 
@@ -104,6 +110,7 @@ fn events() -> impl Strategy<Value = Event> {
         6 => endings().prop_map(Event::Handoff),
         1 => registrations(),
         1 => tokens(),
+        3 => messages(),
         1 => Just(Event::Token(token::Event::Revoked(token::Revoked {}))),
         1 => (any::<u64>(), text())
             .prop_map(|(position, reason)| Event::Erased(Erased { position, reason })),
@@ -285,6 +292,41 @@ fn tokens() -> impl Strategy<Value = Event> {
             Event::Token(token::Event::Issued(token::Issued { grant, secret_hash }))
         },
     )
+}
+
+fn messages() -> impl Strategy<Value = Event> {
+    let flags =
+        (any::<bool>(), option::of(any::<u64>()), option::of(time()), select(&MessageKind::ALL));
+    let sent = (agent(), vec(agent(), 1..4), thread(), text(), text(), flags).prop_map(
+        |(from, to, thread_id, word, value, (broadcast, sequence, expires_at, kind))| {
+            let priority = Priority::default();
+            MessageEvent::Sent(Box::new(Sent {
+                version: "1.0.0".to_owned(),
+                from,
+                to,
+                broadcast,
+                team: None,
+                thread_id,
+                reply_to: None,
+                kind,
+                topic: None,
+                priority,
+                sequence,
+                expires_at,
+                payload: serde_json::Map::from_iter([(word, value.into())]),
+                policy: message::command::MessagePolicy::default(),
+                context: None,
+            }))
+        },
+    );
+    let parties = || (agent(), vec(agent(), 1..4));
+    prop_oneof![
+        sent,
+        parties().prop_map(|(from, to)| MessageEvent::Delivered(Delivered { from, to })),
+        parties().prop_map(|(from, to)| MessageEvent::Read(Read { from, to })),
+        parties().prop_map(|(from, to)| MessageEvent::Expired(Expired { from, to })),
+    ]
+    .prop_map(Event::Message)
 }
 
 fn work_state() -> impl Strategy<Value = OfferedWorkState> {

@@ -39,6 +39,7 @@ pub struct SnapshotPlace {
 enum Table {
     Handoffs,
     Streams,
+    Messages,
 }
 
 #[derive(Debug)]
@@ -56,6 +57,17 @@ pub struct SnapshotRow {
 pub enum Columns {
     Handoff(HandoffColumns),
     Stream { kind: String, secret_hash: Option<String> },
+    Message(MessageColumns),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageColumns {
+    pub thread_id: String,
+    pub from_agent: String,
+    pub kind: String,
+    pub topic: Option<String>,
+    pub status: String,
+    pub created_at: i64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,6 +132,7 @@ pub fn snapshot_places(connection: &Connection) -> Result<Vec<SnapshotPlace>> {
     let tables = [
         (Table::Handoffs, "SELECT last_seq, row FROM handoffs"),
         (Table::Streams, "SELECT last_seq, row FROM streams"),
+        (Table::Messages, "SELECT last_seq, row FROM messages"),
     ];
     for (table, sql) in tables {
         let mut statement = connection.prepare(sql)?;
@@ -157,6 +170,24 @@ pub fn snapshot_row(connection: &Connection, place: SnapshotPlace) -> Result<Opt
                     document_hash: row.get(14)?,
                 };
                 snapshot(row, Columns::Handoff(columns))
+            })
+            .optional(),
+        Table::Messages => connection
+            .prepare_cached(
+                "SELECT teamspace, 'message/' || id, position, head, at, state, thread_id,
+                        from_agent, type, topic, status, created_at
+                 FROM messages WHERE row = ?1",
+            )?
+            .query_row([place.row], |row| {
+                let columns = MessageColumns {
+                    thread_id: row.get(6)?,
+                    from_agent: row.get(7)?,
+                    kind: row.get(8)?,
+                    topic: row.get(9)?,
+                    status: row.get(10)?,
+                    created_at: row.get(11)?,
+                };
+                snapshot(row, Columns::Message(columns))
             })
             .optional(),
         Table::Streams => connection

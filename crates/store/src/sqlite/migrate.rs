@@ -8,9 +8,10 @@ use rusqlite::Connection;
 use super::OpenError;
 
 /// In order; the index plus one is the version. A released one is never edited.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     include_str!("../../migrations/0001_ledger.sql"),
     include_str!("../../migrations/0002_outbox.sql"),
+    include_str!("../../migrations/0003_messages.sql"),
 ];
 
 pub fn run(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {

@@ -12,6 +12,8 @@ use protocol::time::Time;
 use rusqlite::types::{Type, Value};
 use rusqlite::{Connection, OptionalExtension, Result, Row, params, params_from_iter};
 
+use super::message_rows;
+
 pub const ENTRY_COLUMNS: &str = "seq, teamspace, subject, position, name, version, actor, at, \
                                  salt, body, commitment, hash, prev_seq";
 
@@ -28,6 +30,15 @@ pub fn sealed(connection: &Connection) -> Result<Option<Sealed>> {
         .optional()
 }
 
+/// How far a follower of the ledger has come.
+pub fn place(connection: &Connection, follower: &str) -> Result<u64> {
+    let found = connection
+        .prepare_cached("SELECT seq FROM places WHERE follower = ?1")?
+        .query_row([follower], |row| row.get(0))
+        .optional()?;
+    Ok(found.unwrap_or(0))
+}
+
 pub fn load(connection: &Connection, stream: &Stream) -> Result<Option<Snapshot>> {
     let read = |row: &Row<'_>| {
         Ok(Snapshot {
@@ -42,6 +53,13 @@ pub fn load(connection: &Connection, stream: &Stream) -> Result<Option<Snapshot>
         Subject::Handoff(id) => connection
             .prepare_cached(
                 "SELECT state, position, head, at, last_seq FROM handoffs
+                 WHERE id = ?1 AND teamspace = ?2",
+            )?
+            .query_row(params![id.to_string(), stream.teamspace.as_str()], read)
+            .optional(),
+        Subject::Message(id) => connection
+            .prepare_cached(
+                "SELECT state, position, head, at, last_seq FROM messages
                  WHERE id = ?1 AND teamspace = ?2",
             )?
             .query_row(params![id.to_string(), stream.teamspace.as_str()], read)
@@ -152,6 +170,10 @@ pub fn next_due(connection: &Connection) -> Result<Option<Time>> {
 pub fn list(connection: &Connection, list: &List) -> Result<Vec<Listed>> {
     match &list.of {
         ListOf::Handoffs(filter) => list_handoffs(connection, list, filter),
+        ListOf::Messages(filter) => message_rows::list_messages(connection, list, filter),
+        ListOf::Inbox { agent, status } => {
+            message_rows::list_inbox(connection, list, agent, *status)
+        }
         ListOf::Agents => list_streams(connection, list, "agent"),
         ListOf::Tokens => list_streams(connection, list, "token"),
     }
@@ -206,11 +228,11 @@ fn list_streams(connection: &Connection, list: &List, kind: &str) -> Result<Vec<
         .collect()
 }
 
-fn row_below(list: &List) -> Value {
+pub fn row_below(list: &List) -> Value {
     Value::from(list.before.map_or(i64::MAX, number))
 }
 
-fn listed(row: &Row<'_>) -> Result<Listed> {
+pub fn listed(row: &Row<'_>) -> Result<Listed> {
     Ok(Listed {
         row: row.get(0)?,
         stream: stream(row, 1)?,

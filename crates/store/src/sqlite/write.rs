@@ -11,7 +11,7 @@ use protocol::step::State;
 use protocol::time::Time;
 use rusqlite::{Connection, OptionalExtension, Result, Row, Statement, params};
 
-use super::rows;
+use super::{message_rows, rows};
 
 /// How many streams the writer remembers the place of: far more than are in motion at once.
 const PLACES_MAX: usize = 4_096;
@@ -187,6 +187,14 @@ impl<'c> Statements<'c> {
                 .place_of_handoff
                 .query_row(params![id.to_string(), stream.teamspace.as_str()], read)
                 .optional(),
+            Subject::Message(id) => self
+                .connection
+                .prepare_cached(
+                    "SELECT row, position, head, last_seq FROM messages
+                     WHERE id = ?1 AND teamspace = ?2",
+                )?
+                .query_row(params![id.to_string(), stream.teamspace.as_str()], read)
+                .optional(),
             Subject::Agent(_) | Subject::Token(_) | Subject::Ledger => self
                 .place_of_stream
                 .query_row(params![stream.teamspace.as_str(), stream.subject.to_string()], read)
@@ -330,6 +338,10 @@ impl<'c> Statements<'c> {
             (State::Handoff(handoff), known, _) => {
                 self.put_handoff(commit, handoff, known, last_seq)?;
             }
+            (State::Message(message), known, _) => {
+                let row = known.map(|known| known.row);
+                return message_rows::put(self.connection, commit, message, row, last_seq);
+            }
             (State::Agent(_) | State::Ledger(_), known, _) => {
                 self.put_stream(commit, known, last_seq, None)?;
             }
@@ -446,6 +458,13 @@ fn erase(connection: &Connection, erased: &Sequenced) -> Result<()> {
     connection
         .prepare_cached("UPDATE documents SET text = NULL WHERE seq = ?1")?
         .execute(params![erased.seq])
+        .map(|_| ())
+}
+
+pub fn write_place(connection: &Connection, follower: &str, seq: u64) -> Result<()> {
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO places (follower, seq) VALUES (?1, ?2)")?
+        .execute(params![follower, seq])
         .map(|_| ())
 }
 

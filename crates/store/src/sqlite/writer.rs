@@ -42,6 +42,7 @@ enum Job {
     /// What was claimed is noted here until it is known that the group was written.
     Claim(Claim, Vec<Claimed>, oneshot::Sender<Result<Vec<Claimed>, StoreError>>),
     Outbox(OutboxWrite, oneshot::Sender<Result<(), StoreError>>),
+    Place(&'static str, u64, oneshot::Sender<Result<(), StoreError>>),
 }
 
 /// The commit goes back to whoever asked: memory is cheapest to free where it was allocated.
@@ -96,6 +97,15 @@ impl Writer {
     pub fn seal(&self, sealed: Sealed) -> Answer<()> {
         let (reply, answer) = oneshot::channel();
         let sent = self.send(Job::Seal(sealed, reply));
+        Box::pin(async move {
+            sent?;
+            answer.await.unwrap_or(Err(StoreError::Unknown))
+        })
+    }
+
+    pub fn write_place(&self, follower: &'static str, seq: u64) -> Answer<()> {
+        let (reply, answer) = oneshot::channel();
+        let sent = self.send(Job::Place(follower, seq, reply));
         Box::pin(async move {
             sent?;
             answer.await.unwrap_or(Err(StoreError::Unknown))
@@ -224,6 +234,10 @@ impl Work<'_> {
                     write::write_sealed(self.connection, sealed)?;
                     Ok(self.nothing_new())
                 }
+                (Job::Place(follower, seq, _), _) => {
+                    write::write_place(self.connection, follower, *seq)?;
+                    Ok(self.nothing_new())
+                }
                 (Job::Claim(claim, claimed, _), _) => {
                     *claimed = outbox_rows::claim(self.connection, claim)?;
                     Ok(self.nothing_new())
@@ -298,7 +312,7 @@ fn answer(job: Job, verdict: Verdict) {
         Job::Commit(commit, reply) => {
             let _ = reply.send((verdict, commit));
         }
-        Job::Seal(_, reply) | Job::Outbox(_, reply) => {
+        Job::Seal(_, reply) | Job::Outbox(_, reply) | Job::Place(_, _, reply) => {
             let _ = reply.send(verdict.map(|_| ()).map_err(why_failed));
         }
         Job::Claim(_, claimed, reply) => {

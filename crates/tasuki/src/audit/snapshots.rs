@@ -6,9 +6,12 @@ use engine::port::StoreError;
 use protocol::audit::{Auditor, End, Place};
 use protocol::handoff::Handoff;
 use protocol::ledger::{Entry, Stream};
+use protocol::message::Message;
 use protocol::step::State;
 use protocol::time::Time;
-use store::sqlite::{Columns, HandoffColumns, ReadOnly, SnapshotPlace, SnapshotRow};
+use store::sqlite::{
+    Columns, HandoffColumns, MessageColumns, ReadOnly, SnapshotPlace, SnapshotRow,
+};
 
 use super::report::Findings;
 
@@ -136,8 +139,26 @@ fn is_found_by(state: &State, columns: &Columns) -> bool {
         (State::Ledger(_), Columns::Stream { kind, secret_hash }) => {
             kind == "ledger" && secret_hash.is_none()
         }
-        (State::Handoff(_), Columns::Stream { .. })
-        | (State::Agent(_) | State::Token(_) | State::Ledger(_), Columns::Handoff(_)) => false,
+        (State::Message(message), Columns::Message(columns)) => {
+            *columns == message_columns_of(message)
+        }
+        (State::Handoff(_), Columns::Stream { .. } | Columns::Message(_))
+        | (State::Message(_), Columns::Stream { .. } | Columns::Handoff(_))
+        | (
+            State::Agent(_) | State::Token(_) | State::Ledger(_),
+            Columns::Handoff(_) | Columns::Message(_),
+        ) => false,
+    }
+}
+
+fn message_columns_of(message: &Message) -> MessageColumns {
+    MessageColumns {
+        thread_id: message.sent.thread_id.to_string(),
+        from_agent: message.sent.from.to_string(),
+        kind: message.sent.kind.to_string(),
+        topic: message.sent.topic.as_ref().map(ToString::to_string),
+        status: message.status().to_string(),
+        created_at: message.created_at.as_millis(),
     }
 }
 

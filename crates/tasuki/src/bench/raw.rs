@@ -8,10 +8,10 @@ use engine::Engine;
 use engine::clock::{Clock, SystemClock};
 use engine::ids::{Ids, RandomIds, SeededIds};
 use engine::port::{
-    Answer, Claim, Claimed, Commit, Due, KeyScope, List, Listed, Listener, OutboxWrite,
-    Outstanding, Receipt, RecordedOutcome, Sealed, Sequenced, Snapshot, Store,
+    Answer, Claim, Claimed, Commit, Due, InboxCounts, KeyScope, List, Listed, Listener,
+    OutboxWrite, Outstanding, Receipt, RecordedOutcome, Sealed, Sequenced, Snapshot, Store,
 };
-use protocol::ids::TeamspaceId;
+use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
 use protocol::step::HoldState;
 use protocol::time::Time;
@@ -104,6 +104,18 @@ impl Store for Recorder {
 
     fn sealed(&self) -> Answer<Option<Sealed>> {
         self.inner.sealed()
+    }
+
+    fn place(&self, follower: &'static str) -> Answer<u64> {
+        self.inner.place(follower)
+    }
+
+    fn write_place(&self, follower: &'static str, seq: u64) -> Answer<()> {
+        self.inner.write_place(follower, seq)
+    }
+
+    fn inbox_counts(&self, teamspace: &TeamspaceId, agent: &AgentId) -> Answer<InboxCounts> {
+        self.inner.inbox_counts(teamspace, agent)
     }
 
     fn load(&self, stream: &Stream) -> Answer<Option<Snapshot>> {

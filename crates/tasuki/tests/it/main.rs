@@ -13,6 +13,7 @@ mod events;
 mod ledger;
 mod lifecycle;
 mod load;
+mod mailbox;
 mod outside_input;
 mod power_loss;
 mod refusals;

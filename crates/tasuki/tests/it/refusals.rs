@@ -4,6 +4,7 @@
 mod content;
 mod form;
 mod grids;
+mod messages;
 mod row;
 mod world;
 
@@ -31,6 +32,7 @@ async fn every_refusal_has_its_code_and_changes_nothing() {
         form::PLACES,
         form::MANAGING,
         form::ACP,
+        messages::MESSAGES,
     ];
     let mut rows: Vec<Row> = tables.iter().flat_map(|table| row::rows(table)).collect();
     rows.extend(

@@ -6,6 +6,7 @@ mod access;
 mod deadlines;
 mod feed;
 mod idempotency;
+mod messages;
 mod outbox;
 mod races;
 

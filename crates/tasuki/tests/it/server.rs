@@ -216,6 +216,12 @@ pub async fn initiate(client: &Client, task: &str, to: &str) -> String {
     done["handoff_id"].as_str().expect("an id").to_owned()
 }
 
+/// Waits until the server has told of as many rejections, which it does in its own time.
+pub async fn told_of_rejections(operator: &Client, n_rejections: usize) {
+    let told = || Call::get("/v1/acp/messages?type=system.error&limit=200");
+    while ok(operator, told()).await["items"].as_array().map_or(0, Vec::len) < n_rejections {}
+}
+
 /// One action on a handoff.
 pub async fn act(client: &Client, id: &str, action: &str, body: Value) -> Value {
     ok(client, Call::post(format!("/v1/handoffs/{id}/{action}"), body)).await

@@ -11,6 +11,8 @@ mod groups;
 #[cfg(test)]
 mod lists;
 #[cfg(test)]
+mod messages;
+#[cfg(test)]
 mod outbox;
 #[cfg(test)]
 mod reads;
@@ -72,6 +74,11 @@ exercise! {
         an_effect_that_failed_comes_back_when_it_is_due
         what_is_given_up_stays_until_it_is_revived
         an_effect_ends_with_the_commit_that_says_so;
+    messages:
+        messages_are_listed_by_every_filter_and_page
+        an_inbox_has_what_its_owner_was_sent
+        a_message_is_found_in_its_teamspace
+        a_follower_finds_its_place_again;
     lists:
         handoffs_are_listed_by_every_filter_and_page
         agents_and_tokens_are_listed_apart;

@@ -179,6 +179,7 @@ impl World {
             document: needs
                 .document
                 .and_then(|hash| self.documents.get(&(name.to_owned(), hash)).cloned()),
+            ..Facts::default()
         };
         let context = Context { caller, now: self.now, facts: &facts };
         let change = step::step(&stream, state.as_ref(), &command, context)?;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use adapters::audit_log;
+use adapters::audit_log::log::Log;
 use adapters::checkpoint_file::{CheckpointFiles, LOG_FILE, NEWEST_FILE};
 use adapters::ledger_key::{self, KEY_FILE, PUBLIC_FILE};
 use engine::Engine;
@@ -45,7 +46,7 @@ impl Server {
         let store = Arc::new(Sqlite::open(folder).unwrap());
         let engine = Engine::new(store, Arc::clone(&clock) as _, Arc::new(SeededIds::new(seed)));
         let (stop, stopped) = watch::channel(false);
-        let follower = audit_log::run(engine.clone(), folder.to_owned(), stopped);
+        let follower = audit_log::run(engine.clone(), folder.to_owned(), Log::Handoffs, stopped);
         let follower = tokio::spawn(follower);
         Self { folder: folder.to_owned(), engine, clock, key: 42, stop, follower }
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
 
 use super::rules::Case;
-use crate::server::{Server, act, initiate, offer, ok};
+use crate::server::{Server, act, initiate, offer, ok, told_of_rejections};
 use crate::wire::{Answer, Line, Request};
 
 pub const OWN: &str = "default";
@@ -15,6 +15,7 @@ pub const OTHER: &str = "other";
 /// What may stand in a path besides a handoff.
 pub const AGENT: &str = "agent";
 pub const TOKEN: &str = "token";
+pub const MESSAGE: &str = "message";
 
 pub const CALLERS: [&str; 12] = [
     "none",
@@ -72,11 +73,12 @@ impl Cast {
             let id = cast.make(state).await;
             cast.hidden.insert(state, id);
         }
-        for state in ["rejected", "completed", "closed", TOKEN] {
+        for state in ["rejected", "completed", "closed", TOKEN, MESSAGE] {
             let id = cast.make(state).await;
             cast.hidden.insert(state, id);
         }
         cast.hidden.insert(AGENT, HERMIT.to_owned());
+        told_of_rejections(&operator, 2).await;
         cast
     }
 
@@ -131,6 +133,8 @@ impl Cast {
         match case.subject_kind() {
             "" => String::new(),
             AGENT => HERMIT.to_owned(),
+            // Nothing here changes what another may do to it, and its sender may send only so many.
+            MESSAGE => self.hidden[MESSAGE].clone(),
             kind => self.make(kind).await,
         }
     }
@@ -143,6 +147,11 @@ impl Cast {
                 let spare = Call::post("/v1/tokens", json!({ "agent": HERMIT }));
                 let issued = ok(&self.operator(OWN), spare).await;
                 return issued["token_id"].as_str().expect("an id").to_owned();
+            }
+            MESSAGE => {
+                let message = json!({ "to": ["bob"], "type": "status.update", "topic": task });
+                let sent = ok(&alice, Call::post("/v1/acp/messages", message)).await;
+                return sent["id"].as_str().expect("an id").to_owned();
             }
             "draft" | "discarded" => {
                 let drafts = Call::post("/v1/handoffs/drafts", offer(&task, "bob"));
@@ -212,6 +221,8 @@ impl Cast {
             (Some(action), _) => body_of(action, &task),
             (None, "register_agent") => json!({ "kind": "worker" }),
             (None, "set_roles") => json!({ "roles": ["executor"] }),
+            (None, "acp_send") => json!({ "to": ["eve"], "type": "status.update" }),
+            (None, "acp_respond") => json!({ "type": "status.update" }),
             (None, "issue_token") => json!({ "agent": "eve" }),
             (None, "declare_fork") => json!({ "reason": "a restore" }),
             (None, "erase_content") => json!({ "position": 1, "reason": "asked for" }),

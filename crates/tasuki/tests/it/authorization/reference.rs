@@ -58,6 +58,7 @@ async fn the_reference_lists_what_is_routed_and_nothing_else() {
     for path in paths {
         let some =
             path.replace("{handoff}", super::UNKNOWN_ID).replace("{token}", super::UNKNOWN_ID);
+        let some = some.replace("{message}", super::UNKNOWN_ID);
         let some = some.replace("{agent}", super::UNKNOWN_NAME);
         for method in ["get", "post", "put", "patch", "delete"] {
             let is_listed = described.contains(&(path.clone(), method.to_owned()));

@@ -1,7 +1,7 @@
 //! Who may do what, as one table. The document says who may ask at all (`x-who`); the table says
 //! what members then get.
 
-use super::cast::{AGENT, TOKEN};
+use super::cast::{AGENT, MESSAGE, TOKEN};
 use super::reference::Operation;
 
 /// What a caller gets.
@@ -57,6 +57,13 @@ acp_handoff:extend_sla   proposed   not     not     not       yes          not  
 acp_handoff:activate     accepted   not     yes     not       not          not     not      not
 acp_handoff:complete     activated  not     yes     not       not          not     not      not
 acp_handoff:close        completed  yes     yes     not       yes          not     yes      not
+acp_send                 -          yes     yes     yes       yes          yes     not      yes
+acp_query                -          yes     yes     yes       yes          yes     yes      yes
+acp_inbox                -          yes     yes     yes       yes          yes     yes      yes
+acp_status               -          yes     yes     yes       yes          yes     yes      yes
+show_message             -          yes     yes     gone      yes          gone    yes      gone
+acp_respond              -          yes     yes     gone      yes          gone    not      gone
+read_message             -          not     yes     gone      not          gone    not      gone
 follow_events            -          yes     yes     yes       yes          yes     yes      yes
 list_agents              -          yes     yes     yes       yes          yes     yes      yes
 set_roles                -          not     not     not       yes          not     yes      not
@@ -157,6 +164,7 @@ impl Case {
         match self.path.as_str() {
             path if path.contains("{agent}") => AGENT,
             path if path.contains("{token}") => TOKEN,
+            path if path.contains("{message}") => MESSAGE,
             _ => self.state,
         }
     }

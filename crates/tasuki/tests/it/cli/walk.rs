@@ -10,7 +10,8 @@ use tempfile::TempDir;
 use super::shell::{Transcript, split, tasuki};
 use crate::server::Server;
 
-/// Who types what. `$1` is the first handoff that was made, and so on; `%dave` is Dave's token.
+/// Who types what. `$1` is the first handoff or message that was made, and so on; `%dave` is Dave's
+/// token.
 const SCRIPT: &str = r#"
 operator  token create --agent alice
 operator  token create --agent bob --kind worker
@@ -55,6 +56,19 @@ alice     handoff show $4 --json
 alice     handoff list
 alice     handoff list --status rejected --from bob --limit 1
 alice     handoff list --task PAY-311 --status draft --json
+alice     message send --to bob --to coordinator --type knowledge.query --topic retries --payload @question.json
+alice     message send --to nobody --type status.update
+alice     message send --to bob --type task.offer
+bob       inbox
+bob       message respond $5 --type knowledge.response --payload [1]
+bob       message respond $5 --type knowledge.response --priority high --payload @answer.json
+bob       message read $5
+bob       inbox
+bob       inbox --status read --json
+alice     inbox
+alice     message show $6
+alice     message list --type knowledge.query
+alice     message list --agent bob --status read --json
 "#;
 
 /// A file with flags on top.
@@ -102,6 +116,10 @@ fn over_the_network() {
 fn prepared() -> (TempDir, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     std::fs::write(folder.path().join("offer.json"), OFFER).expect("a file");
+    for (name, payload) in [("question", r#"{"ask": "why?"}"#), ("answer", r#"{"say": "because"}"#)]
+    {
+        std::fs::write(folder.path().join(format!("{name}.json")), payload).expect("a file");
+    }
     let first = split("token create --agent local --kind operator --data data");
     let made = tasuki(folder.path(), &first, &[], "");
     (folder, made.stdout.trim().to_owned())

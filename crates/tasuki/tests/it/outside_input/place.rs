@@ -125,6 +125,8 @@ impl Place {
         let mut built = built.map(Body::new);
         built.extensions_mut().insert(Peer::Remote([127, 0, 0, 1].into()));
         let newest = || self.runtime.block_on(self.node.engine.newest()).expect("a sound store");
+        // What the server tells of an earlier request is not an effect of this one.
+        self.runtime.block_on(self.node.engine.send_due_notices()).expect("a sound store");
         let before = newest();
         let answer = self.runtime.block_on(async {
             let response = self.node.router.clone().oneshot(built).await.expect("an answer");

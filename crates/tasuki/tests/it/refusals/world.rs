@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
 
-use crate::server::{Server, act, initiate, offer, ok};
+use crate::server::{Server, act, initiate, offer, ok, told_of_rejections};
 use crate::sse::{Event, whole_ledger};
 use crate::wire::Request;
 
@@ -105,6 +105,11 @@ impl World {
             }
             self.ids.insert(name, id);
         }
+        let message = json!({ "to": ["bob"], "type": "status.update" });
+        let sent = ok(&alice, Call::post("/v1/acp/messages", message)).await;
+        self.ids.insert("MESSAGE", sent["id"].as_str().expect("an id").to_owned());
+        // What the server tells of the rejections must not come between the refusals.
+        told_of_rejections(&self.operator, 2).await;
         let key = Some("used-key".to_owned());
         ok(&alice, Call { key, ..Call::post("/v1/handoffs", offer("KEYED", "bob")) }).await;
     }

@@ -108,8 +108,8 @@ async fn the_loop_fires_each_stage_once() {
     assert_eq!(server.engine.counts().escalated.load(Ordering::Relaxed), 3);
     assert_eq!(
         server.engine.store().sealed().await.unwrap().unwrap().size,
-        10,
-        "sealed to the end"
+        13,
+        "sealed to the end, with a notice of each escalation"
     );
 }
 

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Waker};
 
 use engine::port::{
-    Answer, Claim, Claimed, Commit, Due, KeyScope, List, Listed, Listener, OutboxWrite,
-    Outstanding, Receipt, RecordedOutcome, Sealed, Sequenced, Snapshot, Store,
+    Answer, Claim, Claimed, Commit, Due, InboxCounts, KeyScope, List, Listed, Listener,
+    OutboxWrite, Outstanding, Receipt, RecordedOutcome, Sealed, Sequenced, Snapshot, Store,
 };
-use protocol::ids::TeamspaceId;
+use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::Stream;
 use protocol::step::HoldState;
 use protocol::time::Time;
@@ -101,6 +101,18 @@ impl Store for Careless {
 
     fn sealed(&self) -> Answer<Option<Sealed>> {
         self.memory().sealed()
+    }
+
+    fn place(&self, follower: &'static str) -> Answer<u64> {
+        self.memory().place(follower)
+    }
+
+    fn write_place(&self, follower: &'static str, seq: u64) -> Answer<()> {
+        self.memory().write_place(follower, seq)
+    }
+
+    fn inbox_counts(&self, teamspace: &TeamspaceId, agent: &AgentId) -> Answer<InboxCounts> {
+        self.memory().inbox_counts(teamspace, agent)
     }
 
     fn load(&self, stream: &Stream) -> Answer<Option<Snapshot>> {

@@ -1,0 +1,143 @@
+//! The notice loop: the server tells agents of what happened to their handoffs. It follows the
+//! ledger like everybody else. The id of a notice is made from the entry that gives cause for it,
+//! so that the same entry is told of once, however often the loop passes it.
+
+use protocol::caller::Caller;
+use protocol::codec;
+use protocol::ids::MessageId;
+use protocol::ledger::{Entry, Stream, Subject};
+use protocol::message::{self, notice};
+use protocol::step::{Command, Event, State};
+use protocol::time::Span;
+use tokio::sync::watch;
+use uuid::Builder;
+
+use crate::Engine;
+use crate::feed::{Follower, PAGE_ENTRIES_MAX};
+use crate::port::StoreError;
+use crate::submit::{Key, SubmitError};
+
+/// The name under which the store keeps how far the loop has come.
+const FOLLOWER: &str = "notices";
+
+/// Entries that concern nobody are passed again after a crash, which is harmless; up to this many
+/// of them are not worth a write.
+const PLACE_EVERY: u64 = 8 * PAGE_ENTRIES_MAX as u64;
+
+/// A store that failed may have recovered by then.
+const RETRY_AFTER: Span = Span::from_millis(1_000);
+
+pub(crate) async fn run(engine: Engine, mut stopped: watch::Receiver<bool>) {
+    tokio::select! {
+        biased;
+        () = engine.until_not_behind() => {}
+        // A notice is a write.
+        () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => return,
+    }
+    let telling = async {
+        loop {
+            let Err(error) = engine.tell_as_it_happens().await;
+            tracing::error!(%error, "the notices fell behind");
+            engine.clock.sleep(RETRY_AFTER).await;
+        }
+    };
+    tokio::select! {
+        () = telling => {}
+        () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => {}
+    }
+    // Whoever stops right after a rejection leaves nothing unsaid; what fails is said next time.
+    if let Err(error) = engine.send_due_notices().await {
+        tracing::warn!(%error, "some notices wait for the next start");
+    }
+}
+
+impl Engine {
+    /// Sends every notice there is cause for and returns how many it was. For programs without
+    /// loops, and for tests.
+    pub async fn send_due_notices(&self) -> Result<usize, SubmitError> {
+        let written = self.store.place(FOLLOWER).await?;
+        let mut follower = self.follow(written);
+        let mut n_sent = 0;
+        loop {
+            let page = follower.available().await?;
+            if page.is_empty() {
+                if n_sent > 0 || follower.cursor() - written >= PLACE_EVERY {
+                    self.store.write_place(FOLLOWER, follower.cursor()).await?;
+                }
+                return Ok(n_sent);
+            }
+            for followed in page {
+                n_sent += self.tell(&followed.sequenced.entry).await?;
+            }
+        }
+    }
+
+    async fn tell_as_it_happens(&self) -> Result<std::convert::Infallible, SubmitError> {
+        let mut written = self.store.place(FOLLOWER).await?;
+        let mut follower: Follower = self.follow(written);
+        loop {
+            let mut n_sent = 0;
+            for followed in follower.next().await? {
+                n_sent += self.tell(&followed.sequenced.entry).await?;
+            }
+            if n_sent > 0 || follower.cursor() - written >= PLACE_EVERY {
+                written = follower.cursor();
+                self.store.write_place(FOLLOWER, written).await?;
+            }
+        }
+    }
+
+    /// Returns how many were told of it.
+    async fn tell(&self, entry: &Entry) -> Result<usize, SubmitError> {
+        let Some(outgoing) = self.notice(entry).await? else { return Ok(0) };
+        let id = notice_id(entry);
+        let teamspace = entry.stream.teamspace.clone();
+        let caller = Caller::system(teamspace.clone());
+        let stream = Stream { teamspace, subject: Subject::Message(id) };
+        let command = Command::Message(message::Command::Send(Box::new(outgoing)));
+        let key = Key { text: format!("notice-{id}"), fingerprint: entry.hash };
+        match self.submit(&caller, stream, command, Some(key)).await {
+            Ok(_) => Ok(1),
+            Err(error @ (SubmitError::Store(_) | SubmitError::Contended)) => Err(error),
+            // It was sent so long ago that even its key is forgotten.
+            Err(SubmitError::Rejected(protocol::rejection::Rejection::AlreadyExists {
+                ..
+            })) => Ok(0),
+            Err(error) => {
+                tracing::error!(stream = %entry.stream.subject, %error, "a notice was refused");
+                Ok(0)
+            }
+        }
+    }
+
+    async fn notice(&self, entry: &Entry) -> Result<Option<message::Outgoing>, StoreError> {
+        let Subject::Handoff(id) = entry.stream.subject else { return Ok(None) };
+        if !notice::CAUSES.contains(&entry.name.as_ref()) {
+            return Ok(None);
+        }
+        // What was erased is not told any more.
+        let Some(text) = entry.body.text() else { return Ok(None) };
+        let event = match codec::decode(&entry.name, entry.version, text) {
+            Ok(event) => event,
+            Err(error) => {
+                tracing::error!(stream = %entry.stream.subject, %error, "nobody is told of it");
+                return Ok(None);
+            }
+        };
+        let state = self.current(&entry.stream).await?;
+        match (event, state.as_deref()) {
+            (Event::Handoff(event), Some(State::Handoff(handoff))) => {
+                Ok(notice::of(id, &event, handoff))
+            }
+            (_, _) => Ok(None),
+        }
+    }
+}
+
+/// A UUIDv7 of the entry's own time and hash.
+fn notice_id(entry: &Entry) -> MessageId {
+    let mut tail = [0; 10];
+    tail.copy_from_slice(&entry.hash[..10]);
+    let millis = u64::try_from(entry.at.as_millis()).unwrap_or(0);
+    MessageId::new(Builder::from_unix_timestamp_millis(millis, &tail).into_uuid())
+}

@@ -1,0 +1,185 @@
+//! What can be asked of a message, and what a sender writes.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::kind::Kind;
+use super::state::{Message, SERVER};
+use crate::handoff::package::{
+    ArtifactRef, ExternalRef, HumanGate, Priority, Sensitivity, Visibility,
+};
+use crate::ids::{AgentId, InvalidId, MessageId, TeamId, ThreadId, Topic};
+use crate::step::{Directory, Needs};
+use crate::time::Time;
+
+/// Who wants to tell more than a team writes to everyone.
+pub const RECIPIENTS_MAX: usize = 64;
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    Send(Box<Outgoing>),
+    /// The caller was shown it.
+    Deliver,
+    /// The caller has read it.
+    Read,
+    /// Its time passed. Asked by the server alone.
+    Elapse {
+        due: Time,
+    },
+}
+
+/// A message as its sender writes it. Who sends it is not in here.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Outgoing {
+    /// `acp`, if it is said at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
+    /// `1.0.0`, if it is said at all; another major version is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// 1 to 64 agents; `["*"]` is everyone, `coordinator` whoever has the role. An answer goes to
+    /// the sender of what it answers unless this says more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub to: Vec<Address>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub team: Option<TeamId>,
+    /// A new thread when absent; that of the message it answers, if it answers one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<ThreadId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<MessageId>,
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Kind>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topic: Option<Topic>,
+    #[serde(default)]
+    pub priority: Priority,
+    /// Larger than every one before it in the thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Time>,
+    /// At most 4096 bytes as canonical JSON; what is larger belongs into an artifact.
+    #[serde(default)]
+    pub payload: Map<String, Value>,
+    #[serde(default)]
+    pub policy: MessagePolicy,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<MessageContext>,
+}
+
+/// To whom: an agent, or everyone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
+pub enum Address {
+    Agent(AgentId),
+    Everyone,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MessagePolicy {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visibility: Option<Visibility>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sensitivity: Option<Sensitivity>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub human_gate: Option<HumanGate>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MessageContext {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub external_refs: Vec<ExternalRef>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<ArtifactRef>,
+}
+
+impl Command {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Command::Send(_) => "send",
+            Command::Deliver => "deliver",
+            Command::Read => "read",
+            Command::Elapse { .. } => "expire",
+        }
+    }
+
+    /// The facts it needs. A thread that is not named is new, and nobody else can know it.
+    pub fn needs(&self) -> Needs {
+        let Command::Send(outgoing) = self else { return Needs::default() };
+        let named = outgoing.to.iter().filter_map(|address| match address {
+            Address::Agent(agent) => Some(agent.clone()),
+            Address::Everyone => None,
+        });
+        let directory = match outgoing.is_broadcast() {
+            true => Directory::Everyone,
+            false => Directory::Named(named.take(RECIPIENTS_MAX).collect()),
+        };
+        Needs {
+            directory: Some(directory),
+            message: outgoing.reply_to,
+            hold: outgoing.thread_id.as_ref().map(super::thread::key),
+            ..Needs::default()
+        }
+    }
+}
+
+impl Outgoing {
+    pub fn is_broadcast(&self) -> bool {
+        self.to.contains(&Address::Everyone)
+    }
+
+    /// The same as an answer: in the thread of what it answers, and to its sender first. The server
+    /// reads no answers, so one to a notice goes to whomever it names.
+    pub fn answering(mut self, answered: &Message) -> Self {
+        self.reply_to = Some(answered.id);
+        self.thread_id = self.thread_id.or_else(|| Some(answered.sent.thread_id.clone()));
+        let sender = Address::Agent(answered.sent.from.clone());
+        if answered.sent.from.as_str() != SERVER && !self.to.contains(&sender) {
+            self.to.insert(0, sender);
+        }
+        self
+    }
+}
+
+impl FromStr for Address {
+    type Err = InvalidId;
+    fn from_str(text: &str) -> Result<Self, InvalidId> {
+        match text {
+            "*" => Ok(Address::Everyone),
+            name => name.parse().map(Address::Agent),
+        }
+    }
+}
+
+impl TryFrom<String> for Address {
+    type Error = InvalidId;
+    fn try_from(text: String) -> Result<Self, InvalidId> {
+        text.parse()
+    }
+}
+
+impl From<Address> for String {
+    fn from(address: Address) -> String {
+        address.to_string()
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Agent(agent) => agent.fmt(f),
+            Address::Everyone => f.write_str("*"),
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! May this happen to a message, and what follows? One file per command, each with its guards in
+//! order of precedence.
+
+mod elapse;
+mod receive;
+pub mod send;
+
+use super::command::Command;
+use super::event::Event;
+use super::state::Message;
+use crate::handoff::decide::Context;
+use crate::ids::MessageId;
+use crate::rejection::Rejection;
+
+pub fn decide(
+    id: MessageId,
+    state: Option<&Message>,
+    command: &Command,
+    context: Context<'_>,
+) -> Result<Vec<Event>, Rejection> {
+    match command {
+        Command::Send(outgoing) => send::decide(id, state, outgoing, context),
+        Command::Deliver => receive::deliver(state, context),
+        Command::Read => receive::read(state, context),
+        Command::Elapse { due } => elapse::decide(state, *due, context),
+    }
+}

@@ -1,0 +1,191 @@
+//! `send`: an agent, or the server itself, tells others something. Guards: who sends, what it may
+//! send, the form of it, what it answers, whom it goes to, and whether its thread may go on.
+
+use serde_json::Value;
+
+use crate::caller::Principal;
+use crate::canonical;
+use crate::handoff::decide::Context;
+use crate::handoff::package::Priority;
+use crate::ids::{AgentId, MessageId, ThreadId};
+use crate::message::command::{Address, MessageContext, Outgoing, RECIPIENTS_MAX};
+use crate::message::event::{Event, Sent};
+use crate::message::kind::Kind;
+use crate::message::state::{self, COORDINATORS, Message};
+use crate::message::thread::Thread;
+use crate::rejection::Rejection;
+
+/// As the ACP design has it: a message is a note, and what is larger lies somewhere and is named.
+pub const PAYLOAD_BYTES_MAX: usize = 4_096;
+
+/// References are short; a list of them should be, too.
+pub const CONTEXT_BYTES_MAX: usize = 4_096;
+
+/// A message keeps a status for each of its recipients, so everyone must not be too many.
+pub const BROADCAST_MAX: usize = 256;
+
+/// What a message without a version is taken to be.
+const VERSION: &str = "1.0.0";
+
+pub fn decide(
+    id: MessageId,
+    state: Option<&Message>,
+    outgoing: &Outgoing,
+    context: Context<'_>,
+) -> Result<Vec<Event>, Rejection> {
+    if state.is_some() {
+        return Err(Rejection::AlreadyExists { what: "a message of that id" });
+    }
+    let (from, by) = sender(context)?;
+    let kind = kind(outgoing, by)?;
+    let version = version(outgoing)?;
+    check_form(outgoing, context)?;
+    let thread_id = thread_id(id, outgoing, context)?;
+    let to = recipients(&from, outgoing, context)?;
+    match by {
+        By::Agent => Thread::of(&context.facts.hold).check(outgoing.sequence, context.now)?,
+        // What the server has to say is bounded by what happened.
+        By::Server => {}
+    }
+    Ok(vec![Event::Sent(Box::new(Sent {
+        version,
+        from,
+        to,
+        broadcast: outgoing.is_broadcast(),
+        team: outgoing.team.clone(),
+        thread_id,
+        reply_to: outgoing.reply_to,
+        kind,
+        topic: outgoing.topic.clone(),
+        priority: outgoing.priority,
+        sequence: outgoing.sequence,
+        expires_at: outgoing.expires_at,
+        payload: outgoing.payload.clone(),
+        policy: outgoing.policy.clone(),
+        context: outgoing.context.clone(),
+    }))])
+}
+
+#[derive(Clone, Copy)]
+enum By {
+    Agent,
+    Server,
+}
+
+fn sender(context: Context<'_>) -> Result<(AgentId, By), Rejection> {
+    let not_allowed = |who| Rejection::NotAllowed { action: "send a message", who };
+    match &context.caller.principal {
+        Principal::Agent(id) if state::is_reserved(id) => {
+            Err(not_allowed("an agent whose name is not reserved"))
+        }
+        Principal::Agent(id) => Ok((id.clone(), By::Agent)),
+        Principal::System => Ok((state::server(), By::Server)),
+        Principal::Operator(_) | Principal::Customer(_) => Err(not_allowed("an agent")),
+    }
+}
+
+fn kind(outgoing: &Outgoing, by: By) -> Result<Kind, Rejection> {
+    match (outgoing.kind, by) {
+        (Some(kind), By::Agent) if kind.is_the_servers() => Err(Rejection::NotAllowed {
+            action: "send messages of a `system` type",
+            who: "the server",
+        }),
+        (Some(kind), By::Agent | By::Server) => Ok(kind),
+        (None, _) => Err(invalid("type", "the type of the message")),
+    }
+}
+
+fn version(outgoing: &Outgoing) -> Result<String, Rejection> {
+    if outgoing.protocol.as_deref().is_some_and(|protocol| protocol != "acp") {
+        return Err(invalid("protocol", "`acp`"));
+    }
+    let Some(version) = outgoing.version.as_deref() else { return Ok(VERSION.to_owned()) };
+    let parts: Vec<_> = version.split('.').map(str::parse::<u16>).collect();
+    match parts.as_slice() {
+        [Ok(1), Ok(_), Ok(_)] => Ok(version.to_owned()),
+        _ => Err(invalid("version", "1.x.y; other major versions are not supported")),
+    }
+}
+
+fn check_form(outgoing: &Outgoing, context: Context<'_>) -> Result<(), Rejection> {
+    let n_bytes = canonical::canonical(&Value::Object(outgoing.payload.clone())).len();
+    if n_bytes > PAYLOAD_BYTES_MAX {
+        return Err(Rejection::PayloadTooLarge { n_bytes, bytes_max: PAYLOAD_BYTES_MAX });
+    }
+    let n_bytes = |context: &MessageContext| {
+        serde_json::to_string(context).expect("references are plain data").len()
+    };
+    if outgoing.context.as_ref().is_some_and(|context| n_bytes(context) > CONTEXT_BYTES_MAX) {
+        return Err(invalid("context", &format!("at most {CONTEXT_BYTES_MAX} bytes as JSON")));
+    }
+    if outgoing.expires_at.is_some_and(|expiry| expiry <= context.now) {
+        return Err(invalid("expires_at", "a time in the future"));
+    }
+    Ok(())
+}
+
+/// An answer stays in the thread of what it answers, which its sender must be able to see.
+fn thread_id(
+    id: MessageId,
+    outgoing: &Outgoing,
+    context: Context<'_>,
+) -> Result<ThreadId, Rejection> {
+    let named = outgoing.thread_id.clone();
+    if outgoing.reply_to.is_some() {
+        let answered = context.facts.message.as_ref();
+        let answered = answered.filter(|answered| answered.is_visible_to(context.caller));
+        let answered = answered.ok_or(Rejection::NotFound { what: "message" })?;
+        if named.as_ref() != Some(&answered.sent.thread_id) {
+            return Err(invalid("thread_id", "the thread of the message it answers"));
+        }
+    }
+    Ok(named.unwrap_or_else(|| id.to_string().parse().expect("an id is a reference")))
+}
+
+fn recipients(
+    from: &AgentId,
+    outgoing: &Outgoing,
+    context: Context<'_>,
+) -> Result<Vec<AgentId>, Rejection> {
+    let known = &context.facts.directory;
+    if outgoing.is_broadcast() {
+        let is_urgent = matches!(outgoing.priority, Priority::High | Priority::Critical);
+        if outgoing.to.len() > 1 {
+            return Err(invalid("to", "`*` alone, or names"));
+        }
+        if !is_urgent && !context.caller.is_coordinator() {
+            let action = "broadcast with a priority below high";
+            return Err(Rejection::NotAllowed { action, who: "a coordinator" });
+        }
+        // Whoever has a reserved name has no mailbox of its own.
+        let is_other = |agent: &&AgentId| *agent != from && !state::is_reserved(agent);
+        let others: Vec<_> = known.iter().filter(is_other).cloned().collect();
+        return match others.len() {
+            0 => Err(invalid("to", "somebody else in the directory")),
+            1..=BROADCAST_MAX => Ok(others),
+            _ => Err(invalid("to", &format!("at most {BROADCAST_MAX} agents for a broadcast"))),
+        };
+    }
+    if outgoing.to.is_empty() || outgoing.to.len() > RECIPIENTS_MAX {
+        return Err(invalid("to", &format!("1 to {RECIPIENTS_MAX} agents, or [\"*\"]")));
+    }
+    let mut to = Vec::with_capacity(outgoing.to.len());
+    for address in &outgoing.to {
+        let Address::Agent(agent) = address else { continue };
+        let is_known = match state::is_reserved(agent) {
+            true => agent.as_str() == COORDINATORS,
+            false => known.contains(agent),
+        };
+        if !is_known {
+            return Err(Rejection::UnknownAgent { field: "to", agent: agent.clone() });
+        }
+        if !to.contains(agent) {
+            to.push(agent.clone());
+        }
+    }
+    Ok(to)
+}
+
+fn invalid(field: &str, expected: &str) -> Rejection {
+    Rejection::SchemaInvalid { field: field.to_owned(), expected: expected.to_owned() }
+}

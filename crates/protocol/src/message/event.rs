@@ -1,0 +1,82 @@
+//! What happened to a message: the durable words. Each says whom it concerns, so that a follower
+//! can tell from the entry alone who may see it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::command::{MessageContext, MessagePolicy};
+use super::kind::Kind;
+use crate::handoff::package::Priority;
+use crate::ids::{AgentId, MessageId, TeamId, ThreadId, Topic};
+use crate::time::Time;
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    Sent(Box<Sent>),
+    Delivered(Delivered),
+    Read(Read),
+    Expired(Expired),
+}
+
+/// The envelope without what the entry says already: its id and its time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sent {
+    pub version: String,
+    pub from: AgentId,
+    /// Who gets it; of a broadcast, everyone that was in the directory.
+    pub to: Vec<AgentId>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub broadcast: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub team: Option<TeamId>,
+    pub thread_id: ThreadId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<MessageId>,
+    #[serde(rename = "type")]
+    pub kind: Kind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topic: Option<Topic>,
+    pub priority: Priority,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Time>,
+    pub payload: Map<String, Value>,
+    #[serde(default)]
+    pub policy: MessagePolicy,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<MessageContext>,
+}
+
+/// Recipients were shown it in their inbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivered {
+    pub from: AgentId,
+    pub to: Vec<AgentId>,
+}
+
+/// Recipients said that they have read it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Read {
+    pub from: AgentId,
+    pub to: Vec<AgentId>,
+}
+
+/// Its time passed before these recipients read it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Expired {
+    pub from: AgentId,
+    pub to: Vec<AgentId>,
+}
+
+impl Event {
+    /// The durable name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Event::Sent(_) => "message.sent",
+            Event::Delivered(_) => "message.delivered",
+            Event::Read(_) => "message.read",
+            Event::Expired(_) => "message.expired",
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What is true of a message after an event.
+
+use std::collections::BTreeMap;
+
+use super::event::{Event, Sent};
+use super::state::{Delivery, Message};
+use crate::fixed::Fixed;
+use crate::ids::{AgentId, MessageId};
+use crate::step::BadHistory;
+use crate::time::Time;
+
+pub fn evolve(
+    id: MessageId,
+    state: Option<Message>,
+    event: &Event,
+    at: Time,
+) -> Result<Message, BadHistory> {
+    let bad = BadHistory { event: event.name() };
+    match (state, event) {
+        (None, Event::Sent(sent)) => Ok(fresh(id, sent, at)),
+        (Some(message), Event::Delivered(delivered)) => {
+            moved(message, &delivered.to, at, |before| match before {
+                Delivery::Pending => Some(Delivery::Delivered),
+                Delivery::Delivered | Delivery::Read | Delivery::Expired | Delivery::Failed => None,
+            })
+            .ok_or(bad)
+        }
+        (Some(message), Event::Read(read)) => moved(message, &read.to, at, |before| match before {
+            Delivery::Delivered => Some(Delivery::Read),
+            Delivery::Pending | Delivery::Read | Delivery::Expired | Delivery::Failed => None,
+        })
+        .ok_or(bad),
+        (Some(message), Event::Expired(expired)) => {
+            moved(message, &expired.to, at, |before| match before {
+                Delivery::Pending | Delivery::Delivered => Some(Delivery::Expired),
+                Delivery::Read | Delivery::Expired | Delivery::Failed => None,
+            })
+            .ok_or(bad)
+        }
+        (Some(_), Event::Sent(_))
+        | (None, Event::Delivered(_) | Event::Read(_) | Event::Expired(_)) => Err(bad),
+    }
+}
+
+fn fresh(id: MessageId, sent: &Sent, at: Time) -> Message {
+    let recipients: BTreeMap<_, _> =
+        sent.to.iter().map(|name| (name.clone(), Delivery::Pending)).collect();
+    Message { id, sent: Fixed::from(sent.clone()), created_at: at, updated_at: at, recipients }
+}
+
+/// `None` when one of the recipients cannot have come there.
+fn moved(
+    mut message: Message,
+    to: &[AgentId],
+    at: Time,
+    next: impl Fn(Delivery) -> Option<Delivery>,
+) -> Option<Message> {
+    for name in to {
+        let status = message.recipients.get_mut(name)?;
+        *status = next(*status)?;
+    }
+    message.updated_at = at;
+    Some(message)
+}

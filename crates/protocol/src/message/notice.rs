@@ -1,0 +1,102 @@
+//! What the server itself has to tell: a pure function of what happened to a handoff, so that the
+//! same entry always gives the same notice.
+
+use serde_json::{Map, Value};
+
+use super::command::{Address, Outgoing};
+use super::kind::Kind;
+use super::state;
+use crate::handoff::Handoff;
+use crate::handoff::command::SlaStage;
+use crate::handoff::event::{Escalated, Event, Rejected};
+use crate::handoff::package::Priority;
+use crate::ids::HandoffId;
+
+/// A notice must fit into a payload with everything else it says, and points to the handoff, which
+/// has the whole text.
+const EXCERPT_BYTES_MAX: usize = 1_500;
+
+/// The names of the events of which somebody is told.
+pub const CAUSES: [&str; 2] = ["handoff.rejected", "handoff.escalated"];
+
+/// The notice that an event gives cause for, if it does.
+pub fn of(id: HandoffId, event: &Event, handoff: &Handoff) -> Option<Outgoing> {
+    let (kind, to, priority, says) = match event {
+        Event::Rejected(rejected) => {
+            (Kind::SystemError, rejected.parties.from.clone(), Priority::Normal, why(rejected))
+        }
+        Event::Escalated(escalated) => {
+            (Kind::StatusBlocked, state::coordinators(), Priority::High, what_to_do(escalated))
+        }
+        Event::Drafted(_)
+        | Event::Proposed(_)
+        | Event::ValidationStarted(_)
+        | Event::VerificationUnavailable(_)
+        | Event::Checked(_)
+        | Event::Approved(_)
+        | Event::Refused(_)
+        | Event::Accepted(_)
+        | Event::Activated(_)
+        | Event::Completed(_)
+        | Event::Closed(_)
+        | Event::SlaExtended(_)
+        | Event::SlaWarned(_)
+        | Event::Countered(_) => return None,
+    };
+    let mut payload = Map::new();
+    let mut say = |name: &str, value: String| payload.insert(name.to_owned(), Value::String(value));
+    say("handoff_id", id.to_string());
+    if let Some(task) = handoff.task_id() {
+        say("task_id", task.to_string());
+    }
+    for (name, value) in says {
+        say(name, value);
+    }
+    Some(Outgoing {
+        to: vec![Address::Agent(to)],
+        thread_id: Some(handoff.thread_id().clone()),
+        kind: Some(kind),
+        priority,
+        payload,
+        ..Outgoing::default()
+    })
+}
+
+fn why(rejected: &Rejected) -> Vec<(&'static str, String)> {
+    let fix = rejected.suggested_fix.as_deref();
+    let mut says =
+        vec![("reason", rejected.reason.to_string()), ("detail", excerpt(&rejected.detail))];
+    says.extend(fix.map(|fix| ("suggested_fix", excerpt(fix))));
+    says
+}
+
+/// The escalation notification of the ACP design.
+fn what_to_do(escalated: &Escalated) -> Vec<(&'static str, String)> {
+    let recommended = match escalated.stage {
+        SlaStage::Proposed | SlaStage::Accepted => "reassign",
+        // Somebody is at it, and more time may be all it takes.
+        SlaStage::Validating | SlaStage::Activated => "extend_sla",
+    };
+    vec![
+        ("type", Kind::StatusBlocked.to_string()),
+        ("blocking_issue", escalated.trigger.clone()),
+        ("escalation_level", escalated.escalated_to.clone()),
+        ("recommended_action", recommended.to_owned()),
+    ]
+}
+
+/// The beginning of a text, measured as JSON writes it.
+fn excerpt(text: &str) -> String {
+    let n_bytes = |character: char| match character {
+        '"' | '\\' => 2,
+        other if other.is_control() => 6,
+        other => other.len_utf8(),
+    };
+    let mut taken = 0;
+    let fits = text.chars().take_while(|character| {
+        taken += n_bytes(*character);
+        taken <= EXCERPT_BYTES_MAX
+    });
+    let beginning: String = fits.collect();
+    if beginning.len() == text.len() { beginning } else { beginning + "…" }
+}

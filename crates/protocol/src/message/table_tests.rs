@@ -1,0 +1,292 @@
+//! The rules of a message as tables: a script of commands on the left, what they lead to on the
+//! right of `=>`. A send is `caller send m1 field=value …`, a `status.update` unless it says
+//! otherwise; the directory has alice, bob, carol and dora, who coordinates.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::command::{Command, Outgoing};
+use super::decide::send::PAYLOAD_BYTES_MAX;
+use super::state::Message;
+use super::thread::{MESSAGES_MAX, RECENT_MAX};
+use crate::caller::{Caller, Principal, Role};
+use crate::canonical;
+use crate::handoff::decide::Context;
+use crate::ids::{AgentId, MessageId, TeamspaceId};
+use crate::ledger::{Stream, Subject};
+use crate::step::{self, Directory, Facts, HoldState, State};
+use crate::time::{Span, Time};
+
+const DIRECTORY: [&str; 4] = ["alice", "bob", "carol", "dora"];
+
+#[test]
+fn a_message_moves_from_pending_to_an_end() {
+    check(&[
+        "alice send m1 to=bob,carol => bob:pending carol:pending",
+        "bob deliver m1 => bob:delivered carol:pending",
+        "bob deliver m1 => nothing",
+        "bob read m1 => bob:read carol:pending",
+        "bob read m1 => nothing",
+        "carol read m1 => bob:read carol:read",
+        "carol deliver m1 => nothing",
+        "alice read m1 => not_allowed",
+        "dora read m1 => not_allowed",
+        "mallory read m1 => not_found",
+        "bob read m2 => not_found",
+        "alice send m1 to=bob => already_exists",
+    ]);
+}
+
+#[test]
+fn who_may_send_what_to_whom() {
+    check(&[
+        "operator send m1 to=bob => not_allowed",
+        "customer send m1 to=bob => not_allowed",
+        "coordinator send m1 to=bob => not_allowed",
+        "system send m1 to=bob type=system.error => bob:pending",
+        "alice send m2 to=bob type=system.error => not_allowed",
+        "alice send m2 to=bob type=system.ack => not_allowed",
+        "alice send m2 to=bob type=handoff.accept => bob:pending",
+        "alice send m3 to=bob type=none => schema_invalid",
+        "alice send m3 to= => schema_invalid",
+        "alice send m3 to=nobody => unknown_agent",
+        "alice send m3 to=system => unknown_agent",
+        "alice send m3 to=bob,bob => bob:pending",
+        "alice send m4 to=*,bob priority=high => schema_invalid",
+        "alice send m4 to=* => not_allowed",
+        "alice send m4 to=* priority=high => bob:pending carol:pending dora:pending",
+        "dora send m5 to=* => alice:pending bob:pending carol:pending",
+    ]);
+}
+
+#[test]
+fn the_form_of_a_message() {
+    check(&[
+        "alice send m1 to=bob protocol=smtp => schema_invalid",
+        "alice send m1 to=bob version=2.0.0 => schema_invalid",
+        "alice send m1 to=bob version=1 => schema_invalid",
+        "alice send m1 to=bob protocol=acp version=1.4.0 => bob:pending",
+        "alice send m2 to=bob expires_at=2020-01-01T00:00:00Z => schema_invalid",
+    ]);
+    for kind in ["task.offer", "team.join", "nonsense"] {
+        let outgoing = json!({ "to": ["bob"], "type": kind });
+        let error = serde_json::from_value::<Outgoing>(outgoing).unwrap_err().to_string();
+        let word = if kind == "nonsense" { "no such type" } else { "reserved" };
+        assert!(error.contains(word), "{error}");
+    }
+}
+
+/// The limit is on the canonical form, whatever the sender wrote.
+#[test]
+fn a_payload_has_4096_bytes_and_not_one_more() {
+    for (n_bytes, expected) in [(4_096, "bob:pending"), (4_097, "payload_too_large")] {
+        let mut payload = json!({ "b": "", "a": 1.0e2 });
+        let rest = n_bytes - canonical::canonical(&payload).len();
+        payload["b"] = "x".repeat(rest).into();
+        assert_eq!(canonical::canonical(&payload).len(), n_bytes);
+        let line = format!("alice send m1 to=bob payload={payload}");
+        assert_eq!(World::new().line(&line), expected);
+    }
+    assert_eq!(PAYLOAD_BYTES_MAX, 4_096);
+}
+
+#[test]
+fn the_coordinators_share_a_mailbox() {
+    check(&[
+        "alice send m1 to=coordinator type=status.blocked => coordinator:pending",
+        "bob read m1 => not_found",
+        "coordinator read m1 => not_found",
+        "operator deliver m1 => coordinator:delivered",
+        "dora read m1 => coordinator:read",
+        "alice send m2 to=coordinator,dora type=status.blocked => coordinator:pending dora:pending",
+        "dora read m2 => coordinator:read dora:read",
+    ]);
+}
+
+#[test]
+fn an_answer_stays_in_its_thread() {
+    check(&[
+        "alice send m1 to=bob type=knowledge.query thread_id=t => bob:pending",
+        "bob answer m1 m2 type=knowledge.response => alice:pending",
+        "bob answer m1 m3 to=carol type=knowledge.response => alice:pending carol:pending",
+        "bob answer m1 m4 type=knowledge.response thread_id=other => schema_invalid",
+        "carol answer m1 m4 type=knowledge.response => not_found",
+        "bob answer m9 m4 to=alice type=knowledge.response => not_found",
+        "system send m5 to=bob type=system.error => bob:pending",
+        "bob answer m5 m6 type=status.update => schema_invalid",
+        "bob answer m5 m6 to=carol => carol:pending",
+    ]);
+}
+
+#[test]
+fn a_sequence_only_grows() {
+    check(&[
+        "alice send m1 to=bob thread_id=t sequence=5 => bob:pending",
+        "bob send m2 to=alice thread_id=t sequence=5 => sequence_out_of_order",
+        "bob send m2 to=alice thread_id=t => alice:pending",
+        "bob send m3 to=alice thread_id=t sequence=4 => sequence_out_of_order",
+        "bob send m3 to=alice thread_id=t sequence=6 => alice:pending",
+        "bob send m4 to=alice thread_id=u sequence=1 => alice:pending",
+    ]);
+}
+
+#[test]
+fn a_loop_comes_to_an_end() {
+    let mut world = World::new();
+    let mut n_sent = 0;
+    while n_sent < MESSAGES_MAX {
+        n_sent += 1;
+        let line = format!("alice send m{n_sent} to=bob thread_id=t");
+        assert_eq!(world.line(&line), "bob:pending", "{n_sent}");
+        if (n_sent as usize).is_multiple_of(RECENT_MAX) {
+            assert_eq!(world.line(&line.replace("send m", "send m9")), "loop_guard");
+            world.now = world.now.plus(Span::from_minutes(10));
+        }
+    }
+    world.now = world.now.plus(Span::from_hours(1_000));
+    let more = "alice send m999 to=bob thread_id=t";
+    assert_eq!(world.line(more), "loop_guard");
+    let notice = more.replace("alice", "system") + " type=system.error";
+    assert_eq!(world.line(&notice), "bob:pending");
+}
+
+#[test]
+fn what_is_not_read_in_time_expires() {
+    check(&[
+        "alice send m1 to=bob,carol,dora expires_at=2026-02-21T14:10:00Z => \
+         bob:pending carol:pending dora:pending",
+        "bob read m1 => bob:read carol:pending dora:pending",
+        "carol deliver m1 => bob:read carol:delivered dora:pending",
+        "system elapse m1 => nothing",
+        "later 10",
+        "alice elapse m1 => not_allowed",
+        "system elapse m1 => bob:read carol:expired dora:expired",
+        "system elapse m1 => nothing",
+        "carol read m1 => nothing",
+    ]);
+}
+
+fn check(script: &[&str]) {
+    let mut world = World::new();
+    for line in script {
+        match line.split_once(" => ") {
+            Some((asked, expected)) => assert_eq!(world.line(asked), expected, "{asked}"),
+            None => {
+                let minutes = line.strip_prefix("later ").expect("a line of the script");
+                world.now = world.now.plus(Span::from_minutes(minutes.parse().unwrap()));
+            }
+        }
+    }
+}
+
+struct World {
+    now: Time,
+    messages: BTreeMap<MessageId, Message>,
+    holds: BTreeMap<String, HoldState>,
+}
+
+impl World {
+    fn new() -> Self {
+        let now = "2026-02-21T14:00:00Z".parse().unwrap();
+        Self { now, messages: BTreeMap::new(), holds: BTreeMap::new() }
+    }
+
+    /// Does what a line says; the recipients and where they stand, or the code of the refusal.
+    fn line(&mut self, line: &str) -> String {
+        let mut words = line.splitn(3, ' ');
+        let (who, verb, rest) =
+            (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
+        let (name, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+        let (id, command) = match verb {
+            "send" => (message_id(name), Command::Send(Box::new(outgoing(rest)))),
+            "answer" => {
+                let (own, rest) = rest.split_once(' ').unwrap();
+                let answered = self.messages.get(&message_id(name));
+                let outgoing = match answered {
+                    Some(answered) => outgoing(rest).answering(answered),
+                    None => Outgoing { reply_to: Some(message_id(name)), ..outgoing(rest) },
+                };
+                (message_id(own), Command::Send(Box::new(outgoing)))
+            }
+            "deliver" => (message_id(name), Command::Deliver),
+            "read" => (message_id(name), Command::Read),
+            "elapse" => {
+                let message = &self.messages[&message_id(name)];
+                let due = message.sent.expires_at.expect("it expires");
+                (message_id(name), Command::Elapse { due })
+            }
+            other => panic!("no such verb: {other}"),
+        };
+        self.submit(who, id, command)
+    }
+
+    fn submit(&mut self, who: &str, id: MessageId, command: Command) -> String {
+        let caller = caller(who);
+        let needs = command.needs();
+        let directory = match needs.directory {
+            Some(Directory::Named(names)) => {
+                names.into_iter().filter(|name| DIRECTORY.contains(&name.as_str())).collect()
+            }
+            Some(Directory::Everyone) => DIRECTORY.map(agent).to_vec(),
+            None => Vec::new(),
+        };
+        let hold = needs.hold.and_then(|key| self.holds.get(&key).cloned()).unwrap_or_default();
+        let message = needs.message.and_then(|id| self.messages.get(&id).cloned());
+        let facts = Facts { directory, hold, message, ..Facts::default() };
+        let context = Context { caller: &caller, now: self.now, facts: &facts };
+        let stream = Stream { teamspace: caller.teamspace.clone(), subject: Subject::Message(id) };
+        let state = self.messages.get(&id).cloned().map(State::Message);
+        let command = step::Command::Message(command);
+        let change = match step::step(&stream, state.as_ref(), &command, context) {
+            Ok(change) if change.events.is_empty() => return "nothing".to_owned(),
+            Ok(change) => change,
+            Err(rejection) => return rejection.code().to_owned(),
+        };
+        for write in change.holds {
+            assert_eq!(write.expected, facts.hold);
+            self.holds.insert(write.key, write.next);
+        }
+        let State::Message(message) = change.state else { panic!("a message stays one") };
+        let places = message.recipients.iter().map(|(name, status)| format!("{name}:{status}"));
+        let shown: Vec<_> = places.collect();
+        self.messages.insert(id, message);
+        shown.join(" ")
+    }
+}
+
+/// `to` is a list, `type` may be `none`, and what looks like JSON is.
+fn outgoing(text: &str) -> Outgoing {
+    let mut message = json!({ "type": "status.update" });
+    for field in text.split_whitespace() {
+        let (name, value) = field.split_once('=').expect("field=value");
+        message[name] = match name {
+            "to" => value.split(',').filter(|name| !name.is_empty()).collect(),
+            "type" if value == "none" => Value::Null,
+            "sequence" | "payload" => serde_json::from_str(value).expect("JSON"),
+            _ => value.into(),
+        };
+    }
+    serde_json::from_value(message).expect("a message")
+}
+
+fn message_id(name: &str) -> MessageId {
+    let number: u32 = name.strip_prefix('m').expect("m1").parse().expect("a number");
+    format!("01938c2e-0000-7000-8000-{number:012}").parse().expect("a UUID")
+}
+
+fn agent(name: &str) -> AgentId {
+    name.parse().expect("a name")
+}
+
+fn caller(who: &str) -> Caller {
+    let principal = match who {
+        "operator" => Principal::Operator(agent("root")),
+        "customer" => Principal::Customer(agent("eve")),
+        "system" => Principal::System,
+        name => Principal::Agent(agent(name)),
+    };
+    let roles = if who == "dora" { BTreeSet::from([Role::Coordinator]) } else { BTreeSet::new() };
+    let teamspace = TeamspaceId::default_teamspace();
+    Caller { teamspace, principal, roles, session: "test".to_owned() }
+}

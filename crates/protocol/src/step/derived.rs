@@ -1,0 +1,130 @@
+//! What follows from a step besides its events: deadlines, effects, holds and the answer, each the
+//! difference between what the old state wanted and what the new one wants.
+
+use super::{
+    Deadline, Effect, Event, Facts, Hold, HoldState, HoldWrite, Outcome, Refused, State, Work,
+};
+use crate::handoff::state::Note;
+use crate::handoff::{self, Handoff, Stage, derive};
+use crate::ledger::Stream;
+use crate::message::thread;
+
+pub(super) fn deadline_changes(
+    before: Option<&State>,
+    after: &State,
+) -> (Vec<Deadline>, Vec<Deadline>) {
+    let of = |state: &State| match state {
+        State::Handoff(handoff) => derive::deadlines(handoff),
+        State::Message(message) => message.deadlines(),
+        State::Agent(_) | State::Token(_) | State::Ledger(_) => Vec::new(),
+    };
+    let old = before.map(of).unwrap_or_default();
+    let new = of(after);
+    let disarm = old.iter().filter(|deadline| !new.contains(deadline)).cloned().collect();
+    let arm = new.iter().filter(|deadline| !old.contains(deadline)).cloned().collect();
+    (disarm, arm)
+}
+
+pub(super) fn effect_changes(before: Option<&State>, after: &State) -> (Vec<Effect>, Vec<Effect>) {
+    let of = |state: &State| match state {
+        State::Handoff(handoff) => derive::effects(handoff),
+        State::Agent(_) | State::Token(_) | State::Message(_) | State::Ledger(_) => Vec::new(),
+    };
+    let old = before.map(of).unwrap_or_default();
+    let new = of(after);
+    let end = old.iter().filter(|effect| !new.contains(effect)).cloned().collect();
+    let begin = new.iter().filter(|effect| !old.contains(effect)).cloned().collect();
+    (end, begin)
+}
+
+/// What is to be done for an effect of this state, if the state still wants it.
+pub fn work(state: &State, effect: &str, document: Option<&str>) -> Option<Work> {
+    let State::Handoff(handoff) = state else { return None };
+    let is_wanted = derive::effects(handoff).iter().any(|wanted| wanted.name == effect);
+    match handoff.as_ref() {
+        Handoff::Made(made) if is_wanted => {
+            let Stage::Validating(validating) = &made.stage else { return None };
+            let package = handoff::gate::read_package(document)?;
+            let artifacts = handoff::decide::verified::wanted(package, validating);
+            Some(Work::Look { package_hash: made.terms.package_hash.clone(), artifacts })
+        }
+        Handoff::Made(_) | Handoff::Draft(_) | Handoff::Discarded { .. } => None,
+    }
+}
+
+/// A hold is written when the state changes it. It is compared with what the decision saw: the
+/// fact that was handed in when the key is taken, the own earlier hold afterwards.
+pub(super) fn hold_changes(
+    stream: &Stream,
+    before: Option<&State>,
+    after: &State,
+    facts: &Facts,
+) -> Vec<HoldWrite> {
+    if let (Some(State::Handoff(before)), State::Handoff(after)) = (before, after)
+        && !derive::hold_differs(before, after)
+    {
+        return Vec::new();
+    }
+    if let State::Message(message) = after {
+        return match before {
+            None => vec![thread::hold_write(&message.sent, message.created_at, &facts.hold)],
+            Some(_) => Vec::new(),
+        };
+    }
+    let of = |state: &State| match state {
+        State::Handoff(handoff) => derive::hold(handoff),
+        State::Agent(_) | State::Token(_) | State::Message(_) | State::Ledger(_) => None,
+    };
+    let old = before.and_then(of);
+    let Some(new) = of(after) else { return Vec::new() };
+    if old.as_ref() == Some(&new) {
+        return Vec::new();
+    }
+    let stored = |hold: &Hold| HoldState {
+        holder: hold.occupied.then(|| stream.subject.id()),
+        value: Some(hold.value.clone()),
+    };
+    // What was free may have been somebody else's meanwhile: then the fact says how it is now.
+    let expected = match &old {
+        Some(old) if old.occupied || facts.hold.value.is_none() => stored(old),
+        Some(_) | None => facts.hold.clone(),
+    };
+    vec![HoldWrite { key: new.key.clone(), expected, next: stored(&new) }]
+}
+
+pub(super) fn outcome(state: &State, events: &[Event]) -> Outcome {
+    let mut outcome = Outcome {
+        status: match state {
+            State::Handoff(handoff) => Some(handoff.status()),
+            State::Agent(_) | State::Token(_) | State::Message(_) | State::Ledger(_) => None,
+        },
+        escalated: match state {
+            State::Handoff(handoff) => {
+                handoff.notes().iter().any(|note| matches!(note, Note::Escalation(_)))
+            }
+            State::Agent(_) | State::Token(_) | State::Message(_) | State::Ledger(_) => false,
+        },
+        ..Outcome::default()
+    };
+    // The gate decides in the same breath in which it starts; a target's own reject comes later.
+    let went_through_gate = events
+        .iter()
+        .any(|event| matches!(event, Event::Handoff(handoff::Event::ValidationStarted(_))));
+    for event in events {
+        let Event::Handoff(event) = event else { continue };
+        if let handoff::Event::Accepted(accepted) = event {
+            outcome.passed.clone_from(&accepted.passed);
+        }
+        if let handoff::Event::Rejected(rejected) = event
+            && went_through_gate
+        {
+            outcome.passed.clone_from(&rejected.passed);
+            outcome.failed.clone_from(&rejected.failed);
+            outcome.refused = Some(Refused {
+                code: rejected.reason.as_str().to_owned(),
+                detail: rejected.detail.clone(),
+            });
+        }
+    }
+    outcome
+}

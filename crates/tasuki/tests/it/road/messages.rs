@@ -1,0 +1,201 @@
+//! Messages on the road: what expires, what the server tells by itself, and how a loop ends, also
+//! when everybody sends at once.
+
+use std::collections::BTreeMap;
+
+use engine::Engine;
+use engine::port::{InboxStatus, ListOf, MessageFilter};
+use engine::submit::{Done, SubmitError};
+use protocol::caller::Caller;
+use protocol::ledger::{Stream, Subject};
+use protocol::message::thread::RECENT_MAX;
+use protocol::message::{self, Delivery, Message, Outgoing};
+use protocol::step::{Command, State};
+use protocol::time::Span;
+use serde_json::{Value, json};
+
+use super::{Server, story};
+use crate::support::{
+    accept, activate, agent, code, coordinator, default_teamspace, id, key, proposed, reject,
+};
+
+#[tokio::test]
+async fn what_is_not_read_in_time_expires_once() {
+    let server = Server::with_agents(&["alice", "bob", "carol"]).await;
+    let expires_at = "2026-02-21T14:10:00Z";
+    let body = json!({ "to": ["bob", "carol"], "type": "status.update", "expires_at": expires_at });
+    let stream = sent(&server.engine, &agent("alice"), body).await;
+    read(&server.engine, &agent("bob"), &stream).await.expect("bob may read it");
+    assert_eq!(inbox(&server.engine, &agent("carol")).await.len(), 1);
+    server.clock.advance(Span::from_minutes(9));
+    assert_eq!(server.engine.fire_due_deadlines().await.unwrap(), 0);
+    let server = server.restart();
+    server.clock.advance(Span::from_minutes(2));
+    assert_eq!(server.engine.fire_due_deadlines().await.unwrap(), 1);
+    assert_eq!(server.engine.fire_due_deadlines().await.unwrap(), 0);
+    let expected = BTreeMap::from([(id("bob"), Delivery::Read), (id("carol"), Delivery::Expired)]);
+    assert_eq!(message(&server.engine, &stream).await.recipients, expected);
+    assert!(inbox(&server.engine, &agent("carol")).await.is_empty());
+    let names = ["sent", "delivered", "read", "delivered", "expired"];
+    assert_eq!(story(&server.engine, &stream).await, names.map(|name| format!("message.{name}")));
+}
+
+#[tokio::test]
+async fn a_message_without_an_end_has_no_deadline() {
+    let server = Server::with_agents(&["alice", "bob"]).await;
+    sent(&server.engine, &agent("alice"), json!({ "to": ["bob"], "type": "status.update" })).await;
+    assert_eq!(server.engine.store().next_due().await.unwrap(), None);
+}
+
+/// However often the loop passes an entry, and wherever it is interrupted.
+#[tokio::test]
+async fn the_server_tells_of_a_rejection_once() {
+    let server = Server::with_agents(&["alice", "bob"]).await;
+    let handoff = proposed(&server.engine, "alice", "bob", "T-1").await;
+    let bob = agent("bob");
+    let refusal = server.engine.submit(&bob, handoff.clone(), reject("too busy"), None).await;
+    refusal.expect("bob may reject it");
+    assert_eq!(server.engine.send_due_notices().await.unwrap(), 1);
+    assert_eq!(server.engine.send_due_notices().await.unwrap(), 0);
+    let server = server.restart();
+    assert_eq!(server.engine.send_due_notices().await.unwrap(), 0);
+    // As if it had ended between the message and the note of how far it was.
+    server.engine.store().write_place("notices", 0).await.unwrap();
+    server.engine.send_due_notices().await.unwrap();
+    let server = server.restart();
+    let notices = inbox(&server.engine, &agent("alice")).await;
+    let [notice] = notices.as_slice() else { panic!("{notices:?}") };
+    assert_eq!(notice.sent.from.as_str(), "system");
+    assert_eq!(notice.sent.kind.as_str(), "system.error");
+    let payload = Value::Object(notice.sent.payload.clone());
+    let expected = json!({
+        "handoff_id": handoff.subject.id(), "task_id": "T-1", "reason": "other",
+        "detail": "too busy",
+    });
+    assert_eq!(payload, expected);
+    assert!(inbox(&server.engine, &bob).await.is_empty());
+    let ledger = server.ledger().await;
+    assert_eq!(ledger.iter().filter(|one| one.entry.name == "message.sent").count(), 1);
+}
+
+#[tokio::test]
+async fn coordinators_are_told_of_what_is_overdue() {
+    let server = Server::with_agents(&["alice", "bob", "dora"]).await;
+    let first = proposed(&server.engine, "alice", "bob", "T-1").await;
+    let second = proposed(&server.engine, "alice", "bob", "T-2").await;
+    for command in [accept(), activate()] {
+        server.engine.submit(&agent("bob"), second.clone(), command, None).await.unwrap();
+    }
+    server.clock.advance(Span::from_hours(25));
+    assert_eq!(server.engine.fire_due_deadlines().await.unwrap(), 2);
+    assert_eq!(server.engine.send_due_notices().await.unwrap(), 2);
+    assert!(inbox(&server.engine, &agent("dora")).await.is_empty(), "without the role");
+    let notices = inbox(&server.engine, &coordinator("dora")).await;
+    let of = |handoff: &Stream| {
+        let id = handoff.subject.id();
+        let notice = notices.iter().find(|one| one.sent.payload["handoff_id"] == id.as_str());
+        Value::Object(notice.expect("a notice").sent.payload.clone())
+    };
+    for (handoff, task, action) in [(first, "T-1", "reassign"), (second, "T-2", "extend_sla")] {
+        let expected = json!({
+            "type": "status.blocked", "handoff_id": handoff.subject.id(), "task_id": task,
+            "blocking_issue": "timeout", "escalation_level": "coordinator",
+            "recommended_action": action,
+        });
+        assert_eq!(of(&handoff), expected);
+    }
+}
+
+/// A detail may be longer than a message.
+#[tokio::test]
+async fn a_long_detail_is_told_in_short() {
+    let server = Server::with_agents(&["alice", "bob"]).await;
+    let handoff = proposed(&server.engine, "alice", "bob", "T-1").await;
+    let long = "\"\u{1}ö".repeat(3_000);
+    server.engine.submit(&agent("bob"), handoff, reject(&long), None).await.unwrap();
+    assert_eq!(server.engine.send_due_notices().await.unwrap(), 1);
+    let [notice] = inbox(&server.engine, &agent("alice")).await.try_into().expect("one notice");
+    let detail = notice.sent.payload["detail"].as_str().expect("a text").to_owned();
+    assert!(detail.ends_with('…') && long.starts_with(detail.trim_end_matches('…')));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_loop_ends_also_when_everybody_sends_at_once() {
+    let server = Server::with_agents(&["alice", "bob"]).await;
+    let mut sending = tokio::task::JoinSet::new();
+    for number in 0..RECENT_MAX + 6 {
+        let engine = server.engine.clone();
+        sending.spawn(async move {
+            let names = ["alice", "bob"];
+            let (from, to) = (names[number % 2], names[(number + 1) % 2]);
+            let body = json!({ "to": [to], "type": "status.update", "thread_id": "t" });
+            loop {
+                let result = send(&engine, &agent(from), body.clone()).await;
+                // Whoever lost too often against the others comes again.
+                if code(&result) != "contended" {
+                    return code(&result);
+                }
+            }
+        });
+    }
+    let mut counts = BTreeMap::new();
+    while let Some(code) = sending.join_next().await {
+        *counts.entry(code.unwrap()).or_insert(0) += 1;
+    }
+    assert_eq!(counts, BTreeMap::from([("ok", RECENT_MAX), ("loop_guard", 6)]));
+}
+
+#[tokio::test]
+async fn a_retry_sends_nothing_twice() {
+    let server = Server::with_agents(&["alice", "bob"]).await;
+    let mut subjects = Vec::new();
+    for _ in 0..2 {
+        let stream = new_stream(&server.engine);
+        let body = json!({ "to": ["bob"], "type": "status.update" });
+        let command = command(body);
+        let key = key("k", "body");
+        let done = server.engine.submit_new(&agent("alice"), stream, command, key).await;
+        subjects.push(done.expect("it is sent").subject);
+    }
+    assert_eq!(subjects[0], subjects[1]);
+    let of = ListOf::Messages(MessageFilter::default());
+    let page = server.engine.list(&default_teamspace(), of, None, 10).await.unwrap();
+    assert_eq!(page.items.len(), 1);
+}
+
+fn new_stream(engine: &Engine) -> Stream {
+    Stream { teamspace: default_teamspace(), subject: Subject::Message(engine.new_message_id()) }
+}
+
+fn command(body: Value) -> Command {
+    let outgoing: Outgoing = serde_json::from_value(body).expect("a message");
+    Command::Message(message::Command::Send(Box::new(outgoing)))
+}
+
+async fn send(engine: &Engine, caller: &Caller, body: Value) -> Result<Done, SubmitError> {
+    engine.submit_new(caller, new_stream(engine), command(body), None).await
+}
+
+async fn sent(engine: &Engine, caller: &Caller, body: Value) -> Stream {
+    let done = send(engine, caller, body).await.expect("it is sent");
+    Stream { teamspace: default_teamspace(), subject: done.subject.parse().expect("a stream") }
+}
+
+async fn read(engine: &Engine, caller: &Caller, stream: &Stream) -> Result<Done, SubmitError> {
+    engine.submit(caller, stream.clone(), Command::Message(message::Command::Read), None).await
+}
+
+async fn message(engine: &Engine, stream: &Stream) -> Message {
+    let state = engine.current(stream).await.expect("a state").expect("a message");
+    let State::Message(message) = state.as_ref() else { panic!("not a message: {state:?}") };
+    message.clone()
+}
+
+async fn inbox(engine: &Engine, caller: &Caller) -> Vec<Message> {
+    let page = engine.inbox(caller, InboxStatus::Open, None, 50).await.expect("an inbox");
+    let messages = page.items.iter().map(|item| match item.state.as_ref() {
+        State::Message(message) => message.clone(),
+        State::Handoff(_) | State::Agent(_) | State::Token(_) | State::Ledger(_) => panic!("not a message"),
+    });
+    messages.collect()
+}
