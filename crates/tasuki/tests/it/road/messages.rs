@@ -8,6 +8,7 @@ use engine::port::{InboxStatus, ListOf, MessageFilter};
 use engine::submit::{Done, SubmitError};
 use protocol::caller::Caller;
 use protocol::ledger::{Stream, Subject};
+use protocol::message::decide::send::BROADCAST_MAX;
 use protocol::message::thread::RECENT_MAX;
 use protocol::message::{self, Delivery, Message, Outgoing};
 use protocol::step::{Command, State};
@@ -16,7 +17,8 @@ use serde_json::{Value, json};
 
 use super::{Server, story};
 use crate::support::{
-    accept, activate, agent, code, coordinator, default_teamspace, id, key, proposed, reject,
+    accept, activate, agent, code, coordinator, default_teamspace, id, key, proposed, register,
+    reject,
 };
 
 #[tokio::test]
@@ -161,6 +163,22 @@ async fn a_retry_sends_nothing_twice() {
     let of = ListOf::Messages(MessageFilter::default());
     let page = server.engine.list(&default_teamspace(), of, None, 10).await.unwrap();
     assert_eq!(page.items.len(), 1);
+}
+
+#[tokio::test]
+async fn a_broadcast_reaches_256_and_no_more() {
+    let names: Vec<_> = (0..BROADCAST_MAX + 2).map(|number| format!("agent-{number}")).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    let server = Server::with_agents(&names[..=BROADCAST_MAX]).await;
+    let body = || json!({ "to": ["*"], "type": "status.update", "priority": "high" });
+    let stream = sent(&server.engine, &agent("agent-0"), body()).await;
+    let reached = message(&server.engine, &stream).await.recipients;
+    assert_eq!(reached.len(), BROADCAST_MAX);
+    assert!(!reached.contains_key(&id("agent-0")), "not its sender");
+    assert_eq!(inbox(&server.engine, &agent("agent-7")).await.len(), 1);
+    register(&server.engine, &names[BROADCAST_MAX + 1..]).await;
+    let more = send(&server.engine, &agent("agent-0"), body()).await;
+    assert_eq!(code(&more), "schema_invalid");
 }
 
 fn new_stream(engine: &Engine) -> Stream {
