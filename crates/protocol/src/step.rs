@@ -393,37 +393,23 @@ pub fn evolve(
             Ok(State::Handoff(Box::new(handoff::evolve::without_texts(*handoff))))
         }
         (_, Some(state), Event::Erased(_)) => Ok(state),
-        (Subject::Handoff(id), state, Event::Handoff(event)) => {
-            let before = match state {
-                Some(State::Handoff(handoff)) => Some(*handoff),
-                None => None,
-                Some(State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Message(_)) => {
-                    return Err(bad);
-                }
-            };
-            Ok(State::Handoff(Box::new(handoff::evolve(*id, before, event, at)?)))
+        (Subject::Handoff(id), None, Event::Handoff(event)) => {
+            Ok(State::Handoff(Box::new(handoff::evolve(*id, None, event, at)?)))
         }
-        (Subject::Agent(id), state, Event::Agent(event)) => {
-            let before = match state {
-                Some(State::Agent(agent)) => Some(agent),
-                None => None,
-                Some(
-                    State::Handoff(_) | State::Token(_) | State::Ledger(_) | State::Message(_),
-                ) => return Err(bad),
-            };
-            Ok(State::Agent(agent::evolve(id.clone(), before, event)?))
+        (Subject::Handoff(id), Some(State::Handoff(handoff)), Event::Handoff(event)) => {
+            Ok(State::Handoff(Box::new(handoff::evolve(*id, Some(*handoff), event, at)?)))
         }
-        (Subject::Token(id), state, Event::Token(event)) => {
-            let before = match state {
-                Some(State::Token(token)) => Some(token),
-                None => None,
-                Some(
-                    State::Handoff(_) | State::Agent(_) | State::Ledger(_) | State::Message(_),
-                ) => {
-                    return Err(bad);
-                }
-            };
-            Ok(State::Token(token::evolve(*id, before, event, at)?))
+        (Subject::Agent(id), None, Event::Agent(event)) => {
+            Ok(State::Agent(agent::evolve(id.clone(), None, event)?))
+        }
+        (Subject::Agent(id), Some(State::Agent(agent)), Event::Agent(event)) => {
+            Ok(State::Agent(agent::evolve(id.clone(), Some(agent), event)?))
+        }
+        (Subject::Token(id), None, Event::Token(event)) => {
+            Ok(State::Token(token::evolve(*id, None, event, at)?))
+        }
+        (Subject::Token(id), Some(State::Token(token)), Event::Token(event)) => {
+            Ok(State::Token(token::evolve(*id, Some(token), event, at)?))
         }
         (Subject::Ledger, None, Event::Forked(forked)) => {
             Ok(State::Ledger(fork::evolve(None, forked)))
@@ -431,15 +417,11 @@ pub fn evolve(
         (Subject::Ledger, Some(State::Ledger(forks)), Event::Forked(forked)) => {
             Ok(State::Ledger(fork::evolve(Some(forks), forked)))
         }
-        (Subject::Message(id), state, Event::Message(event)) => {
-            let before = match state {
-                Some(State::Message(message)) => Some(message),
-                None => None,
-                Some(State::Handoff(_) | State::Agent(_) | State::Token(_) | State::Ledger(_)) => {
-                    return Err(bad);
-                }
-            };
-            Ok(State::Message(message::evolve(*id, before, event, at)?))
+        (Subject::Message(id), None, Event::Message(event)) => {
+            Ok(State::Message(message::evolve(*id, None, event, at)?))
+        }
+        (Subject::Message(id), Some(State::Message(message)), Event::Message(event)) => {
+            Ok(State::Message(message::evolve(*id, Some(message), event, at)?))
         }
         (
             Subject::Handoff(_)

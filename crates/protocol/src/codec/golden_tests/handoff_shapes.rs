@@ -1,0 +1,315 @@
+//! Every event of a handoff in its shapes.
+
+use crate::handoff::Status;
+use crate::handoff::artifact::{Finding, Seen};
+use crate::handoff::command::{RejectReason, SlaStage};
+use crate::handoff::event::{
+    Accepted, Activated, Approved, Checked, Closed, Completed, Countered, Drafted, Escalated,
+    Event as HandoffEvent, Parties, Proposed, Refused, Rejected, SlaExtended, SlaWarned,
+    ValidationStarted, VerificationUnavailable,
+};
+use crate::handoff::package::{
+    Artifact, ArtifactKind, ArtifactRef, OfferedWorkState, TestStatus, WorkStatus,
+};
+use crate::handoff::sla::Slas;
+use crate::ids::AgentId;
+use crate::time::{Span, Time};
+
+pub fn handoff_shapes() -> Vec<(&'static str, HandoffEvent)> {
+    let mut shapes = proposal_shapes();
+    shapes.extend(answer_shapes());
+    shapes.extend(negotiation_shapes());
+    shapes.extend(approval_shapes());
+    shapes.extend(ending_shapes());
+    shapes
+}
+
+fn proposed() -> Proposed {
+    Proposed {
+        parties: parties(),
+        task_id: "workq:task-123".parse().expect("a task"),
+        thread_id: "thread-1".parse().expect("a thread"),
+        title: "Mend the build".to_owned(),
+        reason: String::new(),
+        is_return: false,
+        needs_human: false,
+        target_is_human: false,
+        has_artifacts: false,
+        is_guarded: false,
+        deadline: None,
+        slas: Slas::default(),
+        chain: vec![agent("barry")],
+        origin_session: "token:1".to_owned(),
+        package_hash: "ab".repeat(32),
+    }
+}
+
+fn negotiation_shapes() -> Vec<(&'static str, HandoffEvent)> {
+    let detail = "it took too long".to_owned();
+    let not_found =
+        vec![Seen { artifact_id: "log".to_owned(), finding: Finding::Unavailable { detail } }];
+    let passed = vec!["schema".to_owned()];
+    vec![
+        (
+            "artifacts",
+            HandoffEvent::ValidationStarted(ValidationStarted {
+                parties: parties(),
+                notes: None,
+                passed: passed.clone(),
+                artifacts: Some(vec!["log".to_owned()]),
+            }),
+        ),
+        (
+            "artifacts",
+            HandoffEvent::Proposed(Box::new(Proposed {
+                has_artifacts: true,
+                is_guarded: true,
+                slas: Slas {
+                    proposed: Some(Span::from_minutes(1)),
+                    warn_percent: Some(80),
+                    ..Slas::default()
+                },
+                ..proposed()
+            })),
+        ),
+        (
+            "least",
+            HandoffEvent::VerificationUnavailable(VerificationUnavailable {
+                parties: parties(),
+                failed: vec!["verification_unavailable".to_owned()],
+                artifacts: not_found,
+            }),
+        ),
+    ]
+}
+
+fn approval_shapes() -> Vec<(&'static str, HandoffEvent)> {
+    let finding = Finding::Verified { sha256: "ab".repeat(32), size_bytes: 7 };
+    let found = vec![Seen { artifact_id: "log".to_owned(), finding }];
+    let passed = vec!["schema".to_owned()];
+    let checked = |artifacts| Checked { parties: parties(), passed: passed.clone(), artifacts };
+    let approved = |why: Option<&str>| {
+        HandoffEvent::Approved(Approved { parties: parties(), why: why.map(str::to_owned) })
+    };
+    vec![
+        ("least", HandoffEvent::Checked(checked(Vec::new()))),
+        ("most", HandoffEvent::Checked(checked(found.clone()))),
+        ("least", approved(None)),
+        ("most", approved(Some("it is time"))),
+        (
+            "least",
+            HandoffEvent::Refused(Refused { parties: parties(), why: "not this week".to_owned() }),
+        ),
+        (
+            "most",
+            HandoffEvent::Accepted(Accepted {
+                parties: parties(),
+                passed: passed.clone(),
+                artifacts: found,
+            }),
+        ),
+        (
+            "least",
+            HandoffEvent::SlaWarned(SlaWarned {
+                parties: parties(),
+                stage: SlaStage::Proposed,
+                due: time(),
+            }),
+        ),
+        (
+            "least",
+            HandoffEvent::SlaExtended(SlaExtended {
+                parties: parties(),
+                stage: SlaStage::Activated,
+                due: time(),
+                why: "it is hard".to_owned(),
+            }),
+        ),
+        (
+            "least",
+            HandoffEvent::Countered(Box::new(Countered {
+                revision: 2,
+                changes: vec!["context.summary".to_owned()],
+                proposed: proposed(),
+            })),
+        ),
+        (
+            "withdrawn",
+            HandoffEvent::Closed(Closed {
+                from: agent("barry"),
+                to: Some(agent("tim")),
+                from_status: Status::Proposed,
+                closure_notes: None,
+                forced: false,
+                withdrawn: true,
+                at: time(),
+            }),
+        ),
+    ]
+}
+
+fn proposal_shapes() -> Vec<(&'static str, HandoffEvent)> {
+    let drafted = Drafted {
+        from: agent("barry"),
+        thread_id: "thread-1".parse().expect("a thread"),
+        offer_hash: "ab".repeat(32),
+        to: None,
+        task_id: None,
+        title: None,
+    };
+    let proposed = proposed();
+    vec![
+        ("least", HandoffEvent::Drafted(drafted.clone())),
+        (
+            "most",
+            HandoffEvent::Drafted(Drafted {
+                to: Some(agent("tim")),
+                task_id: Some("workq:task-123".parse().expect("a task")),
+                title: Some("Mend the build".to_owned()),
+                ..drafted
+            }),
+        ),
+        ("least", HandoffEvent::Proposed(Box::new(proposed.clone()))),
+        (
+            "most",
+            HandoffEvent::Proposed(Box::new(Proposed {
+                reason: "lunch".to_owned(),
+                is_return: true,
+                needs_human: true,
+                target_is_human: true,
+                deadline: Some(time()),
+                chain: vec![agent("tim"), agent("barry")],
+                ..proposed
+            })),
+        ),
+    ]
+}
+
+fn answer_shapes() -> Vec<(&'static str, HandoffEvent)> {
+    let started = |notes: Option<&str>| {
+        let notes = notes.map(str::to_owned);
+        HandoffEvent::ValidationStarted(ValidationStarted {
+            parties: parties(),
+            notes,
+            passed: Vec::new(),
+            artifacts: None,
+        })
+    };
+    let rejected = Rejected {
+        parties: parties(),
+        from_status: Status::Proposed,
+        reason: RejectReason::Other,
+        detail: "not mine".to_owned(),
+        suggested_fix: None,
+        passed: Vec::new(),
+        failed: vec!["other".to_owned()],
+        at: time(),
+    };
+    let passed = vec!["schema".to_owned(), "policy".to_owned()];
+    vec![
+        ("least", started(None)),
+        ("most", started(Some("gladly"))),
+        (
+            "least",
+            HandoffEvent::Accepted(Accepted {
+                parties: parties(),
+                passed: passed.clone(),
+                artifacts: Vec::new(),
+            }),
+        ),
+        ("least", HandoffEvent::Rejected(rejected.clone())),
+        (
+            "most",
+            HandoffEvent::Rejected(Rejected {
+                from_status: Status::Validating,
+                reason: RejectReason::HashMismatch,
+                suggested_fix: Some("seal it again".to_owned()),
+                passed,
+                failed: vec!["package_hash".to_owned()],
+                ..rejected
+            }),
+        ),
+    ]
+}
+
+fn ending_shapes() -> Vec<(&'static str, HandoffEvent)> {
+    let activated = |work_state_update| {
+        let chain = vec![agent("barry"), agent("tim")];
+        HandoffEvent::Activated(Activated { parties: parties(), chain, work_state_update })
+    };
+    let completed = |notes: Option<&str>, final_artifacts| {
+        let completion_notes = notes.map(str::to_owned);
+        HandoffEvent::Completed(Completed { parties: parties(), completion_notes, final_artifacts })
+    };
+    let closed = Closed {
+        from: agent("barry"),
+        to: None,
+        from_status: Status::Draft,
+        closure_notes: None,
+        forced: false,
+        withdrawn: false,
+        at: time(),
+    };
+    let most_closed = Closed {
+        to: Some(agent("tim")),
+        from_status: Status::Activated,
+        closure_notes: Some("stuck".to_owned()),
+        forced: true,
+        ..closed.clone()
+    };
+    let escalated = Escalated::timeout(
+        parties(),
+        SlaStage::Validating,
+        Span::from_minutes(10),
+        Span::from_minutes(11),
+        time(),
+    );
+    vec![
+        ("least", activated(None)),
+        ("most", activated(Some(Box::new(work_state())))),
+        ("least", completed(None, Vec::new())),
+        ("most", completed(Some("done"), vec![artifact()])),
+        ("least", HandoffEvent::Closed(closed)),
+        ("most", HandoffEvent::Closed(most_closed)),
+        ("least", HandoffEvent::Escalated(escalated)),
+    ]
+}
+
+pub fn agent(name: &str) -> AgentId {
+    name.parse().expect("an agent id")
+}
+
+pub fn parties() -> Parties {
+    Parties { from: agent("barry"), to: agent("tim") }
+}
+
+pub fn time() -> Time {
+    "2026-02-21T14:00:00.25Z".parse().expect("a time")
+}
+
+fn work_state() -> OfferedWorkState {
+    OfferedWorkState {
+        status: WorkStatus::InProgress,
+        percent_complete: Some(12.5),
+        completed_steps: vec!["bisected".to_owned()],
+        next_step: Some("pin the crate".to_owned()),
+        branch: Some("main".to_owned()),
+        worktree_path: Some("/work".to_owned()),
+        test_status: Some(TestStatus::Failing),
+    }
+}
+
+fn artifact() -> Artifact {
+    Artifact {
+        artifact_id: "log".to_owned(),
+        reference: ArtifactRef {
+            kind: ArtifactKind::File,
+            path: "/work/log".to_owned(),
+            sha256: Some("ab".repeat(32)),
+            description: Some("the linker's last words".to_owned()),
+            version: Some("1".to_owned()),
+            size_bytes: Some(7),
+            required: Some(true),
+        },
+    }
+}
