@@ -1,15 +1,17 @@
 //! Every cell: each action in each state by each caller. A cell is the state that follows, or the
 //! code of the refusal; `nothing` is a deadline that no longer concerns anybody.
 //!
-//! `none` is a handoff that does not exist; `discarded` is a draft that was closed, which reads as
+//! `none` is a handoff that does not exist; `guarded` is a proposed one that waits for a human
+//! too; `discarded` is a draft that was closed, which reads as
 //! closed from outside.
 
 use super::script::World;
 
-pub const STATES: [&str; 10] = [
+pub const STATES: [&str; 11] = [
     "none",
     "draft",
     "proposed",
+    "guarded",
     "validating",
     "accepted",
     "rejected",
@@ -51,6 +53,7 @@ pub fn world_in(state: &str) -> World {
         "none" => &[],
         "draft" => &["sender draft h1"],
         "proposed" => &["sender draft h1", "sender initiate h1 saved"],
+        "guarded" => &["sender initiate h1 policy.human_gate=required"],
         "validating" => &[WITH_ARTIFACT, "target accept h1"],
         "accepted" => &["sender initiate h1", "target accept h1"],
         "rejected" => &["sender initiate h1", "target reject h1"],
@@ -122,6 +125,7 @@ draft        sender      target      coordinator operator    human       strange
 none         draft       draft       draft       not_allowed draft       draft       not_allowed not_allowed
 draft        draft       not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 proposed     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+guarded      wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 validating   wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 accepted     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 rejected     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -134,6 +138,7 @@ initiate     sender      target      coordinator operator    human       strange
 none         proposed    ownership_conflict proposed    not_allowed proposed    proposed    not_allowed not_allowed
 draft        proposed    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 proposed     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+guarded      wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 validating   wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 accepted     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 rejected     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -146,6 +151,7 @@ accept       sender      target      coordinator operator    human       strange
 none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
 draft        not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 proposed     not_allowed accepted    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+guarded      not_allowed validating  not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 validating   not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 accepted     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -158,6 +164,7 @@ verified     sender      target      coordinator operator    human       strange
 none         not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_found
 draft        not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 proposed     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+guarded      not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 validating   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed accepted
 accepted     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 rejected     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
@@ -170,6 +177,7 @@ approve      sender      target      coordinator operator    human       strange
 none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
 draft        not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 proposed     not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
+guarded      not_allowed not_allowed not_allowed not_allowed proposed    not_allowed not_allowed not_allowed
 validating   not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 accepted     not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 rejected     not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
@@ -182,6 +190,7 @@ refuse       sender      target      coordinator operator    human       strange
 none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
 draft        not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 proposed     not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
+guarded      not_allowed not_allowed not_allowed not_allowed rejected    not_allowed not_allowed not_allowed
 validating   not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 accepted     not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 rejected     not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
@@ -194,6 +203,7 @@ reject       sender      target      coordinator operator    human       strange
 none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
 draft        not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 proposed     not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+guarded      not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 validating   not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 accepted     not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -206,6 +216,7 @@ counter      sender      target      coordinator operator    human       strange
 none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
 draft        wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 proposed     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+guarded      wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 validating   wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 accepted     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 rejected     proposed    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -218,6 +229,7 @@ withdraw     sender      target      coordinator operator    human       strange
 none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
 draft        wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 proposed     closed      not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+guarded      closed      not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 validating   closed      not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 accepted     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 rejected     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -230,6 +242,7 @@ activate     sender      target      coordinator operator    human       strange
 none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
 draft        not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 proposed     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+guarded      not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 validating   not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 accepted     not_allowed activated   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -242,6 +255,7 @@ complete     sender      target      coordinator operator    human       strange
 none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
 draft        not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 proposed     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+guarded      not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 validating   not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 accepted     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -254,6 +268,7 @@ extend_sla   sender      target      coordinator operator    human       strange
 none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
 draft        not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
 proposed     not_allowed not_allowed proposed    proposed    not_allowed not_allowed not_allowed not_allowed
+guarded      not_allowed not_allowed proposed    proposed    not_allowed not_allowed not_allowed not_allowed
 validating   not_allowed not_allowed validating  validating  not_allowed not_allowed not_allowed not_allowed
 accepted     not_allowed not_allowed accepted    accepted    not_allowed not_allowed not_allowed not_allowed
 rejected     not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
@@ -266,6 +281,7 @@ close        sender      target      coordinator operator    human       strange
 none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
 draft        wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
 proposed     wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
+guarded      wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
 validating   wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
 accepted     wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
 rejected     closed      closed      closed      closed      not_allowed not_allowed not_allowed not_allowed
@@ -278,6 +294,7 @@ elapse       sender      target      coordinator operator    human       strange
 none         not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_found
 draft        not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 proposed     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
+guarded      not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
 validating   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
 accepted     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
 rejected     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing

@@ -34,7 +34,8 @@ const INTRODUCTION: &str = r"# Transitions of a handoff
 Made by running the machine; a test keeps it true. `UPDATE_DOCS=1 cargo test -p protocol page` writes it anew.
 
 `none` is a handoff that does not exist yet. A draft that was closed is `closed`, too, and is shown as `discarded`
-here. `elapse` is the server's own action when a deadline passes. An operator may do what a coordinator may, except
+here. `guarded` is a proposed one whose policy asks for a human. `verified` and `elapse` are the server's own actions, when it has
+looked at the artifacts and when a deadline passes. An operator may do what a coordinator may, except
 what only an agent can.
 
 ## What follows, and who may
