@@ -17,7 +17,7 @@ use crate::ids::HandoffId;
 const EXCERPT_BYTES_MAX: usize = 1_500;
 
 /// The names of the events of which somebody is told.
-pub const CAUSES: [&str; 2] = ["handoff.rejected", "handoff.escalated"];
+pub const CAUSES: [&str; 3] = ["handoff.rejected", "handoff.escalated", "handoff.sla_warned"];
 
 /// The notice that an event gives cause for, if it does.
 pub fn of(id: HandoffId, event: &Event, handoff: &Handoff) -> Option<Outgoing> {
@@ -27,6 +27,11 @@ pub fn of(id: HandoffId, event: &Event, handoff: &Handoff) -> Option<Outgoing> {
         }
         Event::Escalated(escalated) => {
             (Kind::StatusBlocked, state::coordinators(), Priority::High, what_to_do(escalated))
+        }
+        Event::SlaWarned(warned) => {
+            let says =
+                vec![("stage", warned.stage.as_str().to_owned()), ("due", warned.due.to_string())];
+            (Kind::StatusUpdate, warned.parties.to.clone(), Priority::Normal, says)
         }
         Event::Drafted(_)
         | Event::Proposed(_)
@@ -40,7 +45,6 @@ pub fn of(id: HandoffId, event: &Event, handoff: &Handoff) -> Option<Outgoing> {
         | Event::Completed(_)
         | Event::Closed(_)
         | Event::SlaExtended(_)
-        | Event::SlaWarned(_)
         | Event::Countered(_) => return None,
     };
     let mut payload = Map::new();

@@ -7,6 +7,8 @@ use engine::Engine;
 use engine::port::{InboxStatus, ListOf, MessageFilter};
 use engine::submit::{Done, SubmitError};
 use protocol::caller::Caller;
+use protocol::handoff;
+use protocol::handoff::sla::Slas;
 use protocol::ledger::{Stream, Subject};
 use protocol::message::decide::send::BROADCAST_MAX;
 use protocol::message::thread::RECENT_MAX;
@@ -17,8 +19,8 @@ use serde_json::{Value, json};
 
 use super::{Server, story};
 use crate::support::{
-    accept, activate, agent, code, coordinator, default_teamspace, id, key, proposed, register,
-    reject,
+    accept, activate, agent, code, coordinator, default_teamspace, handoff_stream, id, key, offer,
+    proposed, register, reject,
 };
 
 #[tokio::test]
@@ -78,6 +80,26 @@ async fn the_server_tells_of_a_rejection_once() {
     assert!(inbox(&server.engine, &bob).await.is_empty());
     let ledger = server.ledger().await;
     assert_eq!(ledger.iter().filter(|one| one.entry.name == "message.sent").count(), 1);
+}
+
+#[tokio::test]
+async fn the_target_is_warned_before_it_is_late() {
+    let server = Server::with_agents(&["alice", "bob"]).await;
+    let handoff = handoff_stream(server.engine.new_handoff_id());
+    let mut offer = offer("bob", "T-1");
+    offer.sla = Some(Slas { warn_percent: Some(80), ..Slas::default() });
+    let initiate = handoff::Command::Initiate { offer: Some(Box::new(offer)) };
+    let initiate = Command::Handoff(initiate);
+    server.engine.submit(&agent("alice"), handoff.clone(), initiate, None).await.unwrap();
+    server.clock.advance(Span::from_minutes(4));
+    assert_eq!(server.engine.fire_due_deadlines().await.unwrap(), 1);
+    assert_eq!(server.engine.send_due_notices().await.unwrap(), 1);
+    let notices = inbox(&server.engine, &agent("bob")).await;
+    let expected = json!({
+        "handoff_id": handoff.subject.id(), "task_id": "T-1", "stage": "proposed→validating",
+        "due": "2026-02-21T14:05:00Z",
+    });
+    assert_eq!(Value::Object(notices[0].sent.payload.clone()), expected);
 }
 
 #[tokio::test]
