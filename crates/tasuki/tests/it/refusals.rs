@@ -27,6 +27,7 @@ async fn every_refusal_has_its_code_and_changes_nothing() {
         content::FIELDS,
         content::VALUES,
         content::FACTS,
+        content::TRUST,
         form::BODIES,
         form::CALLERS,
         form::PLACES,

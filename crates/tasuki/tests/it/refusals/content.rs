@@ -108,3 +108,35 @@ a draft for a task in motion    | alice | initiate DRAFT     | task.task_id = "P
 key of another request          | alice | initiate           | @idempotency-key: used-key         | 422 idempotency_key_reused Idempotency-Key
 key of another action           | alice | draft              | @idempotency-key: used-key ; task.task_id = "KEYED" | 422 idempotency_key_reused Idempotency-Key
 "#;
+
+pub const TRUST: &str = r#"
+a policy contradicts itself     | alice | initiate           | policy = {"requires_human_approval":true,"human_gate":"none"} | 422 policy_violation
+restricted, and for the team    | alice | initiate           | policy = {"classification":"restricted","visibility":"team"} | 422 policy_violation
+the target is ruled out         | alice | initiate           | policy = {"export_restrictions":["agent:bob"]} | 422 policy_violation
+a restriction is blank          | alice | initiate           | policy = {"export_restrictions":[" "]} | 422 policy_violation
+visibility is unknown           | alice | initiate           | policy = {"visibility":"public"}   | 422 schema_invalid policy.visibility
+sensitivity is unknown          | alice | initiate           | policy = {"sensitivity":"extreme"} | 422 schema_invalid policy.sensitivity
+the human gate is unknown       | alice | initiate           | policy = {"human_gate":"maybe"}    | 422 schema_invalid policy.human_gate
+a limit is too short            | alice | initiate           | sla = {"proposed":"0s"}            | 422 schema_invalid sla.proposed
+a limit is too long             | alice | initiate           | sla = {"activated":"366d"}         | 422 schema_invalid sla.activated
+a limit is no span              | alice | initiate           | sla = {"accepted":"soon"}          | 422 schema_invalid sla.accepted
+a limit is a number             | alice | initiate           | sla = {"accepted":300}             | 422 schema_invalid sla.accepted
+a limit of an unknown stage     | alice | initiate           | sla = {"closed":"5m"}              | 422 schema_invalid sla.closed
+a warning after the limit       | alice | initiate           | sla = {"warn_percent":100}         | 422 schema_invalid sla.warn_percent
+an artifact that is not there   | bob   | accept PROPOSED    | artifacts = ["tape"]               | 422 schema_invalid artifacts[0]
+artifacts are one text          | bob   | accept PROPOSED    | artifacts = "tape"                 | 422 schema_invalid artifacts
+an approval by an agent         | bob   | approve PROPOSED   |                                    | 403 not_allowed
+a refusal by an agent           | bob   | refuse PROPOSED    |                                    | 403 not_allowed
+a refusal without a reason      | bob   | refuse PROPOSED    | - why                              | 422 schema_invalid why
+a counter-offer by the target   | bob   | counter REJECTED   |                                    | 403 not_allowed
+a counter-offer too early       | alice | counter PROPOSED   |                                    | 409 wrong_state
+a counter-offer too late        | alice | counter CLOSED     |                                    | 409 wrong_state
+a counter-offer to another      | alice | counter REJECTED   | to_agent = "carol"                 | 422 schema_invalid to_agent
+a counter-offer of another task | alice | counter REJECTED   | task = {"task_id":"T-NEW"}         | 422 schema_invalid task.task_id
+a counter-offer like the last   | alice | counter REJECTED   | - context                          | 422 schema_invalid body
+taken back by the target        | bob   | withdraw PROPOSED  |                                    | 403 not_allowed
+taken back too late             | alice | withdraw ACCEPTED  |                                    | 409 wrong_state
+more time by the sender         | alice | extend_sla PROPOSED |                                   | 403 not_allowed
+more time without a reason      | alice | extend_sla PROPOSED | - why                             | 422 schema_invalid why
+more time until no time         | alice | extend_sla PROPOSED | due = "later"                     | 422 schema_invalid due
+"#;

@@ -72,7 +72,8 @@ impl Row {
             "initiate" if subject.is_empty() => "POST /v1/handoffs".to_owned(),
             "draft" => "POST /v1/handoffs/drafts".to_owned(),
             "edit" => format!("PUT /v1/handoffs/{}/draft", world.id(subject)),
-            "initiate" | "accept" | "reject" | "activate" | "complete" | "close" => {
+            "initiate" | "accept" | "reject" | "activate" | "complete" | "close" | "approve"
+            | "refuse" | "counter" | "withdraw" | "extend_sla" => {
                 format!("POST /v1/handoffs/{}/{action}", world.id(subject))
             }
             _ => self.action.clone(),
@@ -87,7 +88,7 @@ impl Row {
         let action = match action {
             "edit" => "draft",
             "initiate" | "draft" | "accept" | "reject" | "activate" | "complete" | "close"
-            | "query" => action,
+            | "approve" | "refuse" | "counter" | "withdraw" | "extend_sla" | "query" => action,
             "ACP" => {
                 let request = world.request(&self.caller, "POST /v1/acp/handoff");
                 return Some(self.apply(request, Some(json!({})), None));
@@ -157,7 +158,12 @@ fn good_body(action: &str) -> Option<Value> {
     match action {
         "initiate" | "draft" | "edit" => Some(offer("T-NEW", "bob")),
         "reject" => Some(json!({ "reason": "other", "detail": "no" })),
-        "accept" | "activate" | "complete" | "close" | "POST" => Some(json!({})),
+        "counter" => Some(json!({ "context": { "summary": "changed" } })),
+        "refuse" => Some(json!({ "why": "no" })),
+        "extend_sla" => Some(json!({ "due": "2027-06-01T00:00:00Z", "why": "it is hard" })),
+        "accept" | "activate" | "complete" | "close" | "approve" | "withdraw" | "POST" => {
+            Some(json!({}))
+        }
         "PUT" => Some(json!({ "kind": "worker" })),
         _ => None,
     }
