@@ -17,6 +17,7 @@ mod negotiation;
 mod observed;
 mod operations;
 mod ops;
+mod outbox;
 mod problem;
 mod reference;
 mod strict;
@@ -184,6 +185,8 @@ impl Gateway {
             .route("/v1/acp/inbox", |at| at.get(messages::inbox))
             .route("/v1/acp/status", |at| at.get(messages::status))
             .route("/v1/events", |at| at.get(events::follow))
+            .route("/v1/outbox", |at| at.get(outbox::list))
+            .route("/v1/outbox/revive", |at| at.post(outbox::revive))
             .route("/v1/ledger/fork", |at| at.post(ledger::fork))
             .into_router(self)
     }

@@ -10,6 +10,7 @@ mod handoff;
 mod ledger;
 mod lint;
 mod message;
+mod outbox;
 mod story;
 mod token;
 mod watch;
@@ -53,6 +54,8 @@ enum Command {
     Inbox(message::InboxArgs),
     /// Send, answer, read and find messages.
     Message(message::MessageArgs),
+    /// Show what must still happen outside, and try again what was given up
+    Outbox(outbox::OutboxArgs),
     /// Verify, export and look at the ledger, offline.
     Audit(audit_commands::AuditArgs),
     /// Copy the database of a server, running or not, to a file that can be verified alone.
@@ -153,6 +156,7 @@ async fn dispatch(command: Command) -> Result<u8> {
         Command::Handoff(args) => handoff::run(args).await,
         Command::Inbox(args) => message::inbox(args).await,
         Command::Message(args) => message::run(args).await,
+        Command::Outbox(args) => outbox::run(args).await,
         Command::Audit(args) => audit_commands::run(args).await,
         Command::Backup(args) => backup_commands::back_up(args),
         Command::Restore(args) => backup_commands::restore(args),

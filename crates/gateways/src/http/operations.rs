@@ -16,6 +16,7 @@ use super::handoffs::{
 use super::ledger::{ForkInput, ForkView};
 use super::messages::{InboxInput, MailboxStatus, MessageView, QueryInput};
 use super::negotiation::{ApproveInput, ExtendSlaInput, RefuseInput, WithdrawInput};
+use super::outbox::OutboxView;
 use super::tokens::{IssueInput, Nothing};
 use super::view::{
     ActionDone, AgentView, EntryView, HandoffDetail, HandoffView, ListPage, TokenIssued, TokenView,
@@ -85,7 +86,7 @@ const fn action(
 }
 
 /// All of them, in the order a reader wants them.
-pub const OPERATIONS: [Operation; 42] = [
+pub const OPERATIONS: [Operation; 44] = [
     Operation {
         query: Some(schema::<ListInput>),
         response: Response::Json(schema::<ListPage<HandoffView>>),
@@ -310,6 +311,21 @@ pub const OPERATIONS: [Operation; 42] = [
         request: Some(schema::<Nothing>),
         response: Response::Json(schema::<TokenView>),
         ..read("/v1/tokens/{token}/revoke", "revoke_token", "Ends a token at once.")
+    },
+    Operation {
+        who: Who::Operator,
+        response: Response::Json(schema::<OutboxView>),
+        ..read("/v1/outbox", "list_outbox", "What must still happen outside.")
+    },
+    Operation {
+        who: Who::Operator,
+        response: Response::Json(schema::<OutboxView>),
+        ..action(
+            "/v1/outbox/revive",
+            "revive_outbox",
+            "Tries again what was given up.",
+            schema::<Nothing>,
+        )
     },
     Operation {
         who: Who::Operator,

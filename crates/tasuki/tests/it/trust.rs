@@ -254,6 +254,30 @@ fn resident_kib(pid: u32) -> u64 {
 }
 
 #[tokio::test]
+async fn what_cannot_be_looked_at_waits_in_the_outbox() {
+    let shop = Shop::open();
+    let (alice, bob) = (shop.server.agent("alice"), shop.server.agent("bob"));
+    let root = shop.server.with_token(&shop.server.token("root", &["--kind", "operator"]));
+    // A name that nothing can resolve, whatever network the test runs in.
+    let url = json!({ "type": "url", "path": "http://artifact.invalid/log" });
+    let artifact = json!({ "artifact_id": "log", "ref": url });
+    let proposed = ok(&alice, Call::post("/v1/handoffs", with_artifacts("T-1", &[artifact]))).await;
+    let answer = act(&bob, id(&proposed), "accept", json!({})).await;
+    assert_eq!(answer["status"], "validating");
+    assert_eq!(answer["verification_failed"], json!(["verification_unavailable"]));
+    let outbox = ok(&root, Call::get("/v1/outbox")).await;
+    let stream = format!("handoff/{}", id(&proposed));
+    assert_eq!(
+        (&outbox["items"][0]["stream"], &outbox["items"][0]["effect"]),
+        (&json!(stream), &json!("look"))
+    );
+    assert_eq!(refused(&bob, Call::get("/v1/outbox")).await.body["code"], "not_allowed");
+    ok(&root, Call::post("/v1/outbox/revive", json!({}))).await;
+    act(&alice, id(&proposed), "withdraw", json!({})).await;
+    assert_eq!(ok(&root, Call::get("/v1/outbox")).await["items"], json!([]));
+}
+
+#[tokio::test]
 async fn roles_hold_from_the_moment_they_are_given() {
     let shop = Shop::open();
     let (alice, bob) = (shop.server.agent("alice"), shop.server.agent("bob"));
