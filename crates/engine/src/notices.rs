@@ -24,6 +24,10 @@ const FOLLOWER: &str = "notices";
 /// of them are not worth a write.
 const PLACE_EVERY: u64 = 8 * PAGE_ENTRIES_MAX as u64;
 
+/// Between two looks while the loop keeps up: waking for every group of a busy server would cost
+/// more than all its notices, and a letter may take this long.
+const PAUSE: Span = Span::from_millis(50);
+
 /// A store that failed may have recovered by then.
 const RETRY_AFTER: Span = Span::from_millis(1_000);
 
@@ -77,12 +81,17 @@ impl Engine {
         let mut follower: Follower = self.follow(written);
         loop {
             let mut n_sent = 0;
-            for followed in follower.next().await? {
+            let page = follower.next().await?;
+            let is_behind = page.len() == PAGE_ENTRIES_MAX;
+            for followed in page {
                 n_sent += self.tell(&followed.sequenced.entry).await?;
             }
             if n_sent > 0 || follower.cursor() - written >= PLACE_EVERY {
                 written = follower.cursor();
                 self.store.write_place(FOLLOWER, written).await?;
+            }
+            if !is_behind {
+                self.clock.sleep(PAUSE).await;
             }
         }
     }
