@@ -19,8 +19,8 @@ const BUFFER_BYTES: usize = 256 * 1024;
 /// Each call has one slice in line at most; a call that finds the line full waits in front of it.
 const SLICES_WAITING_MAX: usize = 16;
 
-/// Half of the way down: the server's threads come first, and an idle machine gives all it has.
-const NICENESS: i32 = 10;
+/// All the way down: the server's threads come first, and an idle machine gives all it has.
+const NICENESS: i32 = 19;
 
 type Slice = Box<dyn FnOnce(&mut [u8]) + Send>;
 
