@@ -241,12 +241,25 @@ async fn any_write_of_a_commit_may_find_no_room() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_room_for_the_index_of_the_log_the_outcome_is_unknown() {
     let seed = seed("no room for the index");
+    let mut n_effects = 0;
+    // The server's own writes may take the place of the last commit; they do not always come.
+    for attempt in 0..8 {
+        n_effects += run_out_of_index(seed.wrapping_add(attempt)).await;
+        if n_effects > 0 {
+            break;
+        }
+    }
+    assert!(n_effects > 0, "the last commit was on the disk");
+}
+
+/// Returns how many of the commits whose outcome was not known are found after a kill.
+async fn run_out_of_index(seed: u64) -> usize {
     let disk = Disk::new();
     let server = disk.start();
     let tokens = Tokens::make(&server);
     // Somebody who reads for long keeps the log from being started anew, so that its index grows.
-    let reader = rusqlite::Connection::open(disk.data.join(FILE_NAME)).unwrap();
-    reader.execute_batch("BEGIN; SELECT * FROM entries LIMIT 1").unwrap();
+    let reader = rusqlite::Connection::open(disk.data.join(FILE_NAME)).expect("a database");
+    reader.execute_batch("BEGIN; SELECT * FROM entries LIMIT 1").expect("it can be read");
     let mut load = Load::new("index", 4, seed);
     disk.order(Order { what: "space", nth: 1, times: FOR_GOOD, ending: "-shm" });
     load.run(&tokens.crew(&server), usize::MAX).await;
@@ -258,12 +271,12 @@ async fn without_room_for_the_index_of_the_log_the_outcome_is_unknown() {
     drop(reader);
     server.kill();
     disk.mend();
-    let left = Ledger::read(&disk.data).unwrap();
+    let left = Ledger::read(&disk.data).expect("the ledger can be read");
     let n_effects = unanswered.iter().filter(|request| left.effect_of(request).is_some()).count();
     println!("{n_effects} effects");
-    assert!(n_effects > 0, "the last commit was on the disk");
     let server = disk.start();
     check_repeats(&disk, &mut load, &server, &tokens).await;
+    n_effects
 }
 
 /// Moving the log into the database, and cutting files, can wait until there is room.
