@@ -34,7 +34,7 @@ struct Bound {
 }
 
 /// The short one is over in some seconds, unless luck hides one of the refusals for long.
-const SHORT: Bound = Bound { max: 300, without_news: 8 };
+const SHORT: Bound = Bound { max: 900, without_news: 8 };
 const FULL: Bound = Bound { max: 1_000, without_news: 100 };
 
 /// All that can be asked for, and all that it can be refused with.
