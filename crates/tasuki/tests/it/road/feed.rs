@@ -149,7 +149,11 @@ async fn a_dropped_submit_is_still_announced() {
     let mut follower = engine.follow(2);
     let barry = agent("barry");
     let mut n_dropped = 0;
-    for number in 0..20u64 {
+    for number in 0..500u64 {
+        // On a busy machine the answer is often quicker than we are.
+        if number >= 20 && n_dropped > 0 {
+            break;
+        }
         let task = format!("t{number}");
         let stream = handoff_stream(engine.new_handoff_id());
         let submit = engine.submit(&barry, stream.clone(), initiate("tim", &task), None);
