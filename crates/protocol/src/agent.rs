@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use crate::caller::{Caller, Role};
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
-use crate::roles::Deed;
 use crate::step::BadHistory;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,7 +113,7 @@ fn set_roles(
 ) -> Result<Vec<Event>, Rejection> {
     let agent = state.ok_or(Rejection::NotFound { what: "agent" })?;
     if !caller.is_coordinator() {
-        let who = Deed::ManageMembers.who();
+        let who = "a coordinator or an operator";
         return Err(Rejection::NotAllowed { action: "change the roles of a member", who });
     }
     if agent.roles == *roles {

@@ -1,18 +1,17 @@
 //! Who may do what, by role: the table of the ACP design. A member without a role may do all that
-//! the rules allow; roles restrict those who have one. `docs/roles.md` maps each row to commands.
+//! the rules allow; roles restrict those who have one. What a coordinator may beyond that stands
+//! with its commands. `docs/roles.md` maps each row of the table to commands.
 
 use std::collections::BTreeSet;
 
 use crate::caller::{Caller, Principal, Role};
 use crate::rejection::Rejection;
 
-/// A row of the table.
+/// A row of the table that restricts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deed {
     /// The first handoff of a task.
     CreateTask,
-    /// Handing over a task for its owner.
-    AssignOwner,
     /// A human's word on a handoff.
     Approve {
         guarded: bool,
@@ -20,18 +19,15 @@ pub enum Deed {
     AcceptWork,
     /// Closing a handoff that is restricted or of high sensitivity.
     CloseGuarded,
-    ManageMembers,
 }
 
 impl Deed {
-    pub const ALL: [Deed; 7] = [
+    pub const ALL: [Deed; 5] = [
         Deed::CreateTask,
-        Deed::AssignOwner,
         Deed::Approve { guarded: false },
         Deed::Approve { guarded: true },
         Deed::AcceptWork,
         Deed::CloseGuarded,
-        Deed::ManageMembers,
     ];
 
     /// Whether a role is enough.
@@ -43,11 +39,7 @@ impl Deed {
             (Deed::Approve { .. } | Deed::CloseGuarded, Role::Integrator) => true,
             (Deed::Approve { guarded: true } | Deed::CloseGuarded, Role::Reviewer) => true,
             (
-                Deed::CreateTask
-                | Deed::AssignOwner
-                | Deed::Approve { .. }
-                | Deed::CloseGuarded
-                | Deed::ManageMembers,
+                Deed::CreateTask | Deed::Approve { .. } | Deed::CloseGuarded,
                 Role::Researcher | Role::Executor | Role::Reviewer | Role::Integrator,
             ) => false,
         }
@@ -57,12 +49,10 @@ impl Deed {
     pub fn who(self) -> &'static str {
         match self {
             Deed::CreateTask => "a coordinator, or a member without a role,",
-            Deed::AssignOwner => "the owner or a coordinator",
             Deed::Approve { guarded: false } => "a coordinator or an integrator",
             Deed::Approve { guarded: true } => "a coordinator, an integrator or a reviewer",
             Deed::AcceptWork => "an executor, an integrator, or a member without a role,",
             Deed::CloseGuarded => "a coordinator, an integrator or a reviewer",
-            Deed::ManageMembers => "a coordinator or an operator",
         }
     }
 }
@@ -93,12 +83,10 @@ mod tests {
         let table = "
                             coordinator researcher executor reviewer integrator
             CreateTask      yes         -          -        -        -
-            AssignOwner     yes         -          -        -        -
             Approve         yes         -          -        -        yes
             ApproveGuarded  yes         -          -        yes      yes
             AcceptWork      -           -          yes      -        yes
             CloseGuarded    yes         -          -        yes      yes
-            ManageMembers   yes         -          -        -        -
         ";
         let mut lines = table.trim().lines();
         let roles: Vec<Role> =

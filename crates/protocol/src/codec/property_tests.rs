@@ -202,9 +202,9 @@ fn seen() -> impl Strategy<Value = Seen> {
 }
 
 fn answers() -> impl Strategy<Value = HandoffEvent> {
-    let started = (parties(), option::of(text()), texts(), option::of(texts())).prop_map(
-        |(parties, notes, passed, artifacts)| {
-            HandoffEvent::ValidationStarted(ValidationStarted { parties, notes, passed, artifacts })
+    let started = (parties(), option::of(text()), option::of(texts())).prop_map(
+        |(parties, notes, artifacts)| {
+            HandoffEvent::ValidationStarted(ValidationStarted { parties, notes, artifacts })
         },
     );
     let accepted =

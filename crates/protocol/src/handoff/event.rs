@@ -86,9 +86,6 @@ pub struct ValidationStarted {
     pub parties: Parties,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
-    /// The checks that passed at once; the artifacts are still being looked at.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub passed: Vec<String>,
     /// The artifacts that the target wants, if it does not want all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifacts: Option<Vec<String>>,

@@ -60,7 +60,7 @@ fn evolve_made(mut made: Made, event: &Event, at: Time) -> Result<Made, BadHisto
         (Stage::Proposed(_), Event::ValidationStarted(started)) => Stage::Validating(Validating {
             waiting: Waiting::from(at),
             checks: Checks::Running,
-            passed: started.passed.clone(),
+            passed: Vec::new(),
             artifacts: started.artifacts.clone(),
         }),
         (Stage::Validating(before), Event::VerificationUnavailable(_)) => {

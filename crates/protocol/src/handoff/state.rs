@@ -109,7 +109,7 @@ pub struct Waiting {
 pub struct Validating {
     pub waiting: Waiting,
     pub checks: Checks,
-    /// The checks that passed so far.
+    /// The checks that passed, once all of them have.
     pub passed: Vec<String>,
     /// The artifacts that the target wants; `None` for all.
     pub artifacts: Option<Vec<String>>,

@@ -44,8 +44,10 @@ pub fn work(state: &State, effect: &str, document: Option<&str>) -> Option<Work>
     match handoff.as_ref() {
         Handoff::Made(made) if is_wanted => {
             let Stage::Validating(validating) = &made.stage else { return None };
-            let package = handoff::gate::read_package(document)?;
-            let artifacts = handoff::decide::verified::wanted(package, validating);
+            // Of a package that cannot be read there is nothing to look at; the rules say the rest.
+            let package = handoff::gate::read_package(document);
+            let wanted = |package| handoff::decide::verified::wanted(package, validating);
+            let artifacts = package.map(wanted).unwrap_or_default();
             Some(Work::Look { package_hash: made.terms.package_hash.clone(), artifacts })
         }
         Handoff::Made(_) | Handoff::Draft(_) | Handoff::Discarded { .. } => None,

@@ -48,14 +48,12 @@ fn negotiation_shapes() -> Vec<(&'static str, HandoffEvent)> {
     let detail = "it took too long".to_owned();
     let not_found =
         vec![Seen { artifact_id: "log".to_owned(), finding: Finding::Unavailable { detail } }];
-    let passed = vec!["schema".to_owned()];
     vec![
         (
             "artifacts",
             HandoffEvent::ValidationStarted(ValidationStarted {
                 parties: parties(),
                 notes: None,
-                passed: passed.clone(),
                 artifacts: Some(vec!["log".to_owned()]),
             }),
         ),
@@ -191,7 +189,6 @@ fn answer_shapes() -> Vec<(&'static str, HandoffEvent)> {
         HandoffEvent::ValidationStarted(ValidationStarted {
             parties: parties(),
             notes,
-            passed: Vec::new(),
             artifacts: None,
         })
     };

@@ -40,19 +40,19 @@ pub fn decide(
     if let Some(package) = &package {
         check_choice(package, accept)?;
     }
-    let artifacts = accept.artifacts.clone();
-    let started = |passed| ValidationStarted { parties: parties(made), notes, passed, artifacts };
+    let started = Event::ValidationStarted(ValidationStarted {
+        parties: parties(made),
+        notes,
+        artifacts: accept.artifacts.clone(),
+    });
     if !failed.is_empty() {
-        let started = Event::ValidationStarted(started(Vec::new()));
         return Ok(Decision::events([started, rejected(made, passed, &failed, context.now)]));
     }
     // The server looks at nothing but what the target wants to have.
-    let has_wanted =
-        made.terms.has_artifacts && accept.artifacts.as_ref().is_none_or(|ids| !ids.is_empty());
-    if has_wanted {
-        return Ok(Decision::event(Event::ValidationStarted(started(passed))));
+    let wants_some = accept.artifacts.as_ref().is_none_or(|ids| !ids.is_empty());
+    if made.terms.has_artifacts && wants_some {
+        return Ok(Decision::event(started));
     }
-    let started = Event::ValidationStarted(started(Vec::new()));
     let parties = parties(made);
     let verdict = match made.approval {
         Approval::Wanted => Event::Checked(Checked { parties, passed, artifacts: Vec::new() }),

@@ -7,7 +7,7 @@ use super::{Context, Decision, parties};
 use crate::caller::Principal;
 use crate::handoff::artifact::{Finding, Seen};
 use crate::handoff::event::{Accepted, Checked, Event, VerificationUnavailable};
-use crate::handoff::gate::{self, Failure};
+use crate::handoff::gate::{self, Failure, Findings};
 use crate::handoff::package::{Artifact, Package};
 use crate::handoff::state::{Approval, Checks, Handoff, Made, Stage, Validating};
 use crate::rejection::Rejection;
@@ -31,10 +31,10 @@ pub fn decide(
     let Some((made, validating)) = awaiting(state, package_hash) else {
         return Ok(Decision::default());
     };
-    let package = gate::read_package(context.facts.document.as_deref());
+    // Looking takes its time, and what is looked at must still be what was proposed.
+    let Findings { mut passed, mut failed, package } =
+        gate::inspect(&made.terms, context.facts.document.as_deref());
     let artifacts = package.map(|package| wanted(package, validating)).unwrap_or_default();
-    let mut passed = validating.passed.clone();
-    let mut failed = Vec::new();
     let mut is_unavailable = false;
     for artifact in &artifacts {
         match finding(artifact, seen) {

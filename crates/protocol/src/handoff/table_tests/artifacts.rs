@@ -118,3 +118,21 @@ fn the_target_picks_among_what_can_be_missed() {
         "#,
     );
 }
+
+#[test]
+fn a_package_that_changes_while_its_artifacts_are_looked_at_is_caught() {
+    for (harm, outcome) in [
+        ("lose h1", "rejected"),
+        ("tamper h1 artifacts=[]", "rejected"),
+        ("tamper h1 context.summary=changed", "rejected"),
+    ] {
+        check(&format!(
+            r#"
+            sender initiate h1 artifacts=[{{"artifact_id":"log","ref":{{"type":"file","path":"/log"}}}}] -> proposed
+            target accept h1                -> validating (wants look)
+            {harm}
+            system verified h1 log=verified -> {outcome}
+            "#
+        ));
+    }
+}

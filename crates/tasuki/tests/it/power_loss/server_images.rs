@@ -61,7 +61,8 @@ async fn without_its_syncs_the_server_would_lose_acknowledged_transitions() {
     println!("{} acknowledged; {report}", life.acks.len());
     let is_loss = |message: &str| message.starts_with("lost ");
     let n_lost = report.failures.iter().filter(|failure| is_loss(&failure.message)).count();
-    assert!(n_lost >= n_images / 2, "{n_lost} lost something; {report}");
+    // Two cuts in three lose something; with this many of them chance alone comes near a half.
+    assert!(n_lost >= n_images / 3, "{n_lost} lost something; {report}");
 }
 
 /// Between the empty folder and the first answer every file is new, and none has its name yet.
