@@ -26,6 +26,7 @@ pub mod query;
 pub mod seal;
 pub mod slots;
 pub mod submit;
+mod together;
 
 use std::sync::Arc;
 

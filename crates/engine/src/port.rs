@@ -33,6 +33,11 @@ pub type Receipt = Pin<Box<dyn Future<Output = Result<Committed, CommitError>> +
 pub trait Store: Send + Sync + 'static {
     fn commit(&self, commit: Commit) -> Receipt;
 
+    /// Commits of different streams as if they were one: all of them or none. Each is compared
+    /// with what those before it leave behind. The answer is that of the last, or of the one that
+    /// conflicts.
+    fn commit_together(&self, commits: Vec<Commit>) -> Receipt;
+
     /// Somebody to tell what is committed from now on, for as long as it lives.
     fn listen(&self, listener: Weak<dyn Listener>);
 

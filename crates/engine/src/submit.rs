@@ -22,6 +22,7 @@ use crate::port::{
     Commit, CommitError, Committed, KeyScope, KeyedOutcome, RecordedOutcome, StoreError,
 };
 use crate::slots::{Durability, Herald, Latest};
+use crate::together::First;
 
 /// A conflict means that somebody else made progress, so a handful of tries is plenty; more says
 /// that something is wrong, and the caller should hear of it.
@@ -176,21 +177,25 @@ impl Engine {
                 return Err(error.into());
             }
         };
-        drop(turn);
         match decided {
-            Decided::InLine(in_line, done, Outside::Nothing) => {
-                let written = in_line.settle().await;
-                self.settle(asked, done, written)
+            Decided::Together(latest, change, now) => {
+                let first = First { turn, latest, change: *change, now };
+                Box::pin(self.attempt_together(asked, first, hold)).await
             }
-            Decided::InLine(in_line, done, Outside::Something) => {
+            Decided::InLine(in_line, done, outside) => {
+                drop(turn);
                 let written = in_line.settle().await;
-                self.outbox_bell.notify_one();
+                if let Outside::Something = outside {
+                    self.outbox_bell.notify_one();
+                }
                 self.settle(asked, done, written)
             }
             Decided::Nothing(latest, outcome) => {
+                drop(turn);
                 Box::pin(self.leave(asked, &latest, outcome)).await
             }
             Decided::Refused(latest, rejection) => {
+                drop(turn);
                 Box::pin(self.refuse(asked, rejection, &latest, hold)).await
             }
         }
@@ -208,6 +213,9 @@ impl Engine {
         let now = self.clock.now().max(latest.at);
         let context = Context { caller: asked.caller, now, facts };
         match step::step(asked.stream, latest.state.as_deref(), asked.command, context) {
+            Ok(change) if !change.then.is_empty() => {
+                Decided::Together(latest, Box::new(change), now)
+            }
             Ok(change) if !change.events.is_empty() => {
                 let outside = match change.begin.is_empty() {
                     true => Outside::Nothing,
@@ -247,7 +255,7 @@ impl Engine {
 
     /// A refusal counts only if what it was decided on is true: the state must have become durable,
     /// a hold that was only assumed must be read, and a retry of what succeeded is no refusal.
-    async fn refuse(
+    pub(crate) async fn refuse(
         &self,
         asked: &Asked<'_>,
         rejection: Rejection,
@@ -277,7 +285,7 @@ impl Engine {
         }
     }
 
-    async fn load_latest(&self, stream: &Stream) -> Result<Latest, StoreError> {
+    pub(crate) async fn load_latest(&self, stream: &Stream) -> Result<Latest, StoreError> {
         match self.store.load(stream).await? {
             Some(snapshot) => {
                 let state = self.read_state(stream, &snapshot.state_text).await?;
@@ -303,7 +311,13 @@ impl Engine {
         Ok(state)
     }
 
-    fn prepare(&self, asked: &Asked<'_>, latest: &Latest, change: Change, now: Time) -> Prepared {
+    pub(crate) fn prepare(
+        &self,
+        asked: &Asked<'_>,
+        latest: &Latest,
+        change: Change,
+        now: Time,
+    ) -> Prepared {
         let actor: Arc<str> = asked.caller.principal.to_string().into();
         let mut head = latest.head;
         let mut position = latest.position;
@@ -356,7 +370,7 @@ impl Engine {
         Prepared { commit, next, done, herald }
     }
 
-    fn settle(
+    pub(crate) fn settle(
         &self,
         asked: &Asked<'_>,
         done: Done,
@@ -381,11 +395,12 @@ impl Engine {
     }
 }
 
-struct Asked<'a> {
-    caller: &'a Caller,
-    stream: &'a Stream,
-    command: &'a Command,
-    key: Option<&'a Key>,
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub caller: &'a Caller,
+    pub stream: &'a Stream,
+    pub command: &'a Command,
+    pub key: Option<&'a Key>,
 }
 
 /// What is believed about a stream that nobody has asked for lately.
@@ -396,7 +411,7 @@ enum AssumedStream {
 
 /// What is believed about the hold a command needs. New tasks are the rule, so the first try takes
 /// the key to be free and spares a read; the store compares at commit.
-enum AssumedHold {
+pub(crate) enum AssumedHold {
     Vacant,
     Known(HoldState),
 }
@@ -410,16 +425,18 @@ impl AssumedHold {
     }
 }
 
-struct Prepared {
-    commit: Commit,
-    next: Latest,
-    done: Done,
-    herald: Herald,
+pub(crate) struct Prepared {
+    pub commit: Commit,
+    pub next: Latest,
+    pub done: Done,
+    pub herald: Herald,
 }
 
 /// What came of stepping.
 enum Decided {
     InLine(InLine, Done, Outside),
+    /// Other streams must move along.
+    Together(Latest, Box<Change>, Time),
     Nothing(Latest, Outcome),
     Refused(Latest, Rejection),
 }
@@ -430,7 +447,7 @@ enum Outside {
     Something,
 }
 
-enum Attempt {
+pub(crate) enum Attempt {
     Done(Done),
     Again,
     AgainKnowing(HoldState),

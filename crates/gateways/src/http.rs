@@ -6,6 +6,7 @@
 mod acp;
 mod agents;
 mod auth;
+mod delegation;
 mod dry_run;
 mod events;
 mod handoffs;
@@ -171,6 +172,8 @@ impl Gateway {
             .route("/v1/handoffs/{handoff}/refuse", |at| at.post(negotiation::refuse))
             .route("/v1/handoffs/{handoff}/counter", |at| at.post(negotiation::counter))
             .route("/v1/handoffs/{handoff}/withdraw", |at| at.post(negotiation::withdraw))
+            .route("/v1/handoffs/{handoff}/delegate", |at| at.post(delegation::delegate))
+            .route("/v1/handoffs/{handoff}/reassign", |at| at.post(delegation::reassign))
             .route("/v1/handoffs/{handoff}/extend_sla", |at| at.post(negotiation::extend_sla))
             .route("/v1/handoffs/{handoff}/activate", |at| at.post(handoffs::activate))
             .route("/v1/handoffs/{handoff}/complete", |at| at.post(handoffs::complete))

@@ -71,6 +71,13 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
         "handoff.countered" => {
             read(body).map(|body| Event::Handoff(handoff::Event::Countered(Box::new(body))))
         }
+        "handoff.delegated" => read(body).map(handoff::Event::Delegated).map(Event::Handoff),
+        "handoff.delegation_ended" => {
+            read(body).map(handoff::Event::DelegationEnded).map(Event::Handoff)
+        }
+        "handoff.delegation_reopened" => {
+            read(body).map(handoff::Event::DelegationReopened).map(Event::Handoff)
+        }
         "agent.registered" => read(body).map(agent::Event::Registered).map(Event::Agent),
         "agent.roles_changed" => read(body).map(agent::Event::RolesChanged).map(Event::Agent),
         "token.issued" => read(body).map(token::Event::Issued).map(Event::Token),
@@ -106,6 +113,9 @@ fn encode_handoff(event: &handoff::Event) -> String {
         handoff::Event::SlaExtended(body) => text(body),
         handoff::Event::SlaWarned(body) => text(body),
         handoff::Event::Countered(body) => text(body),
+        handoff::Event::Delegated(body) => text(body),
+        handoff::Event::DelegationEnded(body) => text(body),
+        handoff::Event::DelegationReopened(body) => text(body),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::fork::{self, Forked};
 use crate::handoff::decide::Context;
 use crate::handoff::package::Artifact;
 use crate::handoff::{self, Handoff, Status, derive};
-use crate::ids::{AgentId, MessageId};
+use crate::ids::{AgentId, HandoffId, MessageId};
 use crate::ledger::{Erased, Recorded, Stream, Subject};
 use crate::rejection::Rejection;
 use crate::time::Time;
@@ -155,6 +155,9 @@ pub struct Outcome {
     /// Some stage of the handoff was overdue.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub escalated: bool,
+    /// The handoff that the command began besides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began: Option<HandoffId>,
     /// Set when the gate refused: the reason and its detail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Refused>,
@@ -179,6 +182,9 @@ pub struct Change {
     pub holds: Vec<HoldWrite>,
     pub document: Option<Document>,
     pub erase: Option<u64>,
+    /// What is asked of other streams of the teamspace, in this order: all of it is stored
+    /// together, or nothing is.
+    pub then: Vec<(Subject, Command)>,
     pub outcome: Outcome,
 }
 
@@ -244,15 +250,25 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
             document: stored(),
             ..Needs::default()
         },
-        handoff::Command::Accept(_) | handoff::Command::Verified { .. } => {
-            Needs { document: stored(), ..Needs::default() }
+        handoff::Command::Follow(follow) => {
+            let task_id = follow.offer.task.as_ref().and_then(|task| task.task_id.as_ref());
+            Needs {
+                agent: follow.offer.to_agent.clone(),
+                hold: task_id.map(derive::task_key),
+                ..Needs::default()
+            }
         }
+        handoff::Command::Accept(_)
+        | handoff::Command::Verified { .. }
+        | handoff::Command::Delegate { .. }
+        | handoff::Command::Reassign(_) => Needs { document: stored(), ..Needs::default() },
         handoff::Command::Approve { .. } | handoff::Command::Refuse { .. } => {
             Needs { caller: true, ..Needs::default() }
         }
         handoff::Command::Draft { .. }
         | handoff::Command::Withdraw { .. }
         | handoff::Command::ExtendSla { .. }
+        | handoff::Command::Child(_)
         | handoff::Command::Reject(_)
         | handoff::Command::Activate { .. }
         | handoff::Command::Complete { .. }
@@ -269,7 +285,7 @@ pub fn step(
     command: &Command,
     context: Context<'_>,
 ) -> Result<Change, Rejection> {
-    let (events, document) = decide(stream, state, command, context)?;
+    let Decided { events, document, then } = decide(stream, state, command, context)?;
     let mut next = state.cloned();
     for event in &events {
         next = Some(
@@ -296,10 +312,24 @@ pub fn step(
         holds: hold_changes(stream, state, &next, context.facts),
         document,
         erase,
+        then: derived::then(then, state, &next),
         outcome: outcome(&next, &events),
         events: events.iter().map(codec::encode).collect(),
         state: next,
     })
+}
+
+/// What a decision came to.
+struct Decided {
+    events: Vec<Event>,
+    document: Option<Document>,
+    then: Vec<(Subject, Command)>,
+}
+
+impl Decided {
+    fn events(events: impl IntoIterator<Item = Event>) -> Self {
+        Self { events: events.into_iter().collect(), document: None, then: Vec::new() }
+    }
 }
 
 fn decide(
@@ -307,7 +337,7 @@ fn decide(
     state: Option<&State>,
     command: &Command,
     context: Context<'_>,
-) -> Result<(Vec<Event>, Option<Document>), Rejection> {
+) -> Result<Decided, Rejection> {
     let no_such = || Rejection::NotFound { what: stream.subject.kind() };
     // Gateways name streams in the caller's own teamspace; should one ever not, nothing is found.
     if context.caller.teamspace != stream.teamspace {
@@ -317,7 +347,7 @@ fn decide(
         (_, state, Command::Erase { position, reason }) => {
             let state = state.ok_or_else(no_such)?;
             let erased = erasure::decide(state, *position, reason, context.caller)?;
-            Ok((vec![Event::Erased(erased)], None))
+            Ok(Decided::events([Event::Erased(erased)]))
         }
         (Subject::Handoff(id), None, Command::Handoff(command)) => {
             decide_handoff(*id, None, command, context)
@@ -326,25 +356,25 @@ fn decide(
             decide_handoff(*id, Some(handoff), command, context)
         }
         (Subject::Agent(_), None, Command::Agent(command)) => {
-            Ok((agents(agent::decide(None, command, context.caller)?), None))
+            Ok(agents(agent::decide(None, command, context.caller)?))
         }
         (Subject::Agent(_), Some(State::Agent(agent)), Command::Agent(command)) => {
-            Ok((agents(agent::decide(Some(agent), command, context.caller)?), None))
+            Ok(agents(agent::decide(Some(agent), command, context.caller)?))
         }
         (Subject::Token(_), None, Command::Token(command)) => {
-            Ok((tokens(token::decide(None, command, context.caller, context.now)?), None))
+            Ok(tokens(token::decide(None, command, context.caller, context.now)?))
         }
         (Subject::Token(_), Some(State::Token(token)), Command::Token(command)) => {
-            Ok((tokens(token::decide(Some(token), command, context.caller, context.now)?), None))
+            Ok(tokens(token::decide(Some(token), command, context.caller, context.now)?))
         }
         (Subject::Ledger, _, Command::Fork(fork)) => {
-            Ok((vec![Event::Forked(fork::decide(fork, context.caller)?)], None))
+            Ok(Decided::events([Event::Forked(fork::decide(fork, context.caller)?)]))
         }
         (Subject::Message(id), None, Command::Message(command)) => {
-            Ok((messages(message::decide(*id, None, command, context)?), None))
+            Ok(messages(message::decide(*id, None, command, context)?))
         }
         (Subject::Message(id), Some(State::Message(message)), Command::Message(command)) => {
-            Ok((messages(message::decide(*id, Some(message), command, context)?), None))
+            Ok(messages(message::decide(*id, Some(message), command, context)?))
         }
         (
             Subject::Handoff(_)
@@ -359,25 +389,30 @@ fn decide(
 }
 
 fn decide_handoff(
-    id: crate::ids::HandoffId,
+    id: HandoffId,
     state: Option<&Handoff>,
     command: &handoff::Command,
     context: Context<'_>,
-) -> Result<(Vec<Event>, Option<Document>), Rejection> {
+) -> Result<Decided, Rejection> {
     let decision = handoff::decide(id, state, command, context)?;
-    Ok((decision.events.into_iter().map(Event::Handoff).collect(), decision.document))
+    let then = decision.then.into_iter();
+    Ok(Decided {
+        events: decision.events.into_iter().map(Event::Handoff).collect(),
+        document: decision.document,
+        then: then.map(|(id, next)| (Subject::Handoff(id), Command::Handoff(next))).collect(),
+    })
 }
 
-fn agents(events: Vec<agent::Event>) -> Vec<Event> {
-    events.into_iter().map(Event::Agent).collect()
+fn agents(events: Vec<agent::Event>) -> Decided {
+    Decided::events(events.into_iter().map(Event::Agent))
 }
 
-fn tokens(events: Vec<token::Event>) -> Vec<Event> {
-    events.into_iter().map(Event::Token).collect()
+fn tokens(events: Vec<token::Event>) -> Decided {
+    Decided::events(events.into_iter().map(Event::Token))
 }
 
-fn messages(events: Vec<message::Event>) -> Vec<Event> {
-    events.into_iter().map(Event::Message).collect()
+fn messages(events: Vec<message::Event>) -> Decided {
+    Decided::events(events.into_iter().map(Event::Message))
 }
 
 /// What is true after one more event of a stream.

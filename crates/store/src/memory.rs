@@ -73,9 +73,13 @@ fn answer<T: Send + 'static>(value: T) -> Answer<T> {
 
 impl Store for Memory {
     fn commit(&self, commit: Commit) -> Receipt {
+        self.commit_together(vec![commit])
+    }
+
+    fn commit_together(&self, commits: Vec<Commit>) -> Receipt {
         let mut tables = self.tables();
         let n_before = tables.entries.len();
-        let result = tables.commit(commit);
+        let result = tables.commit_together(commits);
         // While nobody else can commit, so that listeners hear of entries in order.
         tables.listeners.tell(tables.entries[n_before..].to_vec());
         Box::pin(ready(result))
@@ -279,8 +283,22 @@ impl Tables {
         self.holds.get(&key).cloned().unwrap_or_default()
     }
 
-    fn commit(&mut self, commit: Commit) -> Result<Committed, CommitError> {
-        self.check(&commit)?;
+    /// Everything is compared before anything is written.
+    fn commit_together(&mut self, commits: Vec<Commit>) -> Result<Committed, CommitError> {
+        let mut written = BTreeMap::new();
+        for commit in &commits {
+            self.check(commit, &written)?;
+            for hold in &commit.holds {
+                written.insert(hold.key.clone(), hold.next.clone());
+            }
+        }
+        for commit in commits {
+            self.write(commit);
+        }
+        Ok(Committed { last_seq: self.newest() })
+    }
+
+    fn write(&mut self, commit: Commit) {
         let stream = commit.stream.clone();
         for hold in commit.holds {
             self.holds.insert((stream.teamspace.clone(), hold.key), hold.next);
@@ -333,10 +351,14 @@ impl Tables {
             last_seq: self.newest(),
         };
         self.streams.insert(stream, Row { number, document_seq, state: commit.state, snapshot });
-        Ok(Committed { last_seq: self.newest() })
     }
 
-    fn check(&self, commit: &Commit) -> Result<(), CommitError> {
+    /// `written`: the holds as the commits before this one leave them.
+    fn check(
+        &self,
+        commit: &Commit,
+        written: &BTreeMap<String, HoldState>,
+    ) -> Result<(), CommitError> {
         if let Some(key) = &commit.key
             && let Some(recorded) = self.outcomes.get(&key.scope)
         {
@@ -349,7 +371,8 @@ impl Tables {
             return Err(CommitError::Moved);
         }
         for hold in &commit.holds {
-            let current = self.hold(&commit.stream.teamspace, &hold.key);
+            let stored = || self.hold(&commit.stream.teamspace, &hold.key);
+            let current = written.get(&hold.key).cloned().unwrap_or_else(stored);
             if current != hold.expected {
                 return Err(CommitError::HoldTaken { key: hold.key.clone(), current });
             }

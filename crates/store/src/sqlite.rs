@@ -194,6 +194,10 @@ impl Store for Sqlite {
         self.inner.writer.commit(commit)
     }
 
+    fn commit_together(&self, commits: Vec<Commit>) -> Receipt {
+        self.inner.writer.commit_together(commits)
+    }
+
     fn listen(&self, listener: Weak<dyn Listener>) {
         self.inner.writer.listen(listener);
     }

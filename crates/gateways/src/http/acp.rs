@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::Gateway;
+use super::delegation::ReassignInput;
 use super::dry_run::{self, DryRun};
 use super::handoffs::{
     self, AcceptInput, ActivateInput, CloseInput, CompleteInput, ListInput, RejectInput, Target,
@@ -24,13 +25,13 @@ use super::problem::{Problem, add_headers};
 use super::view::HandoffView;
 
 const ACTIONS: &str = "draft, initiate, accept, approve, refuse, reject, counter, withdraw, \
-                       activate, complete, extend_sla, close or query";
+                       delegate, reassign, activate, complete, extend_sla, close or query";
 
 /// The request: an action and its fields. Documented as one object; read strictly by action.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct AcpRequest {
-    /// One of draft, initiate, accept, approve, refuse, reject, counter, withdraw, activate,
-    /// complete, extend_sla, close, query.
+    /// One of draft, initiate, accept, approve, refuse, reject, counter, withdraw, delegate,
+    /// reassign, activate, complete, extend_sla, close, query.
     #[expect(dead_code, reason = "the schema is generated from it; reading goes by action")]
     pub action: String,
     #[expect(dead_code, reason = "the schema is generated from it; reading goes by action")]
@@ -42,6 +43,9 @@ pub struct AcpResponse {
     pub success: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handoff_id: Option<String>,
+    /// The handoff that the action began besides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new_handoff_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -142,7 +146,7 @@ async fn answer(gateway: &Gateway, request: Request) -> Result<AcpResponse, Fail
         let found = Box::pin(dry_run::try_out(gateway, write, offer)).await?;
         return Ok(AcpResponse { success: true, dry_run: Some(found), ..AcpResponse::default() });
     }
-    let command = command(&action, id, fields)?;
+    let command = command(&action, id, fields, || gateway.engine.new_handoff_id())?;
     let target = match (id, &command) {
         (Some(id), _) => Target::Existing(id),
         (None, Command::Draft { .. } | Command::Initiate { .. }) => {
@@ -164,6 +168,7 @@ async fn answer(gateway: &Gateway, request: Request) -> Result<AcpResponse, Fail
     Ok(AcpResponse {
         success: true,
         handoff_id: Some(id),
+        new_handoff_id: done.outcome.began.map(|id| id.to_string()),
         status: done.outcome.status.map(|status| status.to_string()),
         metadata: Some(metadata(&done)),
         ..AcpResponse::default()
@@ -194,6 +199,7 @@ fn command(
     action: &str,
     id: Option<HandoffId>,
     fields: Map<String, Value>,
+    new_id: impl FnOnce() -> HandoffId,
 ) -> Result<Command, Problem> {
     fn read<T: DeserializeOwned>(fields: Map<String, Value>) -> Result<T, Problem> {
         shape(Value::Object(fields))
@@ -206,6 +212,11 @@ fn command(
         "approve" => Ok(read::<ApproveInput>(fields)?.into()),
         "refuse" => Ok(read::<RefuseInput>(fields)?.into()),
         "counter" => Ok(Command::Counter { offer: Box::new(read::<Offer>(fields)?) }),
+        "delegate" => {
+            let offer = Box::new(read::<Offer>(fields)?);
+            Ok(Command::Delegate { child: new_id(), offer })
+        }
+        "reassign" => Ok(read::<ReassignInput>(fields)?.command(new_id())),
         "withdraw" => Ok(read::<WithdrawInput>(fields)?.into()),
         "extend_sla" => Ok(read::<ExtendSlaInput>(fields)?.into()),
         "reject" => {

@@ -296,13 +296,19 @@ pub async fn submit(
     let key = write.key.for_action(command.name(), subject.as_deref());
     let stream = stream(&asker.caller.teamspace, target.id());
     let carries_offer = match &command {
-        Command::Draft { .. } | Command::Initiate { .. } | Command::Counter { .. } => true,
+        Command::Draft { .. }
+        | Command::Initiate { .. }
+        | Command::Counter { .. }
+        | Command::Delegate { .. } => true,
         Command::Accept(_)
         | Command::Verified { .. }
         | Command::Approve { .. }
         | Command::Refuse { .. }
         | Command::Withdraw { .. }
         | Command::ExtendSla { .. }
+        | Command::Reassign(_)
+        | Command::Follow(_)
+        | Command::Child(_)
         | Command::Reject(_)
         | Command::Activate { .. }
         | Command::Complete { .. }

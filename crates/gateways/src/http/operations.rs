@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use super::acp::{AcpRequest, AcpResponse};
 use super::agents::{RegisterInput, RolesInput};
+use super::delegation::ReassignInput;
 use super::dry_run::InitiateQuery;
 use super::events::FollowInput;
 use super::handoffs::{
@@ -86,7 +87,7 @@ const fn action(
 }
 
 /// All of them, in the order a reader wants them.
-pub const OPERATIONS: [Operation; 44] = [
+pub const OPERATIONS: [Operation; 46] = [
     Operation {
         query: Some(schema::<ListInput>),
         response: Response::Json(schema::<ListPage<HandoffView>>),
@@ -166,6 +167,18 @@ pub const OPERATIONS: [Operation; 44] = [
         "extend_sla",
         "A coordinator gives the stage that is running more time.",
         schema::<ExtendSlaInput>,
+    ),
+    action(
+        "/v1/handoffs/{handoff}/delegate",
+        "delegate_handoff",
+        "The owner hands a part of the task on, as a handoff of its own.",
+        schema::<Offer>,
+    ),
+    action(
+        "/v1/handoffs/{handoff}/reassign",
+        "reassign_handoff",
+        "A coordinator closes it and hands the task to somebody else instead.",
+        schema::<ReassignInput>,
     ),
     action(
         "/v1/handoffs/{handoff}/activate",

@@ -67,7 +67,10 @@ pub async fn awaited(gateway: &Gateway, stream: &Stream, mut done: Done) -> Resu
             | Event::Escalated(_)
             | Event::SlaExtended(_)
             | Event::SlaWarned(_)
-            | Event::Countered(_) => continue,
+            | Event::Countered(_)
+            | Event::Delegated(_)
+            | Event::DelegationEnded(_)
+            | Event::DelegationReopened(_) => continue,
         };
         done.position = entry.position;
         done.outcome.status = Some(status);

@@ -42,6 +42,15 @@ pub struct HandoffView {
     pub approval: &'static str,
     /// 1 for the first package; each counter-offer adds 1.
     pub revision: u32,
+    /// The handoff whose owner delegated this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_handoff_id: Option<String>,
+    /// The handoff whose place this one took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replaces_handoff_id: Option<String>,
+    /// The delegated parts that are not at an end yet.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub open_delegations: Vec<String>,
     /// Rejections, escalations and the closure, oldest first.
     pub resolution_notes: Vec<Value>,
     /// How many entries the ledger has about it.
@@ -64,6 +73,9 @@ pub struct ActionDone {
     pub status: Status,
     /// The number of the handoff's last ledger entry after the action.
     pub position: u64,
+    /// The handoff that the action began besides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new_handoff_id: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub verification_passed: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -196,6 +208,10 @@ pub fn handoff(item: &Item) -> Option<HandoffView> {
         ),
         Handoff::Draft(_) | Handoff::Discarded { .. } => (String::new(), false, Vec::new(), None),
     };
+    let made = match state.as_ref() {
+        Handoff::Made(made) => Some(made),
+        Handoff::Draft(_) | Handoff::Discarded { .. } => None,
+    };
     Some(HandoffView {
         handoff_id: state.id().to_string(),
         status: state.status(),
@@ -213,10 +229,14 @@ pub fn handoff(item: &Item) -> Option<HandoffView> {
         changed_at: item.changed_at.to_string(),
         due_at: derive::deadlines(state).first().map(|deadline| deadline.due.to_string()),
         approval: approval(state),
-        revision: match state.as_ref() {
-            Handoff::Made(made) => made.revision,
-            Handoff::Draft(_) | Handoff::Discarded { .. } => 1,
-        },
+        revision: made.map_or(1, |made| made.revision),
+        parent_handoff_id: made.and_then(|made| made.terms.parent).map(|id| id.to_string()),
+        replaces_handoff_id: made.and_then(|made| made.terms.replaces).map(|id| id.to_string()),
+        open_delegations: made
+            .iter()
+            .flat_map(|made| &made.delegations.open)
+            .map(ToString::to_string)
+            .collect(),
         resolution_notes: state.notes().iter().map(note).collect(),
         position: item.position,
     })
@@ -249,6 +269,7 @@ pub fn action_done(id: &str, done: &Done) -> ActionDone {
         handoff_id: id.to_owned(),
         status: done.outcome.status.expect("an action on a handoff leaves it with a status"),
         position: done.position,
+        new_handoff_id: done.outcome.began.map(|id| id.to_string()),
         verification_passed: done.outcome.passed.clone(),
         verification_failed: done.outcome.failed.clone(),
     }

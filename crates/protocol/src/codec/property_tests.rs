@@ -15,15 +15,16 @@ use crate::handoff::Status;
 use crate::handoff::artifact::{Finding, Seen};
 use crate::handoff::command::{RejectReason, SlaStage};
 use crate::handoff::event::{
-    Accepted, Activated, Approved, Checked, Closed, Completed, Countered, Drafted, Escalated,
-    Event as HandoffEvent, Parties, Proposed, Refused, Rejected, SlaExtended, SlaWarned,
-    ValidationStarted, VerificationUnavailable,
+    Accepted, Activated, Approved, Checked, Closed, Completed, Countered, Delegated,
+    DelegationEnded, DelegationReopened, Drafted, Escalated, Event as HandoffEvent, Parties,
+    Proposed, Refused, Rejected, SlaExtended, SlaWarned, ValidationStarted,
+    VerificationUnavailable,
 };
 use crate::handoff::package::{
     Artifact, ArtifactKind, ArtifactRef, OfferedWorkState, Priority, TestStatus, WorkStatus,
 };
 use crate::handoff::sla::Slas;
-use crate::ids::{AgentId, TaskId, ThreadId};
+use crate::ids::{AgentId, HandoffId, TaskId, ThreadId};
 use crate::ledger::Erased;
 use crate::message::event::{Delivered, Event as MessageEvent, Expired, Read, Sent};
 use crate::message::{self, Kind as MessageKind};
@@ -108,6 +109,7 @@ fn events() -> impl Strategy<Value = Event> {
         6 => answers().prop_map(Event::Handoff),
         6 => negotiations().prop_map(Event::Handoff),
         6 => endings().prop_map(Event::Handoff),
+        3 => delegations().prop_map(Event::Handoff),
         1 => registrations(),
         1 => tokens(),
         3 => messages(),
@@ -133,7 +135,8 @@ fn openings() -> impl Strategy<Value = HandoffEvent> {
 fn proposals() -> impl Strategy<Value = Proposed> {
     let names = (parties(), task(), thread(), text(), text(), text(), text());
     let flags = (any::<[bool; 5]>(), option::of(time()), vec(agent(), 0..4));
-    (names, flags).prop_map(|(names, (flags, deadline, chain))| {
+    let others = (option::of(handoff()), option::of(handoff()));
+    (names, flags, others).prop_map(|(names, (flags, deadline, chain), (parent, replaces))| {
         let (parties, task_id, thread_id, title, reason, origin_session, package_hash) = names;
         let [is_return, needs_human, target_is_human, has_artifacts, is_guarded] = flags;
         Proposed {
@@ -152,6 +155,8 @@ fn proposals() -> impl Strategy<Value = Proposed> {
             chain,
             origin_session,
             package_hash,
+            parent,
+            replaces,
         }
     })
 }
@@ -242,9 +247,10 @@ fn endings() -> impl Strategy<Value = HandoffEvent> {
         },
     );
     let status = select(Status::ALL.to_vec());
-    let flags = (any::<bool>(), any::<bool>());
+    let flags = (any::<bool>(), any::<bool>(), option::of(handoff()));
     let closed = (agent(), option::of(agent()), status, option::of(text()), flags, time())
-        .prop_map(|(from, to, from_status, closure_notes, (forced, withdrawn), at)| {
+        .prop_map(|(from, to, from_status, closure_notes, flags, at)| {
+            let (forced, withdrawn, reassigned_to) = flags;
             HandoffEvent::Closed(Closed {
                 from,
                 to,
@@ -252,6 +258,7 @@ fn endings() -> impl Strategy<Value = HandoffEvent> {
                 closure_notes,
                 forced,
                 withdrawn,
+                reassigned_to,
                 at,
             })
         });
@@ -270,6 +277,27 @@ fn endings() -> impl Strategy<Value = HandoffEvent> {
         },
     );
     prop_oneof![activated, completed, closed, escalated]
+}
+
+fn delegations() -> impl Strategy<Value = HandoffEvent> {
+    let delegated = (parties(), handoff(), task(), agent()).prop_map(
+        |(parties, child, child_task, child_to)| {
+            HandoffEvent::Delegated(Delegated { parties, child, child_task, child_to })
+        },
+    );
+    let status = select(Status::ALL.to_vec());
+    let ended = (parties(), handoff(), status).prop_map(|(parties, child, status)| {
+        HandoffEvent::DelegationEnded(DelegationEnded { parties, child, status })
+    });
+    let reopened = (parties(), handoff()).prop_map(|(parties, child)| {
+        HandoffEvent::DelegationReopened(DelegationReopened { parties, child })
+    });
+    prop_oneof![delegated, ended, reopened]
+}
+
+fn handoff() -> impl Strategy<Value = HandoffId> {
+    (0..1_000_000_u64)
+        .prop_map(|number| format!("01938c2e-0000-7000-8000-{number:012}").parse().unwrap())
 }
 
 fn registrations() -> impl Strategy<Value = Event> {

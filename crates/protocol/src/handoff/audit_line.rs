@@ -82,7 +82,10 @@ pub fn lines<'a>(id: HandoffId, event: &'a Event, actor: &'a str, at: Time) -> V
         | Event::Approved(_)
         | Event::Refused(_)
         | Event::SlaExtended(_)
-        | Event::SlaWarned(_) => Vec::new(),
+        | Event::SlaWarned(_)
+        | Event::Delegated(_)
+        | Event::DelegationEnded(_)
+        | Event::DelegationReopened(_) => Vec::new(),
         Event::Proposed(proposed) => vec![
             moved(Status::Draft, Status::Proposed),
             Line::HandoffCreated {
@@ -121,15 +124,11 @@ pub fn lines<'a>(id: HandoffId, event: &'a Event, actor: &'a str, at: Time) -> V
                 timestamp: at,
             },
         ],
-        Event::Closed(closed) => vec![
-            moved(closed.from_status, Status::Closed),
-            Line::HandoffClosed {
-                handoff_id: id,
-                actor,
-                closure_notes: closed.closure_notes.as_deref(),
-                timestamp: at,
-            },
-        ],
+        Event::Closed(closed) => {
+            let closure_notes = closed.closure_notes.as_deref();
+            let ended = Line::HandoffClosed { handoff_id: id, actor, closure_notes, timestamp: at };
+            vec![moved(closed.from_status, Status::Closed), ended]
+        }
         Event::Escalated(escalated) => vec![overdue(id, escalated, at)],
     }
 }

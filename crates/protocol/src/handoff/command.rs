@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::artifact::Seen;
 use super::package::{Artifact, Offer, OfferedWorkState};
+use super::state::Status;
+use crate::ids::{AgentId, HandoffId, TaskId};
 use crate::time::Time;
 
 /// One request. The name of each variant is the action's name everywhere.
@@ -49,6 +51,17 @@ pub enum Command {
         due: Time,
         why: String,
     },
+    /// The owner hands a part of the task on, as a handoff of its own.
+    Delegate {
+        child: HandoffId,
+        offer: Box<Offer>,
+    },
+    /// A coordinator closes it and hands the task to somebody else instead.
+    Reassign(Box<Reassign>),
+    /// Begins a handoff that follows from another one. Asked by the server alone.
+    Follow(Box<Follow>),
+    /// What became of a part that was handed on. Asked by the server alone.
+    Child(Child),
     Reject(Reject),
     Activate {
         work_state_update: Option<Box<OfferedWorkState>>,
@@ -78,6 +91,41 @@ pub struct Accept {
     /// The artifacts that are accepted, by id; all of them when absent. None that is required can
     /// be left out.
     pub artifacts: Option<Vec<String>>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reassign {
+    /// The id of the handoff that takes its place.
+    pub successor: HandoffId,
+    pub to: AgentId,
+    pub why: String,
+    /// Where the work stands, if the package no longer says so.
+    pub work_state: Option<OfferedWorkState>,
+    /// A new one for the task; the old one stays if it has not passed.
+    pub deadline: Option<Time>,
+}
+
+/// A handoff that another one begins, with what it knows from there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Follow {
+    pub from: AgentId,
+    pub offer: Offer,
+    /// The owners of the task, if nobody has said otherwise.
+    pub chain: Vec<AgentId>,
+    /// The handoff whose owner delegated this one.
+    pub parent: Option<HandoffId>,
+    /// The handoff whose place this one takes.
+    pub replaces: Option<HandoffId>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Child {
+    /// It is done, rejected or closed.
+    Ended { child: HandoffId, status: Status },
+    /// It was rejected, and is proposed again.
+    Reopened { child: HandoffId },
+    /// Another one has taken its place.
+    Replaced { child: HandoffId, status: Status, by: HandoffId, task_id: TaskId, to: AgentId },
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -128,6 +176,10 @@ impl Command {
             Command::Counter { .. } => "counter",
             Command::Withdraw { .. } => "withdraw",
             Command::ExtendSla { .. } => "extend_sla",
+            Command::Delegate { .. } => "delegate",
+            Command::Reassign(_) => "reassign",
+            Command::Follow(_) => "follow",
+            Command::Child(_) => "child",
             Command::Reject(_) => "reject",
             Command::Activate { .. } => "activate",
             Command::Complete { .. } => "complete",

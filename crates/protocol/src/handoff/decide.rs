@@ -7,15 +7,19 @@ mod approve;
 mod close;
 mod complete;
 mod counter;
+mod delegate;
 mod draft;
 mod elapse;
 mod extend_sla;
+mod follow;
 pub(crate) mod initiate;
+mod reassign;
 mod reject;
 pub(crate) mod verified;
 mod withdraw;
 
 pub use counter::REVISIONS_MAX;
+pub use delegate::OPEN_DELEGATIONS_MAX;
 
 use super::command::Command;
 use super::event::{Event, Parties};
@@ -39,6 +43,8 @@ pub struct Context<'a> {
 pub struct Decision {
     pub events: Vec<Event>,
     pub document: Option<Document>,
+    /// What is asked of other handoffs at once; all of it happens or nothing does.
+    pub then: Vec<(HandoffId, Command)>,
 }
 
 /// Notes and details are read by people; what is longer belongs into an artifact.
@@ -62,6 +68,10 @@ pub fn decide(
         Command::Counter { offer } => counter::decide(id, state, offer, context),
         Command::Withdraw { why } => withdraw::decide(state, why.as_deref(), context),
         Command::ExtendSla { due, why } => extend_sla::decide(state, *due, why, context),
+        Command::Delegate { child, offer } => delegate::decide(*child, state, offer, context),
+        Command::Reassign(reassign) => reassign::decide(state, reassign, context),
+        Command::Follow(follow) => follow::decide(id, state, follow, context),
+        Command::Child(child) => delegate::child(state, child),
         Command::Reject(reject) => reject::decide(state, reject, context),
         Command::Activate { work_state_update } => {
             activate::decide(state, work_state_update.as_deref(), context)
@@ -77,11 +87,16 @@ pub fn decide(
 
 impl Decision {
     fn event(event: Event) -> Self {
-        Self { events: vec![event], document: None }
+        Self::events([event])
     }
 
     fn events(events: impl Into<Vec<Event>>) -> Self {
-        Self { events: events.into(), document: None }
+        Self { events: events.into(), ..Self::default() }
+    }
+
+    fn then(mut self, id: HandoffId, command: Command) -> Self {
+        self.then.push((id, command));
+        self
     }
 }
 

@@ -1,9 +1,9 @@
 //! What follows from a state, so that nothing has to be remembered: which deadline is armed, and
 //! what the handoff holds.
 
-use super::command::SlaStage;
+use super::command::{Child, SlaStage};
 use super::state::{Checks, Handoff, Made, Stage, Terms, Waiting};
-use crate::ids::{AgentId, TaskId};
+use crate::ids::{AgentId, HandoffId, TaskId};
 use crate::step::{Deadline, Effect, Hold};
 use crate::time::Time;
 
@@ -90,6 +90,25 @@ pub fn hold_differs(before: &Handoff, after: &Handoff) -> bool {
         Handoff::Draft(_) | Handoff::Discarded { .. } => None,
     };
     place(before) != place(after)
+}
+
+/// What the handoff that this one is a part of must be told, if anything. `successor`: the one
+/// that takes its place, and for whom that is.
+pub fn told_parent(
+    before: &Made,
+    after: &Made,
+    successor: Option<(HandoffId, AgentId)>,
+) -> Option<Child> {
+    let (child, status) = (after.terms.id, after.stage.status());
+    match (before.stage.status().is_active(), status.is_active(), successor) {
+        (true, false, Some((by, to))) => {
+            let task_id = after.terms.task_id.clone();
+            Some(Child::Replaced { child, status, by, task_id, to })
+        }
+        (true, false, None) => Some(Child::Ended { child, status }),
+        (false, true, _) => Some(Child::Reopened { child }),
+        (true, true, _) | (false, false, _) => None,
+    }
 }
 
 pub fn task_key(task_id: &TaskId) -> String {

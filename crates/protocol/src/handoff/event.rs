@@ -8,7 +8,7 @@ use super::command::{RejectReason, SlaStage};
 use super::package::{Artifact, OfferedWorkState};
 use super::sla::Slas;
 use super::state::Status;
-use crate::ids::{AgentId, TaskId, ThreadId};
+use crate::ids::{AgentId, HandoffId, TaskId, ThreadId};
 use crate::time::{Span, Time};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +29,9 @@ pub enum Event {
     SlaExtended(SlaExtended),
     SlaWarned(SlaWarned),
     Countered(Box<Countered>),
+    Delegated(Delegated),
+    DelegationEnded(DelegationEnded),
+    DelegationReopened(DelegationReopened),
 }
 
 /// The two agents concerned. In every event, so that whoever follows the feed can pick out what is
@@ -79,6 +82,12 @@ pub struct Proposed {
     pub chain: Vec<AgentId>,
     pub origin_session: String,
     pub package_hash: String,
+    /// The handoff whose owner delegated this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<HandoffId>,
+    /// The handoff whose place this one takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<HandoffId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -180,7 +189,34 @@ pub struct Closed {
     /// Its sender took it back before it was accepted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub withdrawn: bool,
+    /// The handoff that took its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reassigned_to: Option<HandoffId>,
     pub at: Time,
+}
+
+/// The owner handed a part of the task on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Delegated {
+    pub parties: Parties,
+    pub child: HandoffId,
+    pub child_task: TaskId,
+    pub child_to: AgentId,
+}
+
+/// A part that was handed on is done, rejected or closed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DelegationEnded {
+    pub parties: Parties,
+    pub child: HandoffId,
+    pub status: Status,
+}
+
+/// A part that was rejected is proposed again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DelegationReopened {
+    pub parties: Parties,
+    pub child: HandoffId,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -262,6 +298,9 @@ impl Event {
             Event::SlaExtended(_) => "handoff.sla_extended",
             Event::SlaWarned(_) => "handoff.sla_warned",
             Event::Countered(_) => "handoff.countered",
+            Event::Delegated(_) => "handoff.delegated",
+            Event::DelegationEnded(_) => "handoff.delegation_ended",
+            Event::DelegationReopened(_) => "handoff.delegation_reopened",
         }
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Deref;
 
 use super::event::{Closed, Drafted, Event, Proposed};
 use super::state::{
-    Approval, Checks, Draft, Handoff, Made, Note, Stage, Terms, Validating, Waiting,
+    Approval, Checks, Delegations, Draft, Handoff, Made, Note, Stage, Terms, Validating, Waiting,
 };
 use crate::ids::HandoffId;
 use crate::step::BadHistory;
@@ -28,6 +28,7 @@ pub fn evolve(
             approval: approval(proposed),
             revision: 1,
             notes: Vec::new(),
+            delegations: Delegations::default(),
         })),
         (Some(Handoff::Made(made)), Event::Countered(countered)) => match made.stage {
             Stage::Rejected { .. } => Ok(Handoff::Made(Made {
@@ -36,6 +37,7 @@ pub fn evolve(
                 approval: approval(&countered.proposed),
                 revision: countered.revision,
                 notes: made.notes,
+                delegations: made.delegations,
             })),
             Stage::Proposed(_)
             | Stage::Validating(_)
@@ -93,6 +95,19 @@ fn evolve_made(mut made: Made, event: &Event, at: Time) -> Result<Made, BadHisto
             Stage::Proposed(_) | Stage::Validating(_) | Stage::Accepted(_) | Stage::Rejected { .. },
             Event::Closed(closed),
         ) => close(&mut made.notes, closed, at, WasActivated::No),
+        (stage @ Stage::Activated(_), Event::Delegated(delegated)) => {
+            made.delegations.count += 1;
+            made.delegations.open.push(delegated.child);
+            stage
+        }
+        (stage @ Stage::Activated(_), Event::DelegationEnded(ended)) => {
+            made.delegations.open.retain(|child| *child != ended.child);
+            stage
+        }
+        (stage @ Stage::Activated(_), Event::DelegationReopened(reopened)) => {
+            made.delegations.open.push(reopened.child);
+            stage
+        }
         (stage, Event::Escalated(escalated)) => {
             made.notes.push(Note::Escalation(escalated.clone()));
             with_clock(stage, |waiting| Waiting { escalated: true, ..waiting }).ok_or(bad)?
@@ -173,6 +188,8 @@ fn terms(id: HandoffId, proposed: &Proposed, at: Time) -> Terms {
         origin_session: proposed.origin_session.clone(),
         package_hash: proposed.package_hash.clone(),
         proposed_at: at,
+        parent: proposed.parent,
+        replaces: proposed.replaces,
     }
 }
 

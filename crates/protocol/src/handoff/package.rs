@@ -228,7 +228,9 @@ pub struct Policy {
     pub visibility: Option<Visibility>,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Classification {
     #[default]
@@ -244,7 +246,9 @@ pub enum Visibility {
     HumanAudit,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Sensitivity {
     Low,
@@ -285,6 +289,9 @@ pub struct Provenance {
     pub handoff_chain: Vec<AgentId>,
     pub message_thread_refs: Vec<String>,
     pub origin_session: String,
+    /// The handoff whose owner delegated this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_handoff_id: Option<HandoffId>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub related_sessions: Vec<String>,
 }
@@ -306,6 +313,33 @@ impl Policy {
     pub fn is_guarded(&self) -> bool {
         self.classification == Classification::Restricted
             || self.sensitivity == Some(Sensitivity::High)
+    }
+
+    /// Whether this policy allows nothing that the other one forbids.
+    pub fn check_narrows(&self, whole: &Policy) -> Result<(), String> {
+        let is_missing = |restriction: &&String| !self.export_restrictions.contains(restriction);
+        let narrows = [
+            ("classification", self.classification >= whole.classification),
+            ("human_gate", self.needs_human() || !whole.needs_human()),
+            ("sensitivity", self.sensitivity >= whole.sensitivity),
+            (
+                "visibility",
+                whole.visibility.is_none()
+                    || self.visibility == whole.visibility
+                    || self.visibility == Some(Visibility::Private),
+            ),
+            (
+                "export_restrictions",
+                !whole.export_restrictions.iter().any(|rule| is_missing(&rule)),
+            ),
+        ];
+        match narrows.into_iter().find(|(_, holds)| !holds) {
+            None => Ok(()),
+            Some((field, _)) => Err(format!(
+                "policy.{field}: a delegated part may be bound more tightly than the whole, never \
+                 less"
+            )),
+        }
     }
 
     /// Whether the policy agrees with itself, and lets the task go to this agent.

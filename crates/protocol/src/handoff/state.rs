@@ -49,6 +49,17 @@ pub struct Made {
     /// Rejections, escalations and the closure, oldest first. Bounded: each revision adds at
     /// most one of each stage, and there are at most [`super::decide::REVISIONS_MAX`].
     pub notes: Vec<Note>,
+    pub delegations: Delegations,
+}
+
+/// The parts of the task that its owner handed on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Delegations {
+    /// How many there were, ever.
+    pub count: u32,
+    /// Those that are not done, rejected or closed; at most
+    /// [`super::decide::OPEN_DELEGATIONS_MAX`].
+    pub open: Vec<HandoffId>,
 }
 
 /// What was agreed on when the handoff was proposed. Never changes afterwards.
@@ -72,6 +83,8 @@ pub struct Terms {
     pub origin_session: String,
     pub package_hash: String,
     pub proposed_at: Time,
+    pub parent: Option<HandoffId>,
+    pub replaces: Option<HandoffId>,
 }
 
 /// Where a proposed handoff stands.

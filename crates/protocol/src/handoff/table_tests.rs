@@ -8,6 +8,7 @@ mod audit;
 mod cells;
 mod chain;
 mod content;
+mod delegation;
 mod gate;
 mod negotiation;
 mod package_tests;

@@ -2,11 +2,13 @@
 //! difference between what the old state wanted and what the new one wants.
 
 use super::{
-    Deadline, Effect, Event, Facts, Hold, HoldState, HoldWrite, Outcome, Refused, State, Work,
+    Command, Deadline, Effect, Event, Facts, Hold, HoldState, HoldWrite, Outcome, Refused, State,
+    Work,
 };
 use crate::handoff::state::Note;
 use crate::handoff::{self, Handoff, Stage, derive};
-use crate::ledger::Stream;
+use crate::ids::{AgentId, HandoffId};
+use crate::ledger::{Stream, Subject};
 use crate::message::thread;
 
 pub(super) fn deadline_changes(
@@ -94,6 +96,33 @@ pub(super) fn hold_changes(
     vec![HoldWrite { key: new.key.clone(), expected, next: stored(&new) }]
 }
 
+/// What is asked of other streams: what the decision says, and, where this handoff is a part of
+/// another one, what its owner must know.
+pub(super) fn then(
+    mut then: Vec<(Subject, Command)>,
+    before: Option<&State>,
+    after: &State,
+) -> Vec<(Subject, Command)> {
+    if let (Some(State::Handoff(before)), State::Handoff(after)) = (before, after)
+        && let (Handoff::Made(before), Handoff::Made(after)) = (before.as_ref(), after.as_ref())
+        && let Some(parent) = after.terms.parent
+        && let Some(told) = derive::told_parent(before, after, successor(&then))
+    {
+        let told = Command::Handoff(handoff::Command::Child(told));
+        then.push((Subject::Handoff(parent), told));
+    }
+    then
+}
+
+fn successor(then: &[(Subject, Command)]) -> Option<(HandoffId, AgentId)> {
+    then.iter().find_map(|(subject, command)| {
+        let Subject::Handoff(id) = subject else { return None };
+        let Command::Handoff(handoff::Command::Follow(follow)) = command else { return None };
+        follow.replaces?;
+        Some((*id, follow.offer.to_agent.clone()?))
+    })
+}
+
 pub(super) fn outcome(state: &State, events: &[Event]) -> Outcome {
     let mut outcome = Outcome {
         status: match state {
@@ -114,6 +143,12 @@ pub(super) fn outcome(state: &State, events: &[Event]) -> Outcome {
         .any(|event| matches!(event, Event::Handoff(handoff::Event::ValidationStarted(_))));
     for event in events {
         let Event::Handoff(event) = event else { continue };
+        if let handoff::Event::Delegated(delegated) = event {
+            outcome.began = Some(delegated.child);
+        }
+        if let handoff::Event::Closed(closed) = event {
+            outcome.began = closed.reassigned_to;
+        }
         if let handoff::Event::Accepted(accepted) = event {
             outcome.passed.clone_from(&accepted.passed);
         }

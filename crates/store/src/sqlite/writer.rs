@@ -38,6 +38,8 @@ pub struct Writer {
 
 enum Job {
     Commit(Box<Commit>, oneshot::Sender<Answered>),
+    /// All of them or none.
+    Together(Vec<Commit>, oneshot::Sender<Verdict>),
     Seal(Sealed, oneshot::Sender<Result<(), StoreError>>),
     /// What was claimed is noted here until it is known that the group was written.
     Claim(Claim, Vec<Claimed>, oneshot::Sender<Result<Vec<Claimed>, StoreError>>),
@@ -87,6 +89,17 @@ impl Writer {
             sent?;
             let (verdict, _spent) = answer.await.map_err(|_| StoreError::Unknown)?;
             verdict
+        })
+    }
+
+    pub fn commit_together(&self, commits: Vec<Commit>) -> Receipt {
+        let all_say_something = commits.iter().all(|commit| !commit.entries.is_empty());
+        assert!(all_say_something, "a change without events is not committed");
+        let (reply, answer) = oneshot::channel();
+        let sent = self.send(Job::Together(commits, reply));
+        Box::pin(async move {
+            sent?;
+            answer.await.map_err(|_| StoreError::Unknown)?
         })
     }
 
@@ -230,6 +243,7 @@ impl Work<'_> {
                     self.statements.write_commit(commit, self.next_seq)?
                 }
                 (Job::Commit(commit, _), Apart::BySavepoint) => self.apply_apart(commit)?,
+                (Job::Together(commits, _), _) => self.apply_together(commits)?,
                 (Job::Seal(sealed, _), _) => {
                     write::write_sealed(self.connection, sealed)?;
                     Ok(self.nothing_new())
@@ -247,7 +261,7 @@ impl Work<'_> {
                     Ok(self.nothing_new())
                 }
             };
-            if let (Job::Commit(commit, _), Ok(committed)) = (&*job, &verdict) {
+            if let (Some(commit), Ok(committed)) = (commits_of(job).last(), &verdict) {
                 self.next_seq = committed.last_seq + 1;
                 self.newest_at = commit.entries.last().map(|entry| entry.at);
                 self.sweep.n_written += 1;
@@ -262,8 +276,12 @@ impl Work<'_> {
     }
 
     fn apply_apart(&mut self, commit: &Commit) -> rusqlite::Result<Verdict> {
+        self.apply_together(std::slice::from_ref(commit))
+    }
+
+    fn apply_together(&mut self, commits: &[Commit]) -> rusqlite::Result<Verdict> {
         run_cached(self.connection, "SAVEPOINT one")?;
-        let verdict = match self.statements.write_commit(commit, self.next_seq) {
+        let verdict = match self.write_all(commits) {
             // What the schema forbids is wrong with this commit, not with the group it is in.
             Err(error) if is_forbidden(&error) => {
                 Err(StoreError::Corrupt(error.to_string()).into())
@@ -278,14 +296,28 @@ impl Work<'_> {
         Ok(verdict)
     }
 
+    /// Up to the first that conflicts.
+    fn write_all(&mut self, commits: &[Commit]) -> rusqlite::Result<Verdict> {
+        let mut last = self.nothing_new();
+        for commit in commits {
+            match self.statements.write_commit(commit, last.last_seq + 1)? {
+                Ok(committed) => last = committed,
+                Err(conflict) => return Ok(Err(conflict)),
+            }
+        }
+        Ok(Ok(last))
+    }
+
     fn tell_and_answer(&self, group: &mut Vec<Job>, verdicts: Vec<Verdict>) {
         let mut entries = Vec::with_capacity(group.len());
         for (job, verdict) in group.iter_mut().zip(&verdicts) {
-            if let (Job::Commit(commit, _), Ok(committed)) = (job, verdict) {
-                let first_seq = committed.last_seq + 1 - commit.entries.len() as u64;
-                let numbered = (first_seq..).zip(commit.entries.drain(..));
-                entries.extend(numbered.map(|(seq, entry)| Sequenced { seq, entry }));
-            }
+            let Ok(committed) = verdict else { continue };
+            let commits = commits_of(job);
+            let n_entries: usize = commits.iter().map(|commit| commit.entries.len()).sum();
+            let first_seq = committed.last_seq + 1 - n_entries as u64;
+            let written = commits.iter_mut().flat_map(|commit| commit.entries.drain(..));
+            let numbered = (first_seq..).zip(written);
+            entries.extend(numbered.map(|(seq, entry)| Sequenced { seq, entry }));
         }
         self.listeners.tell(entries);
         for (job, verdict) in group.drain(..).zip(verdicts) {
@@ -306,11 +338,22 @@ impl Work<'_> {
     }
 }
 
+fn commits_of(job: &mut Job) -> &mut [Commit] {
+    match job {
+        Job::Commit(commit, _) => std::slice::from_mut(commit),
+        Job::Together(commits, _) => commits,
+        Job::Seal(..) | Job::Claim(..) | Job::Outbox(..) | Job::Place(..) => &mut [],
+    }
+}
+
 fn answer(job: Job, verdict: Verdict) {
     // Whoever asked may have gone; the commit stands all the same.
     match job {
         Job::Commit(commit, reply) => {
             let _ = reply.send((verdict, commit));
+        }
+        Job::Together(_, reply) => {
+            let _ = reply.send(verdict);
         }
         Job::Seal(_, reply) | Job::Outbox(_, reply) | Job::Place(_, _, reply) => {
             let _ = reply.send(verdict.map(|_| ()).map_err(why_failed));

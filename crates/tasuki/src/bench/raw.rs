@@ -94,6 +94,11 @@ impl Store for Recorder {
         self.inner.commit(commit)
     }
 
+    fn commit_together(&self, commits: Vec<Commit>) -> Receipt {
+        self.commits.lock().expect("nothing panics in here").extend(commits.iter().cloned());
+        self.inner.commit_together(commits)
+    }
+
     fn listen(&self, listener: Weak<dyn Listener>) {
         self.inner.listen(listener);
     }

@@ -70,6 +70,24 @@ enum HandoffCommand {
         #[command(flatten)]
         offer: OfferArgs,
     },
+    /// Hand a part of your task on, as a handoff of its own
+    Delegate {
+        id: String,
+        #[command(flatten)]
+        offer: OfferArgs,
+    },
+    /// Close it and hand the task to somebody else instead, as a coordinator
+    Reassign {
+        id: String,
+        /// The agent that shall own the task instead
+        #[arg(long)]
+        to: String,
+        #[arg(long)]
+        why: String,
+        /// A new deadline for the task, such as 2026-12-24T18:00:00Z
+        #[arg(long)]
+        deadline: Option<Time>,
+    },
     /// Take back what nobody has accepted yet
     Withdraw {
         id: String,
@@ -209,6 +227,8 @@ pub async fn run(args: HandoffArgs) -> Result<u8> {
         | HandoffCommand::Approve { .. }
         | HandoffCommand::Refuse { .. }
         | HandoffCommand::Counter { .. }
+        | HandoffCommand::Delegate { .. }
+        | HandoffCommand::Reassign { .. }
         | HandoffCommand::Withdraw { .. }
         | HandoffCommand::ExtendSla { .. }
         | HandoffCommand::Reject { .. }
@@ -222,7 +242,27 @@ pub async fn run(args: HandoffArgs) -> Result<u8> {
 }
 
 async fn act(client: &Client, action: HandoffCommand, json: bool) -> Result<()> {
-    let call = match action {
+    let answer = client.call(call_of(action)?).await?.success()?;
+    if json {
+        output::json(&answer);
+        return Ok(());
+    }
+    let text = |name: &str| answer[name].as_str().unwrap_or_default();
+    match answer["new_handoff_id"].as_str() {
+        Some(new) => {
+            output::line(new);
+            output::remark(&format!("is proposed; {} is {}", text("handoff_id"), text("status")));
+        }
+        None => {
+            output::line(text("handoff_id"));
+            output::remark(&format!("is now {}", text("status")));
+        }
+    }
+    Ok(())
+}
+
+fn call_of(action: HandoffCommand) -> Result<Call> {
+    Ok(match action {
         HandoffCommand::Draft { id: None, offer } => {
             Call::post("/v1/handoffs/drafts", offer.body()?)
         }
@@ -249,6 +289,14 @@ async fn act(client: &Client, action: HandoffCommand, json: bool) -> Result<()> 
         HandoffCommand::Counter { id, offer } => {
             Call::post(format!("/v1/handoffs/{}/counter", percent_encode(&id)), offer.body()?)
         }
+        HandoffCommand::Delegate { id, offer } => {
+            Call::post(format!("/v1/handoffs/{}/delegate", percent_encode(&id)), offer.body()?)
+        }
+        HandoffCommand::Reassign { id, to, why, deadline } => {
+            let deadline = deadline.map(|deadline| deadline.to_string());
+            let fields = [("to_agent", Some(to)), ("why", Some(why)), ("deadline", deadline)];
+            on(&id, "reassign", fields)
+        }
         HandoffCommand::Withdraw { id, why } => on(&id, "withdraw", [("why", why)]),
         HandoffCommand::ExtendSla { id, due, why } => {
             on(&id, "extend_sla", [("due", Some(due.to_string())), ("why", Some(why))])
@@ -274,16 +322,7 @@ async fn act(client: &Client, action: HandoffCommand, json: bool) -> Result<()> 
         | HandoffCommand::Watch(_) => {
             unreachable!("reading is not an action")
         }
-    };
-    let answer = client.call(call).await?.success()?;
-    if json {
-        output::json(&answer);
-        return Ok(());
-    }
-    let text = |name: &str| answer[name].as_str().unwrap_or_default();
-    output::line(text("handoff_id"));
-    output::remark(&format!("is now {}", text("status")));
-    Ok(())
+    })
 }
 
 fn on<const N: usize>(id: &str, action: &str, given: [(&str, Option<String>); N]) -> Call {

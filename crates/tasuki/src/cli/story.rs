@@ -48,6 +48,12 @@ pub fn tell(handoff: &Value, entries: &[Value], now: Time) -> String {
     if let Some(due) = handoff["due_at"].as_str().and_then(|at| at.parse().ok()) {
         lines.push(format!("  due     {}", output::relative(due, now)));
     }
+    if let Some(parent) = handoff["parent_handoff_id"].as_str() {
+        lines.push(format!("  part of {}", clean(parent)));
+    }
+    if let Some(replaced) = handoff["replaces_handoff_id"].as_str() {
+        lines.push(format!("  after   {}", clean(replaced)));
+    }
     lines.extend(package(&handoff["package"]));
     lines.push(String::new());
     for entry in entries {
@@ -114,10 +120,11 @@ fn sentence(entry: &Value) -> String {
         "handoff.completed" => format!("{actor} completed it{}", quoted("completion_notes")),
         "handoff.closed" => {
             let is = |name: &str| data[name].as_bool() == Some(true);
-            let how = match (is("forced"), is("withdrawn")) {
-                (true, _) => "forced it closed",
-                (false, true) => "took it back",
-                (false, false) => "closed it",
+            let how = match (data["reassigned_to"].as_str(), is("forced"), is("withdrawn")) {
+                (Some(new), _, _) => format!("gave the task to somebody else, in {}", clean(new)),
+                (None, true, _) => "forced it closed".to_owned(),
+                (None, false, true) => "took it back".to_owned(),
+                (None, false, false) => "closed it".to_owned(),
             };
             format!("{actor} {how}{}", quoted("closure_notes"))
         }
@@ -152,6 +159,19 @@ fn negotiation(event: &str, actor: &str, data: &Value) -> String {
         "handoff.approved" => format!("{actor} approved it{why}"),
         "handoff.refused" => format!("{actor} refused it{why}"),
         "handoff.countered" => format!("{actor} proposed again, with other {}", list("changes")),
+        "handoff.delegated" => {
+            let text = |name: &str| clean(data[name].as_str().unwrap_or_default());
+            let (task, to) = (text("child_task"), text("child_to"));
+            format!("{actor} gave the part {task} to {to}, in {}", text("child"))
+        }
+        "handoff.delegation_ended" => {
+            let text = |name: &str| clean(data[name].as_str().unwrap_or_default());
+            format!("the part {} is {}", text("child"), text("status"))
+        }
+        "handoff.delegation_reopened" => {
+            let child = clean(data["child"].as_str().unwrap_or_default());
+            format!("the part {child} was proposed again")
+        }
         "handoff.sla_extended" => {
             let stage = clean(data["stage"].as_str().unwrap_or_default());
             let due = data["due"].as_str().and_then(|at| at.parse::<Time>().ok());

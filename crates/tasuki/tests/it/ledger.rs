@@ -196,7 +196,10 @@ impl Active {
             | HandoffEvent::Activated(_)
             | HandoffEvent::Escalated(_)
             | HandoffEvent::SlaExtended(_)
-            | HandoffEvent::SlaWarned(_) => {}
+            | HandoffEvent::SlaWarned(_)
+            | HandoffEvent::Delegated(_)
+            | HandoffEvent::DelegationEnded(_)
+            | HandoffEvent::DelegationReopened(_) => {}
         }
     }
 }
@@ -218,7 +221,10 @@ fn title(event: &HandoffEvent) -> Option<&str> {
         | HandoffEvent::Refused(_)
         | HandoffEvent::Escalated(_)
         | HandoffEvent::SlaExtended(_)
-        | HandoffEvent::SlaWarned(_) => None,
+        | HandoffEvent::SlaWarned(_)
+        | HandoffEvent::Delegated(_)
+        | HandoffEvent::DelegationEnded(_)
+        | HandoffEvent::DelegationReopened(_) => None,
     }
 }
 

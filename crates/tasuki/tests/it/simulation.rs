@@ -38,7 +38,7 @@ const SHORT: Bound = Bound { max: 900, without_news: 8 };
 const FULL: Bound = Bound { max: 1_000, without_news: 100 };
 
 /// All that can be asked for, and all that it can be refused with.
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 22] = [
     "draft",
     "initiate",
     "accept",
@@ -48,6 +48,8 @@ const COMMANDS: [&str; 20] = [
     "reject",
     "counter",
     "withdraw",
+    "delegate",
+    "reassign",
     "activate",
     "complete",
     "extend_sla",

@@ -52,7 +52,9 @@ exercise! {
         an_erased_body_leaves_its_commitment
         an_erased_proposal_takes_its_document_along
         a_position_that_is_not_there_cannot_be_erased
-        streams_of_two_teamspaces_may_have_one_name;
+        streams_of_two_teamspaces_may_have_one_name
+        commits_of_several_streams_are_written_together
+        commits_of_several_streams_fail_together;
     groups:
         one_conflict_in_a_group_fails_alone
         commits_are_decided_in_the_order_of_their_lines

@@ -158,6 +158,29 @@ async fn a_negotiation_reads_like_a_story() {
     act(&bob, handoff, "accept", json!({})).await;
     act(&dana, handoff, "approve", json!({ "why": "sound" })).await;
     act(&bob, handoff, "activate", json!({})).await;
+    shop.server.agent("carl");
+    let mut part = offer("ignored", "carl");
+    part["policy"] = json!({ "requires_human_approval": true });
+    part["task"].as_object_mut().unwrap().remove("task_id");
+    let delegated = act(&bob, handoff, "delegate", part).await;
+    let child = delegated["new_handoff_id"].as_str().unwrap();
+    let early = bob.call(Call::post(format!("/v1/handoffs/{handoff}/complete"), json!({}))).await;
+    assert_eq!(early.unwrap().body["code"], "wrong_state");
+    let elsewhere = json!({ "to_agent": "erin", "why": "carl is away" });
+    shop.server.agent("erin");
+    let reassigned = act(&lead, child, "reassign", elsewhere).await;
+    assert_eq!(reassigned["status"], "closed");
+    let successor = reassigned["new_handoff_id"].as_str().unwrap();
+    let erin = shop.server.agent("erin");
+    let shown = ok(&erin, Call::get(format!("/v1/handoffs/{successor}"))).await;
+    assert_eq!(
+        (&shown["parent_handoff_id"], &shown["replaces_handoff_id"], &shown["task_id"]),
+        (&json!(handoff), &json!(child), &json!("T-1.1"))
+    );
+    act(&dana, successor, "approve", json!({})).await;
+    for action in ["accept", "activate", "complete"] {
+        act(&erin, successor, action, json!({})).await;
+    }
     act(&bob, handoff, "complete", json!({})).await;
 
     let told = Command::new(env!("CARGO_BIN_EXE_tasuki"))
@@ -174,6 +197,10 @@ async fn a_negotiation_reads_like_a_story() {
         "schema, policy, chain, package_hash hold; a human must agree",
         "dana approved it: “sound”",
         "bob started the work and owns the task",
+        "bob gave the part T-1.1 to carl, in ",
+        " is closed",
+        "lead gave the part T-1.1 to erin, in ",
+        " is completed",
         "bob completed it",
     ] {
         assert!(told.contains(sentence), "{sentence:?} is missing in\n{told}");

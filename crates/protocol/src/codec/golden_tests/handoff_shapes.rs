@@ -4,15 +4,16 @@ use crate::handoff::Status;
 use crate::handoff::artifact::{Finding, Seen};
 use crate::handoff::command::{RejectReason, SlaStage};
 use crate::handoff::event::{
-    Accepted, Activated, Approved, Checked, Closed, Completed, Countered, Drafted, Escalated,
-    Event as HandoffEvent, Parties, Proposed, Refused, Rejected, SlaExtended, SlaWarned,
-    ValidationStarted, VerificationUnavailable,
+    Accepted, Activated, Approved, Checked, Closed, Completed, Countered, Delegated,
+    DelegationEnded, DelegationReopened, Drafted, Escalated, Event as HandoffEvent, Parties,
+    Proposed, Refused, Rejected, SlaExtended, SlaWarned, ValidationStarted,
+    VerificationUnavailable,
 };
 use crate::handoff::package::{
     Artifact, ArtifactKind, ArtifactRef, OfferedWorkState, TestStatus, WorkStatus,
 };
 use crate::handoff::sla::Slas;
-use crate::ids::AgentId;
+use crate::ids::{AgentId, HandoffId};
 use crate::time::{Span, Time};
 
 pub fn handoff_shapes() -> Vec<(&'static str, HandoffEvent)> {
@@ -20,6 +21,7 @@ pub fn handoff_shapes() -> Vec<(&'static str, HandoffEvent)> {
     shapes.extend(answer_shapes());
     shapes.extend(negotiation_shapes());
     shapes.extend(approval_shapes());
+    shapes.extend(delegation_shapes());
     shapes.extend(ending_shapes());
     shapes
 }
@@ -41,6 +43,8 @@ fn proposed() -> Proposed {
         chain: vec![agent("barry")],
         origin_session: "token:1".to_owned(),
         package_hash: "ab".repeat(32),
+        parent: None,
+        replaces: None,
     }
 }
 
@@ -140,10 +144,57 @@ fn approval_shapes() -> Vec<(&'static str, HandoffEvent)> {
                 closure_notes: None,
                 forced: false,
                 withdrawn: true,
+                reassigned_to: None,
                 at: time(),
             }),
         ),
     ]
+}
+
+fn delegation_shapes() -> Vec<(&'static str, HandoffEvent)> {
+    let child = handoff(2);
+    let reassigned = Closed {
+        from: agent("barry"),
+        to: Some(agent("tim")),
+        from_status: Status::Accepted,
+        closure_notes: Some("nobody answers".to_owned()),
+        forced: true,
+        withdrawn: false,
+        reassigned_to: Some(handoff(3)),
+        at: time(),
+    };
+    let part = Proposed { parent: Some(handoff(1)), ..proposed() };
+    let successor = Proposed { replaces: Some(handoff(1)), ..proposed() };
+    vec![
+        ("reassigned", HandoffEvent::Closed(reassigned)),
+        ("part", HandoffEvent::Proposed(Box::new(part))),
+        ("successor", HandoffEvent::Proposed(Box::new(successor))),
+        (
+            "least",
+            HandoffEvent::Delegated(Delegated {
+                parties: parties(),
+                child,
+                child_task: "task-1.1".parse().expect("a task id"),
+                child_to: agent("ann"),
+            }),
+        ),
+        (
+            "least",
+            HandoffEvent::DelegationEnded(DelegationEnded {
+                parties: parties(),
+                child,
+                status: Status::Completed,
+            }),
+        ),
+        (
+            "least",
+            HandoffEvent::DelegationReopened(DelegationReopened { parties: parties(), child }),
+        ),
+    ]
+}
+
+fn handoff(number: u32) -> HandoffId {
+    format!("01938c2e-0000-7000-8000-{number:012}").parse().expect("a UUID")
 }
 
 fn proposal_shapes() -> Vec<(&'static str, HandoffEvent)> {
@@ -245,6 +296,7 @@ fn ending_shapes() -> Vec<(&'static str, HandoffEvent)> {
         closure_notes: None,
         forced: false,
         withdrawn: false,
+        reassigned_to: None,
         at: time(),
     };
     let most_closed = Closed {

@@ -48,6 +48,7 @@ pub fn decide(
         closure_notes: check_text("closure_notes", closure_notes)?,
         forced,
         withdrawn: false,
+        reassigned_to: None,
         at: context.now,
     })))
 }

@@ -1,5 +1,6 @@
 //! `complete`: the target reports the work as done.
 
+use super::delegate::check_no_parts;
 use super::{Context, Decision, as_target, check_text, parties};
 use crate::handoff::check::check_artifacts;
 use crate::handoff::event::{Completed, Event};
@@ -29,6 +30,7 @@ pub fn decide(
             });
         }
     }
+    check_no_parts(made, "complete")?;
     check_artifacts("final_artifacts", final_artifacts)?;
     Ok(Decision::event(Event::Completed(Completed {
         parties: parties(made),

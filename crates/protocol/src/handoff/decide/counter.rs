@@ -23,7 +23,7 @@ pub fn decide(
     let before = read_package(context.facts.document.as_deref());
     let offer = changed(offer, made, before.as_ref())?;
     let known = known(id, made, context)?;
-    let (proposed, document) = propose(id, &offer, known, context)?;
+    let (proposed, document) = propose(id, &made.terms.from, &offer, known, context)?;
     let after = read_package(Some(&document.text));
     let changes = match (&before, &after) {
         (Some(before), Some(after)) => changes(before, after),
@@ -39,6 +39,7 @@ pub fn decide(
     Ok(Decision {
         events: vec![Event::Countered(Box::new(Countered { revision, changes, proposed }))],
         document: Some(document),
+        ..Decision::default()
     })
 }
 
@@ -103,7 +104,12 @@ fn known(id: HandoffId, made: &Made, context: Context<'_>) -> Result<Known, Reje
         Some(_) => None,
         None => Some(made.terms.chain.clone()),
     };
-    Ok(Known { thread_id: Some(made.terms.thread_id.clone()), chain })
+    Ok(Known {
+        thread_id: Some(made.terms.thread_id.clone()),
+        chain,
+        parent: made.terms.parent,
+        replaces: made.terms.replaces,
+    })
 }
 
 fn fill_in(offer: &mut Offer, before: &Package) {

@@ -34,6 +34,7 @@ pub fn decide(
             title: task.and_then(|task| task.title.clone()),
         })],
         document: Some(Document { hash: offer_hash, text }),
+        ..Decision::default()
     })
 }
 

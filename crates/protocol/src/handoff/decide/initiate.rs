@@ -25,34 +25,37 @@ pub fn decide(
     offer: Option<&Offer>,
     context: Context<'_>,
 ) -> Result<Decision, Rejection> {
-    calling_agent(context, "initiate")?;
+    let sender = calling_agent(context, "initiate")?;
     if let Some(handoff) = state {
         check_may_edit(handoff, context, "initiate")?;
     }
     let saved = if offer.is_none() { saved_offer(state, context)? } else { None };
     let offer = offer.or(saved.as_ref()).ok_or(Rejection::NotFound { what: "handoff" })?;
     let thread_id = Some(thread_of(id, state, offer));
-    let (proposed, document) = propose(id, offer, Known { thread_id, chain: None }, context)?;
+    let known = Known { thread_id, ..Known::default() };
+    let (proposed, document) = propose(id, sender, offer, known, context)?;
     let events = vec![Event::Proposed(Box::new(proposed))];
-    Ok(Decision { events, document: Some(document) })
+    Ok(Decision { events, document: Some(document), ..Decision::default() })
 }
 
-/// What a handoff that is proposed again knows from before.
+/// What is known of a handoff that is proposed again, or that follows from another one.
 #[derive(Debug, Default)]
 pub struct Known {
     pub thread_id: Option<ThreadId>,
     /// The owners of the task, if nobody has said otherwise since.
     pub chain: Option<Vec<AgentId>>,
+    pub parent: Option<HandoffId>,
+    pub replaces: Option<HandoffId>,
 }
 
-/// Completes and seals an offer, if the task may go from the caller to the target.
+/// Completes and seals an offer, if the task may go from the sender to the target.
 pub fn propose(
     id: HandoffId,
+    sender: &AgentId,
     offer: &Offer,
     known: Known,
     context: Context<'_>,
 ) -> Result<(Proposed, Document), Rejection> {
-    let sender = calling_agent(context, "initiate")?;
     let essentials = offer.complete(context.now)?;
     let target_kind = check_target(&essentials.to, context)?;
     let chain = check_chain(id, sender, offer, &essentials, known.chain, context)?;
@@ -63,7 +66,8 @@ pub fn propose(
         Kind::Worker | Kind::System => false,
     };
     let thread_id = known.thread_id.unwrap_or_else(|| thread_of(id, None, offer));
-    let package = assemble(id, &thread_id, &chain, offer, &essentials, context);
+    let mut package = assemble(id, &thread_id, &chain, offer, &essentials, context);
+    package.provenance.parent_handoff_id = known.parent;
     let has_artifacts = !package.artifacts.is_empty();
     let (text, hash) = package.seal();
     let package_hash = canonical::hex(&hash);
@@ -83,6 +87,8 @@ pub fn propose(
         chain,
         origin_session: context.caller.session.clone(),
         package_hash: package_hash.clone(),
+        parent: known.parent,
+        replaces: known.replaces,
     };
     Ok((proposed, Document { hash: package_hash, text }))
 }
@@ -178,6 +184,7 @@ fn assemble(
         artifacts: offer.artifacts.clone(),
         provenance: Provenance {
             origin_session: context.caller.session.clone(),
+            parent_handoff_id: None,
             related_sessions: added.related_sessions,
             decision_refs: added.decision_refs,
             message_thread_refs: vec![thread_id.to_string()],

@@ -2,6 +2,7 @@
 //! began, and from `activated`, which re-opens the task: the sender is responsible for it again and
 //! may hand it to anyone.
 
+use super::delegate::check_no_parts;
 use super::{Context, Decision, as_target, check_text, parties};
 use crate::handoff::command::Reject;
 use crate::handoff::event::{Event, Rejected};
@@ -24,6 +25,7 @@ pub fn decide(
             });
         }
     }
+    check_no_parts(made, "reject")?;
     if reject.detail.trim().is_empty() {
         return Err(Rejection::SchemaInvalid {
             field: "detail".to_owned(),

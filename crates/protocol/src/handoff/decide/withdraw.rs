@@ -37,6 +37,7 @@ pub fn decide(
         closure_notes: check_text("why", why)?,
         forced: false,
         withdrawn: true,
+        reassigned_to: None,
         at: context.now,
     })))
 }

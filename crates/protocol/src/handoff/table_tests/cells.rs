@@ -21,7 +21,7 @@ pub const STATES: [&str; 11] = [
     "discarded",
 ];
 
-pub const ACTIONS: [&str; 14] = [
+pub const ACTIONS: [&str; 16] = [
     "draft",
     "initiate",
     "accept",
@@ -31,6 +31,8 @@ pub const ACTIONS: [&str; 14] = [
     "reject",
     "counter",
     "withdraw",
+    "delegate",
+    "reassign",
     "activate",
     "complete",
     "extend_sla",
@@ -237,6 +239,32 @@ activated    wrong_state not_allowed not_allowed not_allowed not_allowed not_all
 completed    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 closed       wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 discarded    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+
+delegate     sender      target      coordinator operator    human       stranger    customer    system
+none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
+draft        not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+proposed     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+guarded      not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+validating   not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+accepted     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+activated    not_allowed activated   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+
+reassign     sender      target      coordinator operator    human       stranger    customer    system
+none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
+draft        not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+proposed     not_allowed not_allowed closed      closed      not_allowed not_allowed not_allowed not_allowed
+guarded      not_allowed not_allowed closed      closed      not_allowed not_allowed not_allowed not_allowed
+validating   not_allowed not_allowed closed      closed      not_allowed not_allowed not_allowed not_allowed
+accepted     not_allowed not_allowed closed      closed      not_allowed not_allowed not_allowed not_allowed
+rejected     not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+activated    not_allowed not_allowed closed      closed      not_allowed not_allowed not_allowed not_allowed
+completed    not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+closed       not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+discarded    not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
 
 activate     sender      target      coordinator operator    human       stranger    customer    system
 none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found

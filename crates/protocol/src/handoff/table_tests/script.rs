@@ -14,7 +14,7 @@ use crate::agent::{Agent, Kind, Profile};
 use crate::caller::{Caller, Principal, Role};
 use crate::codec;
 use crate::handoff::artifact::{Finding, Seen};
-use crate::handoff::command::{Accept, Command, Reject, SlaStage};
+use crate::handoff::command::{Accept, Command, Reassign, Reject, SlaStage};
 use crate::handoff::decide::Context;
 use crate::handoff::event::Event;
 use crate::handoff::state::{Handoff, Note};
@@ -50,6 +50,12 @@ pub fn handoff_id(name: &str) -> HandoffId {
     format!("01938c2e-0000-7000-8000-{number:012}").parse().expect("a UUID")
 }
 
+fn handoff_name(subject: &Subject) -> String {
+    let id = subject.id();
+    let number: u32 = id.rsplit('-').next().and_then(|last| last.parse().ok()).expect("our ids");
+    format!("h{number}")
+}
+
 /// Who a word stands for. Words that are no role are workers.
 pub fn caller(word: &str) -> Caller {
     let id: AgentId = word.parse().expect("callers have names");
@@ -76,6 +82,7 @@ pub fn offer() -> Value {
     })
 }
 
+#[derive(Clone)]
 pub struct World {
     pub now: Time,
     pub handoffs: BTreeMap<String, Handoff>,
@@ -183,7 +190,16 @@ impl World {
         };
         let context = Context { caller, now: self.now, facts: &facts };
         let change = step::step(&stream, state.as_ref(), &command, context)?;
+        let before = self.clone();
         self.keep(name, caller, &change);
+        for (subject, command) in &change.then {
+            let step::Command::Handoff(command) = command else { panic!("only handoffs follow") };
+            let along = self.submit(caller, &handoff_name(subject), command);
+            if let Err(rejection) = along {
+                *self = before;
+                return Err(rejection);
+            }
+        }
         Ok(change)
     }
 
@@ -237,20 +253,15 @@ impl World {
     }
 
     fn read_command(&self, action: &str, name: &str, request: &[&str]) -> Command {
-        let mut value = match action {
-            "draft" => offer(),
-            "initiate" if request == ["saved"] => return Command::Initiate { offer: None },
-            "initiate" => offer(),
-            "verified" => return self.read_verified(name, request),
-            "extend_sla" => {
-                let due = self.now.plus(Span::from_hours(2)).to_string();
-                json!({ "due": due, "why": "it is hard" })
-            }
-            "refuse" => json!({ "why": "not this week" }),
-            "reject" => json!({ "reason": "other", "detail": "not mine to do" }),
-            _ => json!({}),
-        };
+        match (action, request) {
+            ("initiate", ["saved"]) => return Command::Initiate { offer: None },
+            ("verified", _) => return self.read_verified(name, request),
+            (_, _) => {}
+        }
+        let mut value = usual_request(action, self.now);
         apply(&mut value, request, self.now);
+        let other = value.as_object_mut().and_then(|fields| fields.remove("as"));
+        let other = || handoff_id(other.as_ref().and_then(Value::as_str).expect("a new name"));
         let offered = || serde_json::from_value(value.clone()).expect("an offer");
         let text = |field: &str| value[field].as_str().map(str::to_owned);
         match action {
@@ -265,6 +276,14 @@ impl World {
             "approve" => Command::Approve { why: text("why") },
             "refuse" => Command::Refuse { why: text("why").expect("a reason") },
             "counter" => Command::Counter { offer: Box::new(offered()) },
+            "delegate" => Command::Delegate { child: other(), offer: Box::new(offered()) },
+            "reassign" => Command::Reassign(Box::new(Reassign {
+                successor: other(),
+                to: text("to").expect("an agent").parse().expect("an agent"),
+                why: text("why").expect("a reason"),
+                work_state: None,
+                deadline: text("deadline").map(|at| at.parse().expect("a time")),
+            })),
             "withdraw" => Command::Withdraw { why: text("why") },
             "extend_sla" => Command::ExtendSla {
                 due: text("due").expect("a time").parse().expect("a time"),
@@ -413,6 +432,27 @@ fn directory(id: AgentId) -> Option<Agent> {
         _ => Kind::Worker,
     };
     Some(Agent { id, kind, profile: Profile::default(), roles: BTreeSet::new() })
+}
+
+/// A request that does, before the script changes it.
+fn usual_request(action: &str, now: Time) -> Value {
+    match action {
+        "draft" | "initiate" => offer(),
+        "extend_sla" => {
+            json!({ "due": now.plus(Span::from_hours(2)).to_string(), "why": "it is hard" })
+        }
+        "delegate" => json!({
+            "as": "h2",
+            "to_agent": "helper",
+            "task": { "title": "Bisect", "success_criteria": ["The commit is known"] },
+            "context": { "summary": "It began on Tuesday" },
+            "work_state": { "next_step": "Run the script" },
+        }),
+        "reassign" => json!({ "as": "h2", "to": "other", "why": "nobody answers" }),
+        "refuse" => json!({ "why": "not this week" }),
+        "reject" => json!({ "reason": "other", "detail": "not mine to do" }),
+        _ => json!({}),
+    }
 }
 
 /// Changes a JSON value by `path=value` and `-path`.

@@ -240,7 +240,8 @@ impl Cast {
 
 fn body_of(action: &str, task: &str) -> Value {
     match action {
-        "initiate" | "draft" | "edit" | "propose" => offer(task, "eve"),
+        "initiate" | "draft" | "edit" | "propose" | "delegate" => offer(task, "eve"),
+        "reassign" => json!({ "to_agent": "eve", "why": "nobody answers" }),
         "reject" => json!({ "reason": "other", "detail": "no" }),
         "counter" => json!({ "context": { "summary": "changed after all" } }),
         "refuse" => json!({ "why": "no" }),

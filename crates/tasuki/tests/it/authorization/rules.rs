@@ -37,6 +37,8 @@ approve_handoff          guarded    not     not     not       not          not  
 refuse_handoff           guarded    not     not     not       not          not     not      yes
 counter_handoff          rejected   yes     not     not       not          not     not      not
 withdraw_handoff         proposed   yes     not     not       not          not     not      not
+delegate_handoff         activated  not     yes     not       not          not     not      not
+reassign_handoff         accepted   not     not     not       yes          not     yes      not
 extend_sla               proposed   not     not     not       yes          not     yes      not
 activate_handoff         accepted   not     yes     not       not          not     not      not
 complete_handoff         activated  not     yes     not       not          not     not      not
@@ -53,6 +55,8 @@ acp_handoff:reject       proposed   not     yes     not       not          not  
 acp_handoff:counter      rejected   yes     not     not       not          not     not      not
 acp_handoff:withdraw     proposed   yes     not     not       not          not     not      not
 acp_handoff:approve      guarded    not     not     not       not          not     not      yes
+acp_handoff:delegate     activated  not     yes     not       not          not     not      not
+acp_handoff:reassign     accepted   not     not     not       yes          not     yes      not
 acp_handoff:extend_sla   proposed   not     not     not       yes          not     yes      not
 acp_handoff:activate     accepted   not     yes     not       not          not     not      not
 acp_handoff:complete     activated  not     yes     not       not          not     not      not

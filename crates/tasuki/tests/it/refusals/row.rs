@@ -73,7 +73,7 @@ impl Row {
             "draft" => "POST /v1/handoffs/drafts".to_owned(),
             "edit" => format!("PUT /v1/handoffs/{}/draft", world.id(subject)),
             "initiate" | "accept" | "reject" | "activate" | "complete" | "close" | "approve"
-            | "refuse" | "counter" | "withdraw" | "extend_sla" => {
+            | "refuse" | "counter" | "withdraw" | "delegate" | "reassign" | "extend_sla" => {
                 format!("POST /v1/handoffs/{}/{action}", world.id(subject))
             }
             _ => self.action.clone(),
@@ -88,7 +88,8 @@ impl Row {
         let action = match action {
             "edit" => "draft",
             "initiate" | "draft" | "accept" | "reject" | "activate" | "complete" | "close"
-            | "approve" | "refuse" | "counter" | "withdraw" | "extend_sla" | "query" => action,
+            | "approve" | "refuse" | "counter" | "withdraw" | "delegate" | "reassign"
+            | "extend_sla" | "query" => action,
             "ACP" => {
                 let request = world.request(&self.caller, "POST /v1/acp/handoff");
                 return Some(self.apply(request, Some(json!({})), None));
@@ -157,6 +158,8 @@ impl Row {
 fn good_body(action: &str) -> Option<Value> {
     match action {
         "initiate" | "draft" | "edit" => Some(offer("T-NEW", "bob")),
+        "delegate" => Some(offer("T-PART", "bob")),
+        "reassign" => Some(json!({ "to_agent": "bob", "why": "nobody answers" })),
         "reject" => Some(json!({ "reason": "other", "detail": "no" })),
         "counter" => Some(json!({ "context": { "summary": "changed" } })),
         "refuse" => Some(json!({ "why": "no" })),

@@ -3,16 +3,17 @@
 
 use protocol::caller::Caller;
 use protocol::handoff::artifact::{Finding, Seen};
-use protocol::handoff::command::SlaStage;
+use protocol::handoff::command::{Reassign, SlaStage};
 use protocol::handoff::package::{Artifact, ArtifactKind, ArtifactRef, OfferedContext};
 use protocol::handoff::state::{Checks, Stage};
 use protocol::handoff::{Command, Handoff, Offer};
-use protocol::ids::TeamspaceId;
+use protocol::ids::{HandoffId, TeamspaceId};
+use protocol::step;
 use protocol::time::Span;
 
-use super::script::Script;
+use super::script::{AGENTS, Script};
 use super::watch::Watch;
-use crate::support::{agent, coordinator};
+use crate::support::{agent, coordinator, id, offer};
 
 pub fn artifact(required: bool) -> Artifact {
     Artifact {
@@ -29,6 +30,15 @@ pub fn artifact(required: bool) -> Artifact {
     }
 }
 
+/// The handoff that a command begins besides.
+pub fn begins(command: &step::Command) -> Option<HandoffId> {
+    let step::Command::Handoff(command) = command else { return None };
+    if let Command::Reassign(reassign) = command {
+        return Some(reassign.successor);
+    }
+    if let Command::Delegate { child, .. } = command { Some(*child) } else { None }
+}
+
 impl Script {
     /// Now and then, what somebody sensible would ask of this handoff.
     pub fn negotiation(&mut self, handoff: &Handoff, watch: &Watch) -> Option<(Caller, Command)> {
@@ -37,7 +47,13 @@ impl Script {
         if self.random.happens(5) {
             return Some((coordinator("lead"), self.extend_sla(watch)));
         }
+        if made.stage.status().is_active() && self.random.happens(4) {
+            return Some((coordinator("lead"), self.reassign(watch)));
+        }
         match &made.stage {
+            Stage::Activated(_) if self.random.happens(15) => {
+                Some((agent(made.terms.to.as_str()), self.delegate()))
+            }
             Stage::Proposed(_) if self.random.happens(6) => {
                 Some((sender, Command::Withdraw { why: None }))
             }
@@ -60,7 +76,9 @@ impl Script {
     }
 
     pub fn any_negotiation(&mut self, watch: &Watch) -> Command {
-        match self.random.below(6) {
+        match self.random.below(8) {
+            6 => self.delegate(),
+            7 => self.reassign(watch),
             0 => self.verified("of another package"),
             1 => self.human_word(),
             2 => self.counter(),
@@ -99,6 +117,26 @@ impl Script {
         let summary = Some(format!("The linker fails, attempt {}", self.n_made));
         let context = Some(OfferedContext { summary, ..OfferedContext::default() });
         Command::Counter { offer: Box::new(Offer { context, ..Offer::default() }) }
+    }
+
+    fn delegate(&mut self) -> Command {
+        let to = self.random.pick(&AGENTS[..5]).0;
+        let mut offer = offer(to, "part");
+        if let Some(task) = &mut offer.task
+            && self.random.happens(70)
+        {
+            task.task_id = None;
+        }
+        Command::Delegate { child: self.new_handoff_id(), offer: Box::new(offer) }
+    }
+
+    fn reassign(&mut self, watch: &Watch) -> Command {
+        let to = id(self.random.pick(&AGENTS).0);
+        let is_late = self.random.happens(50);
+        let deadline = is_late.then(|| watch.latest().plus(Span::from_hours(30)));
+        let why = "nobody answers".to_owned();
+        let successor = self.new_handoff_id();
+        Command::Reassign(Box::new(Reassign { successor, to, why, work_state: None, deadline }))
     }
 
     fn extend_sla(&mut self, watch: &Watch) -> Command {

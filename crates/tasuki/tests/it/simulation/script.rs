@@ -103,8 +103,13 @@ impl Script {
                 Subject::Token(_) => &mut self.tokens,
                 Subject::Agent(_) | Subject::Ledger | Subject::Message(_) => return,
             };
-            if !known.contains(&asked.stream) {
-                known.push(asked.stream.clone());
+            let began = negotiation::begins(&asked.command);
+            let began =
+                began.map(|id| Stream { subject: Subject::Handoff(id), ..asked.stream.clone() });
+            for stream in [Some(asked.stream.clone()), began].into_iter().flatten() {
+                if watch.state(&stream).is_some() && !known.contains(&stream) {
+                    known.push(stream);
+                }
             }
         }
         // A retry does not make its key any younger.
@@ -397,7 +402,7 @@ impl Script {
         self.random.pick(&TEAMSPACES).parse().expect("a teamspace")
     }
 
-    fn new_handoff_id(&mut self) -> HandoffId {
+    pub(super) fn new_handoff_id(&mut self) -> HandoffId {
         HandoffId::new(self.ids.uuid(start()))
     }
 }

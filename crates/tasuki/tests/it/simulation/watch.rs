@@ -8,9 +8,9 @@ use std::sync::Arc;
 use engine::port::{HandoffFilter, KeyScope, List, ListOf, Sequenced};
 use engine::submit::{Done, SubmitError};
 use protocol::canonical::Hash;
-use protocol::handoff::{Handoff, Status, derive};
-use protocol::ids::{AgentId, TaskId, TeamspaceId};
-use protocol::ledger::Stream;
+use protocol::handoff::{Handoff, Made, Status, derive};
+use protocol::ids::{AgentId, HandoffId, TaskId, TeamspaceId};
+use protocol::ledger::{Stream, Subject};
 use protocol::rejection::{Conflict, Rejection};
 use protocol::step::{HoldState, State};
 use protocol::time::Time;
@@ -124,9 +124,13 @@ impl Watch {
             self.look_at(kept)?;
             changed.insert(kept.entry.stream.clone());
         }
-        for stream in changed {
-            self.look_at_state(&stream, sides).await?;
-            self.touched.insert(stream);
+        for stream in &changed {
+            self.look_at_state(stream, sides).await?;
+            self.touched.insert(stream.clone());
+        }
+        for stream in &changed {
+            self.look_at_handoff(stream, sides).await?;
+            self.look_at_parts(stream)?;
         }
         Ok(news.into_iter().map(|kept| kept.entry.name.into_owned()).collect())
     }
@@ -170,27 +174,54 @@ impl Watch {
         same("states", &states)?;
         let state = states.swap_remove(0);
         self.states.insert(stream.clone(), Arc::clone(&state));
-        match state.as_ref() {
-            State::Handoff(handoff) => self.look_at_handoff(stream, handoff, sides).await,
-            State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Message(_) => Ok(()),
+        if let Some(made) = self.made(stream) {
+            let key = (stream.teamspace.clone(), made.terms.task_id.clone());
+            let is_active = made.stage.status().is_active();
+            let active = self.active.entry(key).or_default();
+            match is_active {
+                true => active.insert(stream.clone()),
+                false => active.remove(stream),
+            };
+        }
+        Ok(())
+    }
+
+    fn made(&self, stream: &Stream) -> Option<&Made> {
+        match self.state(stream)?.as_ref() {
+            State::Handoff(handoff) => match handoff.as_ref() {
+                Handoff::Made(made) => Some(made),
+                Handoff::Draft(_) | Handoff::Discarded { .. } => None,
+            },
+            State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Message(_) => None,
         }
     }
 
+    /// What is delegated is waited for, and nothing else is.
+    fn look_at_parts(&self, stream: &Stream) -> Result<(), String> {
+        let Some(made) = self.made(stream) else { return Ok(()) };
+        let other = |id: HandoffId| {
+            let subject = Subject::Handoff(id);
+            self.made(&Stream { teamspace: stream.teamspace.clone(), subject })
+        };
+        let is_active = |made: &Made| made.stage.status().is_active();
+        if let Some(whole) = made.terms.parent.and_then(other)
+            && whole.stage.status() != Status::Closed
+            && is_active(made) != whole.delegations.open.contains(&made.terms.id)
+        {
+            return Err(format!("{} and its whole do not agree", stream.subject));
+        }
+        let is_at_an_end = !is_active(made) && made.stage.status() != Status::Closed;
+        if is_at_an_end && !made.delegations.open.is_empty() {
+            return Err(format!("{} is at an end before its parts", stream.subject));
+        }
+        Ok(())
+    }
+
     /// One active handoff per task, which holds it, and a chain in which nobody is twice.
-    async fn look_at_handoff(
-        &mut self,
-        stream: &Stream,
-        handoff: &Handoff,
-        sides: &[Side],
-    ) -> Result<(), String> {
-        let Handoff::Made(made) = handoff else { return Ok(()) };
+    async fn look_at_handoff(&mut self, stream: &Stream, sides: &[Side]) -> Result<(), String> {
+        let Some(made) = self.made(stream).cloned() else { return Ok(()) };
         let (teamspace, task) = (&stream.teamspace, &made.terms.task_id);
         let active = self.active.entry((teamspace.clone(), task.clone())).or_default();
-        if made.stage.status().is_active() {
-            active.insert(stream.clone());
-        } else {
-            active.remove(stream);
-        }
         if active.len() > 1 {
             return Err(format!("task {task} has {} active handoffs", active.len()));
         }

@@ -268,3 +268,55 @@ pub async fn streams_of_two_teamspaces_may_have_one_name(place: Place) {
         assert!(history.iter().all(|kept| kept.entry.stream == track.stream));
     }
 }
+
+/// A hold goes from one stream to another: the second compares with what the first leaves behind.
+pub async fn commits_of_several_streams_are_written_together(place: Place) {
+    let store = &place.store;
+    let (mut first, mut second) = (Track::handoff(1), Track::handoff(2));
+    let key = "task/t1";
+    let mut take = first.step(Status::Proposed);
+    take.holds = vec![hold(key, free(), held(Some("one"), "[1]"))];
+    store.commit(take).await.unwrap();
+
+    let mut release = first.step(Status::Closed);
+    release.holds = vec![hold(key, held(Some("one"), "[1]"), held(None, "[1]"))];
+    release.key = keyed("k", "done");
+    let mut begin = second.step(Status::Proposed);
+    begin.holds = vec![hold(key, held(None, "[1]"), held(Some("two"), "[1]"))];
+    begin.arm = vec![deadline("soon", 5)];
+    let expected: Vec<_> = [&release, &begin].map(|commit| commit.entries[0].clone()).to_vec();
+    assert_eq!(store.commit_together(vec![release, begin]).await.unwrap().last_seq, 3);
+    let ledger = place.ledger().await;
+    assert_eq!(ledger.iter().map(|kept| kept.seq).collect::<Vec<_>>(), [1, 2, 3]);
+    assert!(ledger.into_iter().skip(1).map(|kept| kept.entry).eq(expected));
+    assert_eq!(store.hold(&teamspace("default"), key).await.unwrap(), held(Some("two"), "[1]"));
+    assert_eq!(store.next_due().await.unwrap(), Some(later(5)));
+    store.commit_together(vec![first.step(Status::Closed)]).await.unwrap();
+}
+
+pub async fn commits_of_several_streams_fail_together(place: Place) {
+    let store = &place.store;
+    let (mut first, mut second) = (Track::handoff(1), Track::handoff(2));
+    store.commit(first.step(Status::Proposed)).await.unwrap();
+    store.commit(second.step(Status::Draft)).await.unwrap();
+    let before = place.ledger().await;
+    let mut moving = first.clone().step(Status::Accepted);
+    moving.key = keyed("k", "done");
+    moving.arm = vec![deadline("never", 1)];
+    moving.holds = vec![hold("task/t1", free(), held(Some("one"), "[1]"))];
+
+    let stale = Track { position: 0, head: GENESIS, ..second.clone() }.step(Status::Rejected);
+    let moved = store.commit_together(vec![moving.clone(), stale]).await;
+    assert!(matches!(moved, Err(CommitError::Moved)), "{moved:?}");
+    let mut blocked = second.clone().step(Status::Rejected);
+    blocked.holds = vec![hold("task/t1", free(), held(Some("two"), "[1]"))];
+    let taken = store.commit_together(vec![moving.clone(), blocked]).await;
+    assert!(matches!(taken, Err(CommitError::HoldTaken { .. })), "{taken:?}");
+
+    assert_eq!(place.ledger().await, before);
+    assert_eq!(store.next_due().await.unwrap(), None);
+    assert_eq!(store.hold(&teamspace("default"), "task/t1").await.unwrap(), free());
+    assert_eq!(store.outcome(&scope("default", "agent:barry", "k")).await.unwrap(), None);
+    store.commit_together(vec![moving, second.step(Status::Rejected)]).await.unwrap();
+    assert_eq!(place.ledger().await.len(), 4);
+}

@@ -175,6 +175,8 @@ pub fn handoff_between(from: &str, to: &str, id: HandoffId, task: &str, status: 
         origin_session: "test".to_owned(),
         package_hash: "package".to_owned(),
         proposed_at: start(),
+        parent: None,
+        replaces: None,
     };
     State::Handoff(Box::new(Handoff::Made(Made {
         terms: terms.into(),
@@ -182,6 +184,7 @@ pub fn handoff_between(from: &str, to: &str, id: HandoffId, task: &str, status: 
         approval: Approval::NotNeeded,
         revision: 1,
         notes: Vec::new(),
+        delegations: Default::default(),
     })))
 }
 

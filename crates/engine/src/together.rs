@@ -1,0 +1,155 @@
+//! A command that moves several streams at once: all of them in one commit, or none. Turns are
+//! taken one after the other. That cannot lock up: a stream that exists is taken after the parts it
+//! waits for, and one that is made here is nobody else's yet.
+
+use protocol::handoff::decide::Context;
+use protocol::ledger::Stream;
+use protocol::rejection::Rejection;
+use protocol::step::{self, Change, Command, HoldState, HoldWrite};
+use protocol::time::Time;
+use tokio::sync::{MutexGuard, OwnedMutexGuard};
+
+use crate::Engine;
+use crate::in_line::InLine;
+use crate::port::{CommitError, StoreError};
+use crate::slots::{Durability, Latest};
+use crate::submit::{Asked, AssumedHold, Attempt, SubmitError};
+
+/// The stream that was asked, with its turn taken and the command decided.
+pub struct First<'t> {
+    pub turn: MutexGuard<'t, Option<Latest>>,
+    pub latest: Latest,
+    pub change: Change,
+    pub now: Time,
+}
+
+/// A stream that moves along.
+struct Other {
+    stream: Stream,
+    command: Command,
+    turn: OwnedMutexGuard<Option<Latest>>,
+    latest: Latest,
+    now: Time,
+}
+
+impl Engine {
+    pub(crate) async fn attempt_together(
+        &self,
+        asked: &Asked<'_>,
+        mut first: First<'_>,
+        hold: &AssumedHold,
+    ) -> Result<Attempt, SubmitError> {
+        let mut written = first.change.holds.clone();
+        let mut others = Vec::new();
+        let mut changes = Vec::new();
+        for (subject, command) in std::mem::take(&mut first.change.then) {
+            let stream = Stream { teamspace: asked.stream.teamspace.clone(), subject };
+            let mut other = self.take_turn(stream, command, first.now).await?;
+            let stepped = self.step_along(asked, &other, &written).await?;
+            match stepped {
+                Ok(change) => {
+                    // Whoever has nothing to write must be right about that.
+                    let is_sure = !change.events.is_empty()
+                        || other.latest.settled().await == Durability::Durable;
+                    if !is_sure {
+                        return Ok(Attempt::Again);
+                    }
+                    written.extend(change.holds.iter().cloned());
+                    changes.push(change);
+                    others.push(other);
+                }
+                Err(rejection) => {
+                    *other.turn = Some(other.latest.clone());
+                    *first.turn = Some(first.latest.clone());
+                    let all = others.iter().map(|other| &other.latest).chain([&other.latest]);
+                    for latest in all {
+                        if latest.settled().await != Durability::Durable {
+                            return Ok(Attempt::Again);
+                        }
+                    }
+                    drop(first.turn);
+                    return self.refuse(asked, rejection, &first.latest, hold).await;
+                }
+            }
+        }
+        self.write_together(asked, first, others, changes).await
+    }
+
+    async fn take_turn(
+        &self,
+        stream: Stream,
+        command: Command,
+        now: Time,
+    ) -> Result<Other, StoreError> {
+        let mut turn = self.slots.of(&stream).lock_owned().await;
+        let latest = match turn.take() {
+            Some(latest) if latest.is_usable() => latest,
+            Some(_) | None => self.load_latest(&stream).await?,
+        };
+        let now = now.max(latest.at);
+        Ok(Other { stream, command, turn, latest, now })
+    }
+
+    async fn step_along(
+        &self,
+        asked: &Asked<'_>,
+        other: &Other,
+        written: &[HoldWrite],
+    ) -> Result<Result<Change, Rejection>, StoreError> {
+        let state = other.latest.state.as_deref();
+        let needs = step::needs(state, &other.command);
+        let hold = match &needs.hold {
+            Some(key) => match written.iter().rfind(|write| write.key == *key) {
+                Some(write) => write.next.clone(),
+                None => self.store.hold(&other.stream.teamspace, key).await?,
+            },
+            None => HoldState::default(),
+        };
+        let facts = self.facts(asked.caller, &other.stream, needs, hold).await?;
+        let context = Context { caller: asked.caller, now: other.now, facts: &facts };
+        Ok(step::step(&other.stream, state, &other.command, context))
+    }
+
+    async fn write_together(
+        &self,
+        asked: &Asked<'_>,
+        mut first: First<'_>,
+        others: Vec<Other>,
+        changes: Vec<Change>,
+    ) -> Result<Attempt, SubmitError> {
+        let something_outside =
+            !first.change.begin.is_empty() || changes.iter().any(|change| !change.begin.is_empty());
+        let hold_key = step::needs(first.latest.state.as_deref(), asked.command).hold;
+        let prepared = self.prepare(asked, &first.latest, first.change, first.now);
+        *first.turn = Some(prepared.next);
+        let (mut commits, mut heralds) = (vec![prepared.commit], vec![prepared.herald]);
+        let mut turns = Vec::new();
+        for (mut other, change) in others.into_iter().zip(changes) {
+            assert!(change.then.is_empty(), "what moves along asks nothing of others");
+            if change.events.is_empty() {
+                *other.turn = Some(other.latest);
+                continue;
+            }
+            let along =
+                Asked { stream: &other.stream, command: &other.command, key: None, ..*asked };
+            let prepared = self.prepare(&along, &other.latest, change, other.now);
+            *other.turn = Some(prepared.next);
+            commits.push(prepared.commit);
+            heralds.push(prepared.herald);
+            turns.push(other.turn);
+        }
+        let receipt = self.store.commit_together(commits);
+        drop((first.turn, turns));
+        let written = InLine::of_several(receipt, heralds).settle().await;
+        if something_outside {
+            self.outbox_bell.notify_one();
+        }
+        match written {
+            // What the others hold is read anew; what the first one assumes must be told.
+            Err(CommitError::HoldTaken { key, .. }) if Some(&key) != hold_key.as_ref() => {
+                Ok(Attempt::Again)
+            }
+            written => self.settle(asked, prepared.done, written),
+        }
+    }
+}

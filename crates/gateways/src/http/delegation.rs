@@ -1,0 +1,59 @@
+//! Handing on: the owner delegates a part of the task, a coordinator reassigns all of it. Both
+//! begin another handoff in the same commit, and name it in their answer.
+
+use axum::extract::State;
+use axum::response::Response;
+use protocol::handoff::command::Reassign;
+use protocol::handoff::package::OfferedWorkState;
+use protocol::handoff::{Command, Offer};
+use protocol::ids::{AgentId, HandoffId};
+use protocol::time::Time;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::Gateway;
+use super::handoffs::{Target, act};
+use super::input::{Named, Write};
+use super::problem::Problem;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReassignInput {
+    /// The agent that shall own the task instead.
+    pub to_agent: AgentId,
+    pub why: String,
+    /// Where the work stands, if the package no longer says so.
+    #[serde(default)]
+    pub work_state: Option<OfferedWorkState>,
+    /// A new deadline for the task; needed when the old one has passed.
+    #[serde(default)]
+    pub deadline: Option<Time>,
+}
+
+impl ReassignInput {
+    pub fn command(self, successor: HandoffId) -> Command {
+        let ReassignInput { to_agent: to, why, work_state, deadline } = self;
+        Command::Reassign(Box::new(Reassign { successor, to, why, work_state, deadline }))
+    }
+}
+
+pub async fn delegate(
+    State(gateway): State<Gateway>,
+    Named(id): Named<HandoffId>,
+    write: Write<Offer>,
+) -> Result<Response, Problem> {
+    let (write, offer) = write.split();
+    let child = gateway.engine.new_handoff_id();
+    let command = Command::Delegate { child, offer: Box::new(offer) };
+    act(&gateway, write, Target::Existing(id), command).await
+}
+
+pub async fn reassign(
+    State(gateway): State<Gateway>,
+    Named(id): Named<HandoffId>,
+    write: Write<ReassignInput>,
+) -> Result<Response, Problem> {
+    let (write, input) = write.split();
+    let command = input.command(gateway.engine.new_handoff_id());
+    act(&gateway, write, Target::Existing(id), command).await
+}

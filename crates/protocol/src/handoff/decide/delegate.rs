@@ -1,0 +1,164 @@
+//! `delegate`: the owner hands a part of the task on, as a handoff of its own. The owner stays
+//! responsible for the whole and cannot complete it before every part is at an end.
+
+use super::{Context, Decision, as_target, parties};
+use crate::handoff::command::{Child, Command, Follow};
+use crate::handoff::derive;
+use crate::handoff::event::{Delegated, DelegationEnded, DelegationReopened, Event};
+use crate::handoff::gate::read_package;
+use crate::handoff::package::Offer;
+use crate::handoff::state::{Handoff, Made, Stage, Terms};
+use crate::ids::{HandoffId, TaskId};
+use crate::rejection::Rejection;
+
+/// Whoever has more parts than this under way needs a plan, not another part.
+pub const OPEN_DELEGATIONS_MAX: usize = 16;
+
+pub fn decide(
+    child: HandoffId,
+    state: Option<&Handoff>,
+    offer: &Offer,
+    context: Context<'_>,
+) -> Result<Decision, Rejection> {
+    let made = as_target(state, context, "delegate")?;
+    check_active(made, "delegate")?;
+    let wrong_state = |needed| {
+        let state = made.stage.status();
+        Rejection::WrongState { action: "delegate", state, needed }
+    };
+    if made.delegations.open.len() >= OPEN_DELEGATIONS_MAX {
+        return Err(wrong_state("one with fewer parts under way"));
+    }
+    let mut offer = offer.clone();
+    let child_task = name_part(&mut offer, made)?;
+    narrow(&mut offer, &made.terms, context)?;
+    let child_to = offer.to_agent.clone().ok_or_else(|| Rejection::SchemaInvalid {
+        field: "to_agent".to_owned(),
+        expected: "an agent id, but it is missing".to_owned(),
+    })?;
+    let follow = Follow {
+        from: made.terms.to.clone(),
+        offer,
+        chain: derive::owners(made),
+        parent: Some(made.terms.id),
+        replaces: None,
+    };
+    let delegated = Delegated { parties: parties(made), child, child_task, child_to };
+    Ok(Decision::event(Event::Delegated(delegated)).then(child, Command::Follow(Box::new(follow))))
+}
+
+/// What the parent records of a part.
+pub fn child(state: Option<&Handoff>, child: &Child) -> Result<Decision, Rejection> {
+    let Some(Handoff::Made(made)) = state else { return Ok(Decision::default()) };
+    let ended = |child, status| {
+        Event::DelegationEnded(DelegationEnded { parties: parties(made), child, status })
+    };
+    let is_open = |child| made.delegations.open.contains(child);
+    match child {
+        Child::Reopened { child } => {
+            check_active(made, "counter")?;
+            let parties = parties(made);
+            Ok(Decision::event(Event::DelegationReopened(DelegationReopened {
+                parties,
+                child: *child,
+            })))
+        }
+        // Once the parent is at an end it has nothing to wait for.
+        Child::Ended { child, status } => match made.stage {
+            Stage::Activated(_) if is_open(child) => Ok(Decision::event(ended(*child, *status))),
+            Stage::Activated(_)
+            | Stage::Proposed(_)
+            | Stage::Validating(_)
+            | Stage::Accepted(_)
+            | Stage::Rejected { .. }
+            | Stage::Completed { .. }
+            | Stage::Closed { .. } => Ok(Decision::default()),
+        },
+        Child::Replaced { child, status, by, task_id, to } => match made.stage {
+            Stage::Activated(_) if is_open(child) => {
+                let delegated = Delegated {
+                    parties: parties(made),
+                    child: *by,
+                    child_task: task_id.clone(),
+                    child_to: to.clone(),
+                };
+                Ok(Decision::events([ended(*child, *status), Event::Delegated(delegated)]))
+            }
+            Stage::Activated(_)
+            | Stage::Proposed(_)
+            | Stage::Validating(_)
+            | Stage::Accepted(_)
+            | Stage::Rejected { .. }
+            | Stage::Completed { .. }
+            | Stage::Closed { .. } => Ok(Decision::default()),
+        },
+    }
+}
+
+/// Refuses what would leave parts behind that nobody waits for.
+pub fn check_no_parts(made: &Made, action: &'static str) -> Result<(), Rejection> {
+    if made.delegations.open.is_empty() {
+        return Ok(());
+    }
+    let state = made.stage.status();
+    Err(Rejection::WrongState { action, state, needed: "every delegated part to be at an end" })
+}
+
+fn check_active(made: &Made, action: &'static str) -> Result<(), Rejection> {
+    match made.stage {
+        Stage::Activated(_) => Ok(()),
+        Stage::Proposed(_)
+        | Stage::Validating(_)
+        | Stage::Accepted(_)
+        | Stage::Rejected { .. }
+        | Stage::Completed { .. }
+        | Stage::Closed { .. } => Err(Rejection::WrongState {
+            action,
+            state: made.stage.status(),
+            needed: "the handoff it is a part of to be activated",
+        }),
+    }
+}
+
+/// The part's own task: as it was given, or numbered after the whole.
+fn name_part(offer: &mut Offer, made: &Made) -> Result<TaskId, Rejection> {
+    let whole = &made.terms.task_id;
+    let invalid = |expected: &str| Rejection::SchemaInvalid {
+        field: "task.task_id".to_owned(),
+        expected: expected.to_owned(),
+    };
+    let task = offer.task.get_or_insert_default();
+    let task_id = match task.task_id.take() {
+        Some(given) if given == *whole => return Err(invalid("another id than the whole task's")),
+        Some(given) => given,
+        None => format!("{whole}.{}", made.delegations.count + 1)
+            .parse()
+            .map_err(|_| invalid("an id, because one made from the whole task's is too long"))?,
+    };
+    task.task_id = Some(task_id.clone());
+    Ok(task_id)
+}
+
+/// A part may be bound more tightly than the whole, never less.
+fn narrow(offer: &mut Offer, terms: &Terms, context: Context<'_>) -> Result<(), Rejection> {
+    let gone = Rejection::NotFound { what: "package content" };
+    let whole = read_package(context.facts.document.as_deref()).ok_or(gone)?;
+    match &offer.policy {
+        Some(policy) => policy
+            .check_narrows(&whole.policy)
+            .map_err(|detail| Rejection::PolicyViolation { detail })?,
+        None => offer.policy = Some(whole.policy),
+    }
+    let given = offer.deadline.or(offer.task.as_ref().and_then(|task| task.deadline));
+    match (given, terms.deadline) {
+        (Some(given), Some(whole)) if given > whole => Err(Rejection::SchemaInvalid {
+            field: "deadline".to_owned(),
+            expected: format!("at most {whole}, the deadline of the whole task"),
+        }),
+        (None, Some(whole)) => {
+            offer.deadline = Some(whole);
+            Ok(())
+        }
+        (Some(_) | None, _) => Ok(()),
+    }
+}

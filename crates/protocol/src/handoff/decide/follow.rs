@@ -1,0 +1,34 @@
+//! A handoff that follows from another one: a part that its owner hands on, or the one that takes
+//! the place of a handoff that was reassigned. Asked by the server in the same commit.
+
+use super::draft::thread_of;
+use super::initiate::{Known, propose};
+use super::{Context, Decision};
+use crate::handoff::command::Follow;
+use crate::handoff::event::Event;
+use crate::handoff::state::Handoff;
+use crate::ids::HandoffId;
+use crate::rejection::Rejection;
+
+pub fn decide(
+    id: HandoffId,
+    state: Option<&Handoff>,
+    follow: &Follow,
+    context: Context<'_>,
+) -> Result<Decision, Rejection> {
+    if state.is_some() {
+        return Err(Rejection::AlreadyExists { what: "handoff" });
+    }
+    let known = Known {
+        thread_id: Some(thread_of(id, None, &follow.offer)),
+        chain: Some(follow.chain.clone()),
+        parent: follow.parent,
+        replaces: follow.replaces,
+    };
+    let (proposed, document) = propose(id, &follow.from, &follow.offer, known, context)?;
+    Ok(Decision {
+        events: vec![Event::Proposed(Box::new(proposed))],
+        document: Some(document),
+        ..Decision::default()
+    })
+}

@@ -1,0 +1,125 @@
+//! `reassign`: a coordinator closes a handoff that does not get anywhere and hands the task to
+//! somebody else, with the same package. Both happen or neither does.
+
+use super::delegate::check_no_parts;
+use super::{Context, Decision, check_text, existing};
+use crate::handoff::command::{Command, Follow, Reassign};
+use crate::handoff::derive;
+use crate::handoff::event::{Closed, Event};
+use crate::handoff::gate::read_package;
+use crate::handoff::package::{Offer, OfferedProvenance, Package};
+use crate::handoff::state::{Handoff, Made, Stage};
+use crate::rejection::Rejection;
+use crate::roles::{self, Deed};
+use crate::time::Time;
+
+pub fn decide(
+    state: Option<&Handoff>,
+    reassign: &Reassign,
+    context: Context<'_>,
+) -> Result<Decision, Rejection> {
+    let handoff = existing(state)?;
+    if !context.caller.is_coordinator() {
+        return Err(Rejection::NotAllowed { action: "reassign", who: "a coordinator" });
+    }
+    let made = under_way(handoff)?;
+    if made.terms.is_guarded {
+        roles::check(context.caller, Deed::CloseGuarded, "reassign")?;
+    }
+    check_no_parts(made, "reassign")?;
+    if reassign.why.trim().is_empty() {
+        return Err(Rejection::SchemaInvalid {
+            field: "why".to_owned(),
+            expected: "why somebody else shall do it".to_owned(),
+        });
+    }
+    let why = check_text("why", Some(&reassign.why))?;
+    let follow = follow(made, reassign, context)?;
+    let closed = Closed {
+        from: made.terms.from.clone(),
+        to: Some(made.terms.to.clone()),
+        from_status: made.stage.status(),
+        closure_notes: why,
+        forced: true,
+        withdrawn: false,
+        reassigned_to: Some(reassign.successor),
+        at: context.now,
+    };
+    let begin = Command::Follow(Box::new(follow));
+    Ok(Decision::event(Event::Closed(closed)).then(reassign.successor, begin))
+}
+
+fn under_way(handoff: &Handoff) -> Result<&Made, Rejection> {
+    let wrong_state = Rejection::WrongState {
+        action: "reassign",
+        state: handoff.status(),
+        needed: "one that is proposed, validating, accepted or activated",
+    };
+    let Handoff::Made(made) = handoff else { return Err(wrong_state) };
+    match made.stage {
+        Stage::Proposed(_) | Stage::Validating(_) | Stage::Accepted(_) | Stage::Activated(_) => {
+            Ok(made)
+        }
+        Stage::Rejected { .. } | Stage::Completed { .. } | Stage::Closed { .. } => Err(wrong_state),
+    }
+}
+
+/// The handoff that takes the place of this one: from whoever owns the task now.
+fn follow(made: &Made, reassign: &Reassign, context: Context<'_>) -> Result<Follow, Rejection> {
+    let terms = &made.terms;
+    let gone = Rejection::NotFound { what: "package content" };
+    let package = read_package(context.facts.document.as_deref()).ok_or(gone)?;
+    let from = match made.stage {
+        Stage::Activated(_) => terms.to.clone(),
+        Stage::Proposed(_)
+        | Stage::Validating(_)
+        | Stage::Accepted(_)
+        | Stage::Rejected { .. }
+        | Stage::Completed { .. }
+        | Stage::Closed { .. } => terms.from.clone(),
+    };
+    let chain = derive::owners(made);
+    let place = chain.iter().position(|owner| *owner == from);
+    let previous = place.and_then(|place| place.checked_sub(1)).map(|index| &chain[index]);
+    let mut offer = offer_again(package, made, deadline(made, reassign, context.now)?);
+    offer.to_agent = Some(reassign.to.clone());
+    offer.is_return = previous == Some(&reassign.to);
+    offer.reason.clone_from(&reassign.why);
+    if let Some(work_state) = &reassign.work_state {
+        offer.work_state = Some(work_state.clone());
+    }
+    Ok(Follow { from, offer, chain, parent: terms.parent, replaces: Some(terms.id) })
+}
+
+/// The deadline of the task outlives the handoff, unless it has passed: then somebody must say
+/// until when.
+fn deadline(made: &Made, reassign: &Reassign, now: Time) -> Result<Option<Time>, Rejection> {
+    match (reassign.deadline, made.terms.deadline) {
+        (None, Some(old)) if old <= now => Err(Rejection::SchemaInvalid {
+            field: "deadline".to_owned(),
+            expected: format!("a new deadline, because the old one, {old}, has passed"),
+        }),
+        (Some(given), _) => Ok(Some(given)),
+        (None, old) => Ok(old),
+    }
+}
+
+fn offer_again(package: Package, made: &Made, deadline: Option<Time>) -> Offer {
+    let mut task = package.task;
+    task.deadline = deadline;
+    Offer {
+        artifacts: package.artifacts,
+        context: Some(package.context),
+        deadline,
+        policy: Some(package.policy),
+        provenance: Some(OfferedProvenance {
+            decision_refs: package.provenance.decision_refs,
+            related_sessions: package.provenance.related_sessions,
+        }),
+        sla: Some(made.terms.slas),
+        task: Some(task),
+        thread_id: Some(package.thread_id),
+        work_state: Some(package.work_state),
+        ..Offer::default()
+    }
+}
