@@ -71,6 +71,10 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
         "handoff.countered" => {
             read(body).map(|body| Event::Handoff(handoff::Event::Countered(Box::new(body))))
         }
+        "handoff.workq_settled" => read(body).map(handoff::Event::WorkqSettled).map(Event::Handoff),
+        "handoff.workq_degraded" => {
+            read(body).map(handoff::Event::WorkqDegraded).map(Event::Handoff)
+        }
         "agent.registered" => read(body).map(agent::Event::Registered).map(Event::Agent),
         "agent.roles_changed" => read(body).map(agent::Event::RolesChanged).map(Event::Agent),
         "token.issued" => read(body).map(token::Event::Issued).map(Event::Token),
@@ -106,6 +110,8 @@ fn encode_handoff(event: &handoff::Event) -> String {
         handoff::Event::SlaExtended(body) => text(body),
         handoff::Event::SlaWarned(body) => text(body),
         handoff::Event::Countered(body) => text(body),
+        handoff::Event::WorkqSettled(body) => text(body),
+        handoff::Event::WorkqDegraded(body) => text(body),
     }
 }
 

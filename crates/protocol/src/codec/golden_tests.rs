@@ -58,6 +58,8 @@ events! {
     Event::Handoff(HandoffEvent::SlaExtended(_)) => "handoff.sla_extended",
     Event::Handoff(HandoffEvent::SlaWarned(_)) => "handoff.sla_warned",
     Event::Handoff(HandoffEvent::Countered(_)) => "handoff.countered",
+    Event::Handoff(HandoffEvent::WorkqSettled(_)) => "handoff.workq_settled",
+    Event::Handoff(HandoffEvent::WorkqDegraded(_)) => "handoff.workq_degraded",
     Event::Agent(agent::Event::Registered(_)) => "agent.registered",
     Event::Agent(agent::Event::RolesChanged(_)) => "agent.roles_changed",
     Event::Token(token::Event::Issued(_)) => "token.issued",

@@ -4,8 +4,9 @@
 use serde::Serialize;
 
 use super::command::{RejectReason, SlaStage};
-use super::event::{Escalated, Event};
+use super::event::{Escalated, Event, WorkqDegraded, WorkqSettled};
 use super::state::Status;
+use super::workq::{Degradation, WorkqStatus};
 use crate::ids::{AgentId, HandoffId, TaskId};
 use crate::time::Time;
 
@@ -58,6 +59,23 @@ pub enum Line<'a> {
         escalated_to: &'a str,
         stage: SlaStage,
         sla_configured: &'a str,
+        timestamp: Time,
+    },
+    HandoffWorkq {
+        handoff_id: HandoffId,
+        workq_status: WorkqStatus,
+        owner: &'a AgentId,
+        items: &'a [String],
+        timestamp: Time,
+    },
+    HandoffDegradation {
+        handoff_id: HandoffId,
+        integration: &'static str,
+        reason: Degradation,
+        detail: &'a str,
+        owner: &'a AgentId,
+        item_status: &'static str,
+        items: &'a [String],
         timestamp: Time,
     },
 }
@@ -131,6 +149,8 @@ pub fn lines<'a>(id: HandoffId, event: &'a Event, actor: &'a str, at: Time) -> V
             },
         ],
         Event::Escalated(escalated) => vec![overdue(id, escalated, at)],
+        Event::WorkqSettled(settled) => vec![settlement(id, settled, at)],
+        Event::WorkqDegraded(degraded) => vec![degradation(id, degraded, at)],
     }
 }
 
@@ -141,6 +161,27 @@ fn overdue(id: HandoffId, escalated: &Escalated, at: Time) -> Line<'_> {
         escalated_to: &escalated.escalated_to,
         stage: escalated.stage,
         sla_configured: &escalated.sla_configured,
+        timestamp: at,
+    }
+}
+
+fn settlement(id: HandoffId, settled: &WorkqSettled, at: Time) -> Line<'_> {
+    let (workq_status, items) = match settled.transferred.as_slice() {
+        [] => (WorkqStatus::NotApplicable, &settled.missing),
+        [_, ..] => (WorkqStatus::Transferred, &settled.transferred),
+    };
+    Line::HandoffWorkq { handoff_id: id, workq_status, owner: &settled.to, items, timestamp: at }
+}
+
+fn degradation(id: HandoffId, degraded: &WorkqDegraded, at: Time) -> Line<'_> {
+    Line::HandoffDegradation {
+        handoff_id: id,
+        integration: "workq",
+        reason: degraded.reason,
+        detail: &degraded.detail,
+        owner: &degraded.to,
+        item_status: "orphaned",
+        items: &degraded.orphaned,
         timestamp: at,
     }
 }

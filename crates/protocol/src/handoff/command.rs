@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::artifact::Seen;
 use super::package::{Artifact, Offer, OfferedWorkState};
+use super::workq::{Answered, Way};
 use crate::time::Time;
 
 /// One request. The name of each variant is the action's name everywhere.
@@ -27,6 +28,14 @@ pub enum Command {
         /// Of the package whose artifacts were looked at.
         package_hash: String,
         seen: Vec<Seen>,
+    },
+    /// What the work queue answered when it was asked to hand over the items. Asked by the server
+    /// alone.
+    WorkqAnswered {
+        /// Of the package that names the items.
+        package_hash: String,
+        way: Way,
+        answers: Vec<Answered>,
     },
     /// A human agrees to a handoff whose policy asks for it.
     Approve {
@@ -123,6 +132,7 @@ impl Command {
             Command::Initiate { .. } => "initiate",
             Command::Accept(_) => "accept",
             Command::Verified { .. } => "verified",
+            Command::WorkqAnswered { .. } => "workq_answered",
             Command::Approve { .. } => "approve",
             Command::Refuse { .. } => "refuse",
             Command::Counter { .. } => "counter",

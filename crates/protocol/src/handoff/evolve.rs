@@ -7,6 +7,7 @@ use super::event::{Closed, Drafted, Event, Proposed};
 use super::state::{
     Approval, Checks, Draft, Handoff, Made, Note, Stage, Terms, Validating, Waiting,
 };
+use super::workq::{Way, Workq};
 use crate::ids::HandoffId;
 use crate::step::BadHistory;
 use crate::time::Time;
@@ -28,6 +29,7 @@ pub fn evolve(
             approval: approval(proposed),
             revision: 1,
             notes: Vec::new(),
+            workq: Workq::Idle,
         })),
         (Some(Handoff::Made(made)), Event::Countered(countered)) => match made.stage {
             Stage::Rejected { .. } => Ok(Handoff::Made(Made {
@@ -36,6 +38,7 @@ pub fn evolve(
                 approval: approval(&countered.proposed),
                 revision: countered.revision,
                 notes: made.notes,
+                workq: Workq::Idle,
             })),
             Stage::Proposed(_)
             | Stage::Validating(_)
@@ -82,9 +85,30 @@ fn evolve_made(mut made: Made, event: &Event, at: Time) -> Result<Made, BadHisto
             Event::Rejected(rejected),
         ) => {
             made.notes.push(Note::Rejection(rejected.clone()));
+            made.workq = made.workq.after_rejection();
             Stage::Rejected { reason: rejected.reason, at }
         }
-        (Stage::Accepted(_), Event::Activated(_)) => Stage::Activated(Waiting::from(at)),
+        (Stage::Accepted(_), Event::Activated(_)) => {
+            if made.terms.has_workq_items {
+                made.workq = Workq::Asked(Way::Over);
+            }
+            Stage::Activated(Waiting::from(at))
+        }
+        (
+            stage @ (Stage::Activated(_) | Stage::Completed { .. } | Stage::Rejected { .. }),
+            Event::WorkqSettled(settled),
+        ) => {
+            let has_none = settled.transferred.is_empty();
+            made.workq = if has_none { Workq::Missing } else { Workq::Transferred };
+            stage
+        }
+        (
+            stage @ (Stage::Activated(_) | Stage::Completed { .. } | Stage::Rejected { .. }),
+            Event::WorkqDegraded(_),
+        ) => {
+            made.workq = Workq::Degraded;
+            stage
+        }
         (Stage::Activated(_), Event::Completed(_)) => Stage::Completed { at },
         (Stage::Activated(_) | Stage::Completed { .. }, Event::Closed(closed)) => {
             close(&mut made.notes, closed, at, WasActivated::Yes)
@@ -166,6 +190,7 @@ fn terms(id: HandoffId, proposed: &Proposed, at: Time) -> Terms {
         is_return: proposed.is_return,
         needs_human: proposed.needs_human,
         has_artifacts: proposed.has_artifacts,
+        has_workq_items: proposed.has_workq_items,
         is_guarded: proposed.is_guarded,
         deadline: proposed.deadline,
         slas: proposed.slas,

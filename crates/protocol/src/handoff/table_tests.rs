@@ -14,3 +14,4 @@ mod package_tests;
 mod page;
 mod script;
 mod waiting;
+mod workq;

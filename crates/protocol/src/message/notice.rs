@@ -45,7 +45,9 @@ pub fn of(id: HandoffId, event: &Event, handoff: &Handoff) -> Option<Outgoing> {
         | Event::Completed(_)
         | Event::Closed(_)
         | Event::SlaExtended(_)
-        | Event::Countered(_) => return None,
+        | Event::Countered(_)
+        | Event::WorkqSettled(_)
+        | Event::WorkqDegraded(_) => return None,
     };
     let mut payload = Map::new();
     let mut say = |name: &str, value: String| payload.insert(name.to_owned(), Value::String(value));

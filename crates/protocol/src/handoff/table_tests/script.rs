@@ -110,6 +110,7 @@ impl World {
             ["hold", task] => self.show_hold(task),
             ["armed", name] => self.show_armed(name),
             ["notes", name] => self.show_notes(name),
+            ["workq", name] => self.handoffs[name].workq_status().as_str().to_owned(),
             ["lose", name] => {
                 self.documents.retain(|(owner, _), _| owner != name);
                 String::new()
@@ -242,6 +243,7 @@ impl World {
             "initiate" if request == ["saved"] => return Command::Initiate { offer: None },
             "initiate" => offer(),
             "verified" => return self.read_verified(name, request),
+            "workq_answered" => return self.read_answered(name, request),
             "extend_sla" => {
                 let due = self.now.plus(Span::from_hours(2)).to_string();
                 json!({ "due": due, "why": "it is hard" })
@@ -314,6 +316,7 @@ impl World {
                     continue;
                 }
                 "verified" => Finding::Verified { sha256: "ab".repeat(32), size_bytes: 7 },
+                "present" => Finding::Present,
                 "unverifiable" => Finding::NotVerifiable { detail },
                 "missing" => Finding::Missing { detail },
                 "changed" => Finding::Mismatch { detail },
