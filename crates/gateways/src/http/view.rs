@@ -16,6 +16,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::workq::{self, HandoffContext};
+
 /// A handoff.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HandoffView {
@@ -42,6 +44,11 @@ pub struct HandoffView {
     pub approval: &'static str,
     /// 1 for the first package; each counter-offer adds 1.
     pub revision: u32,
+    /// What became of the items of a work queue: `not_applicable`, `transferred` or `degraded`;
+    /// `pending` while the queue is asked.
+    pub workq_status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<HandoffContext>,
     /// Rejections, escalations and the closure, oldest first.
     pub resolution_notes: Vec<Value>,
     /// How many entries the ledger has about it.
@@ -68,6 +75,9 @@ pub struct ActionDone {
     pub verification_passed: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub verification_failed: Vec<String>,
+    /// Once the task has changed hands: `transferred`, `degraded` or `not_applicable`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workq_status: Option<&'static str>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -217,6 +227,8 @@ pub fn handoff(item: &Item) -> Option<HandoffView> {
             Handoff::Made(made) => made.revision,
             Handoff::Draft(_) | Handoff::Discarded { .. } => 1,
         },
+        workq_status: state.workq_status().as_str(),
+        context: workq::context(state.workq_status()),
         resolution_notes: state.notes().iter().map(note).collect(),
         position: item.position,
     })
@@ -245,12 +257,16 @@ fn note(note: &Note) -> Value {
 }
 
 pub fn action_done(id: &str, done: &Done) -> ActionDone {
+    let workq_status = done.outcome.workq;
+    let status = done.outcome.status.expect("an action on a handoff leaves it with a status");
+    let has_moved = status == Status::Activated || !workq_status.is_not_applicable();
     ActionDone {
         handoff_id: id.to_owned(),
-        status: done.outcome.status.expect("an action on a handoff leaves it with a status"),
+        status,
         position: done.position,
         verification_passed: done.outcome.passed.clone(),
         verification_failed: done.outcome.failed.clone(),
+        workq_status: has_moved.then(|| workq::answered(workq_status)),
     }
 }
 

@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::command::{RejectReason, SlaStage};
-use super::event::{Escalated, Event, WorkqDegraded, WorkqSettled};
+use super::event::{Escalated, Event, Proposed, WorkqDegraded, WorkqSettled};
 use super::state::Status;
 use super::workq::{Degradation, WorkqStatus};
 use crate::ids::{AgentId, HandoffId, TaskId};
@@ -101,16 +101,9 @@ pub fn lines<'a>(id: HandoffId, event: &'a Event, actor: &'a str, at: Time) -> V
         | Event::Refused(_)
         | Event::SlaExtended(_)
         | Event::SlaWarned(_) => Vec::new(),
-        Event::Proposed(proposed) => vec![
-            moved(Status::Draft, Status::Proposed),
-            Line::HandoffCreated {
-                handoff_id: id,
-                task_id: &proposed.task_id,
-                from: &proposed.parties.from,
-                to: &proposed.parties.to,
-                timestamp: at,
-            },
-        ],
+        Event::Proposed(proposed) => {
+            vec![moved(Status::Draft, Status::Proposed), created(id, proposed, at)]
+        }
         Event::ValidationStarted(_) => vec![moved(Status::Proposed, Status::Validating)],
         Event::VerificationUnavailable(unavailable) => vec![verified(&[], &unavailable.failed)],
         Event::Checked(checked) => vec![verified(&checked.passed, &[])],
@@ -151,6 +144,16 @@ pub fn lines<'a>(id: HandoffId, event: &'a Event, actor: &'a str, at: Time) -> V
         Event::Escalated(escalated) => vec![overdue(id, escalated, at)],
         Event::WorkqSettled(settled) => vec![settlement(id, settled, at)],
         Event::WorkqDegraded(degraded) => vec![degradation(id, degraded, at)],
+    }
+}
+
+fn created(id: HandoffId, proposed: &Proposed, at: Time) -> Line<'_> {
+    Line::HandoffCreated {
+        handoff_id: id,
+        task_id: &proposed.task_id,
+        from: &proposed.parties.from,
+        to: &proposed.parties.to,
+        timestamp: at,
     }
 }
 

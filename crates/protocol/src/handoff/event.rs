@@ -8,7 +8,7 @@ use super::command::{RejectReason, SlaStage};
 use super::package::{Artifact, OfferedWorkState};
 use super::sla::Slas;
 use super::state::Status;
-use super::workq::Degradation;
+use super::workq::{Degradation, Workq};
 use crate::ids::{AgentId, TaskId, ThreadId};
 use crate::time::{Span, Time};
 
@@ -254,6 +254,12 @@ pub struct WorkqDegraded {
     pub transferred: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
+}
+
+impl WorkqSettled {
+    pub fn outcome(&self) -> Workq {
+        if self.transferred.is_empty() { Workq::Missing } else { Workq::Transferred }
+    }
 }
 
 impl Escalated {

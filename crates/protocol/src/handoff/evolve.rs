@@ -94,18 +94,11 @@ fn evolve_made(mut made: Made, event: &Event, at: Time) -> Result<Made, BadHisto
             }
             Stage::Activated(Waiting::from(at))
         }
-        (
-            stage @ (Stage::Activated(_) | Stage::Completed { .. } | Stage::Rejected { .. }),
-            Event::WorkqSettled(settled),
-        ) => {
-            let has_none = settled.transferred.is_empty();
-            made.workq = if has_none { Workq::Missing } else { Workq::Transferred };
+        (stage, Event::WorkqSettled(settled)) if may_have_asked(&stage) => {
+            made.workq = settled.outcome();
             stage
         }
-        (
-            stage @ (Stage::Activated(_) | Stage::Completed { .. } | Stage::Rejected { .. }),
-            Event::WorkqDegraded(_),
-        ) => {
+        (stage, Event::WorkqDegraded(_)) if may_have_asked(&stage) => {
             made.workq = Workq::Degraded;
             stage
         }
@@ -132,6 +125,16 @@ fn evolve_made(mut made: Made, event: &Event, at: Time) -> Result<Made, BadHisto
         (_, _) => return Err(bad),
     };
     Ok(made)
+}
+
+/// Whether the work queue may have been asked about the items.
+fn may_have_asked(stage: &Stage) -> bool {
+    match stage {
+        Stage::Activated(_) | Stage::Completed { .. } | Stage::Rejected { .. } => true,
+        Stage::Proposed(_) | Stage::Validating(_) | Stage::Accepted(_) | Stage::Closed { .. } => {
+            false
+        }
+    }
 }
 
 enum WasActivated {

@@ -8,7 +8,7 @@ use super::package::{ExternalRef, ExternalRefKind, Package};
 use super::state::{Made, Stage};
 use crate::ids::AgentId;
 
-/// A task is one item, seldom a few; a package with more is a list, and each is asked about in turn.
+/// A task is one item, seldom a few, and each is asked about in turn; with more it is a list.
 pub const ITEMS_MAX: usize = 16;
 
 /// An identifier with room for a path in it.

@@ -283,6 +283,11 @@ async fn act(client: &Client, action: HandoffCommand, json: bool) -> Result<()> 
     let text = |name: &str| answer[name].as_str().unwrap_or_default();
     output::line(text("handoff_id"));
     output::remark(&format!("is now {}", text("status")));
+    match text("workq_status") {
+        "transferred" => output::remark("the work queue has followed"),
+        "degraded" => output::remark("the work queue has not followed: claim the item by hand"),
+        _ => {}
+    }
     Ok(())
 }
 

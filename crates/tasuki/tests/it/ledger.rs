@@ -196,7 +196,9 @@ impl Active {
             | HandoffEvent::Activated(_)
             | HandoffEvent::Escalated(_)
             | HandoffEvent::SlaExtended(_)
-            | HandoffEvent::SlaWarned(_) => {}
+            | HandoffEvent::SlaWarned(_)
+            | HandoffEvent::WorkqSettled(_)
+            | HandoffEvent::WorkqDegraded(_) => {}
         }
     }
 }
@@ -218,7 +220,9 @@ fn title(event: &HandoffEvent) -> Option<&str> {
         | HandoffEvent::Refused(_)
         | HandoffEvent::Escalated(_)
         | HandoffEvent::SlaExtended(_)
-        | HandoffEvent::SlaWarned(_) => None,
+        | HandoffEvent::SlaWarned(_)
+        | HandoffEvent::WorkqSettled(_)
+        | HandoffEvent::WorkqDegraded(_) => None,
     }
 }
 
