@@ -169,7 +169,8 @@ fn read_item(result: &Value, asked: &str) -> Option<Item> {
     }
     let owner = match fields.get("owner")? {
         Value::Null => None,
-        owner => Some(owner.as_str()?.to_owned()),
+        Value::String(owner) => Some(owner.clone()),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => return None,
     };
     Some(Item { owner })
 }

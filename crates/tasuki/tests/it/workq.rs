@@ -6,7 +6,7 @@ mod queue;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
@@ -148,9 +148,9 @@ async fn whatever_the_queue_does_the_handoff_completes_and_says_so() {
 async fn check(office: &Office, name: &str, item: &str, status: &str, reason: &str) {
     let (alice, bob) = (&office.alice, &office.bob);
     let id = office.accepted(&format!("task of {name}"), &[item]).await;
-    let asked = Instant::now();
-    let activated = act(bob, &id, "activate", json!({})).await;
-    assert!(asked.elapsed() < ANSWERED_WITHIN, "{name} took {:?}", asked.elapsed());
+    let activating = act(bob, &id, "activate", json!({}));
+    let activated = tokio::time::timeout(ANSWERED_WITHIN, activating).await;
+    let activated = activated.unwrap_or_else(|_| panic!("{name}: activate waits for the queue"));
     assert_eq!(activated["status"], "activated", "{name}");
     assert_eq!(activated["workq_status"], status, "{name}");
     let shown = show(alice, &id).await;
@@ -291,6 +291,15 @@ async fn without_a_queue_items_are_orphaned_at_once() {
     let activated = act(&bob, &id, "activate", json!({})).await;
     assert_eq!(activated["workq_status"], "degraded");
     assert_eq!(told(&alice, &id).await[0].1["reason"], "not_configured");
+    let told_by_cli = Command::new(env!("CARGO_BIN_EXE_tasuki"))
+        .args(["handoff", "show", &id, "--data"])
+        .arg(&server.data)
+        .output()
+        .expect("the executable runs");
+    let told_by_cli = String::from_utf8(told_by_cli.stdout).expect("a story is text");
+    assert!(told_by_cli.contains("workq   degraded"), "{told_by_cli}");
+    let sentence = "orphaned in the work queue (not_configured): item";
+    assert!(told_by_cli.contains(sentence), "{told_by_cli}");
     let id = accepted(&alice, &bob, "T-2", &[]).await;
     let activated = act(&bob, &id, "activate", json!({})).await;
     assert_eq!(activated["workq_status"], "not_applicable");

@@ -2,7 +2,7 @@
 //! way in which one can fail to.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -82,16 +82,16 @@ impl Queue {
     }
 
     pub fn behave(&self, mode: Mode) {
-        *self.shared.mode.lock().unwrap() = mode;
+        *locked(&self.shared.mode) = mode;
     }
 
     pub fn put(&self, item: &str, owner: &str) {
         let kept = Item { owner: Some(owner.to_owned()), status: "claimed".to_owned() };
-        self.shared.items.lock().unwrap().insert(item.to_owned(), kept);
+        locked(&self.shared.items).insert(item.to_owned(), kept);
     }
 
     pub fn item(&self, item: &str) -> Option<Item> {
-        self.shared.items.lock().unwrap().get(item).cloned()
+        locked(&self.shared.items).get(item).cloned()
     }
 
     pub fn owner(&self, item: &str) -> Option<String> {
@@ -100,7 +100,7 @@ impl Queue {
 
     /// What was called since this was asked last.
     pub fn calls(&self) -> Vec<(String, Option<String>)> {
-        std::mem::take(&mut *self.shared.calls.lock().unwrap())
+        std::mem::take(&mut *locked(&self.shared.calls))
     }
 
     pub async fn until_called(&self) {
@@ -135,28 +135,28 @@ impl Shared {
         stream.read_exact(&mut body).await.ok()?;
         let request: Value = serde_json::from_slice(&body).ok()?;
         let method = request["method"].as_str()?.to_owned();
-        self.calls.lock().unwrap().push((method, credential));
+        locked(&self.calls).push((method, credential));
         self.called.notify_one();
-        let mode = *self.mode.lock().unwrap();
+        let mode = *locked(&self.mode);
         let mut stream = stream.into_inner();
-        match mode {
-            Mode::Silent => std::future::pending().await,
-            Mode::Dripping => {
-                write(&mut stream, "HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n").await?;
-                let mut beat = tokio::time::interval(std::time::Duration::from_millis(50));
-                loop {
-                    beat.tick().await;
-                    write(&mut stream, " ").await?;
-                }
-            }
-            Mode::Endless => {
-                write(&mut stream, "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n").await?;
-                loop {
-                    write(&mut stream, &"[".repeat(4096)).await?;
-                }
-            }
-            other => write(&mut stream, &self.answer(other, &request)).await,
+        if mode == Mode::Silent {
+            std::future::pending::<()>().await;
         }
+        if mode == Mode::Dripping {
+            write(&mut stream, "HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n").await?;
+            let mut beat = tokio::time::interval(std::time::Duration::from_millis(50));
+            loop {
+                beat.tick().await;
+                write(&mut stream, " ").await?;
+            }
+        }
+        if mode == Mode::Endless {
+            write(&mut stream, "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n").await?;
+            loop {
+                write(&mut stream, &"[".repeat(4096)).await?;
+            }
+        }
+        write(&mut stream, &self.answer(mode, &request)).await
     }
 
     fn answer(&self, mode: Mode, request: &Value) -> String {
@@ -229,7 +229,7 @@ impl Shared {
     fn call(&self, request: &Value, mode: Mode) -> Result<Value, i64> {
         let params = &request["params"];
         let name = params["item_id"].as_str().ok_or(-32_602)?;
-        let mut items = self.items.lock().unwrap();
+        let mut items = locked(&self.items);
         let item = items.get_mut(name).ok_or(-32_004)?;
         let shown =
             |item: &Item| json!({ "item_id": name, "owner": item.owner, "status": item.status });
@@ -259,6 +259,10 @@ impl Shared {
             Some(_) | None => Err(-32_601),
         }
     }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("nothing panics in here")
 }
 
 async fn write(stream: &mut TcpStream, text: &str) -> Option<()> {
