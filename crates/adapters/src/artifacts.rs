@@ -9,8 +9,8 @@
 mod addresses;
 mod files;
 mod hashing;
-mod locations;
-mod network;
+pub(crate) mod locations;
+pub(crate) mod network;
 mod urls;
 
 #[cfg(test)]
@@ -30,6 +30,8 @@ use tokio::time::timeout;
 use files::Roots;
 use hashing::Hashing;
 use urls::Urls;
+
+use crate::workq::Workq;
 
 /// The largest image or archive that people hand over in one piece, and what slow hardware hashes
 /// within [`ARTIFACT_MS_MAX`].
@@ -98,6 +100,7 @@ pub struct Artifacts {
     hashing: Hashing,
     roots: Arc<Roots>,
     urls: Urls,
+    workq: Option<Arc<Workq>>,
 }
 
 impl Artifacts {
@@ -105,7 +108,13 @@ impl Artifacts {
     pub fn new(settings: Settings) -> Result<Self, RootError> {
         let roots = Arc::new(Roots::open(&settings.roots)?);
         let hashing = Hashing::start().map_err(RootError::Thread)?;
-        Ok(Self { settings, hashing, roots, urls: Urls::new() })
+        Ok(Self { settings, hashing, roots, urls: Urls::new(), workq: None })
+    }
+
+    /// Looks up items in this work queue.
+    pub fn asking(mut self, workq: Arc<Workq>) -> Self {
+        self.workq = Some(workq);
+        self
     }
 
     /// One finding for each artifact, in the same order.
@@ -143,7 +152,10 @@ impl Artifacts {
                 ArtifactKind::Branch => Err(no_adapter("branch")),
                 ArtifactKind::Pr => Err(no_adapter("pr")),
                 ArtifactKind::Session => Err(no_adapter("session")),
-                ArtifactKind::WorkqItem => Err(no_adapter("workq_item")),
+                ArtifactKind::WorkqItem => Err(match &self.workq {
+                    Some(workq) => workq.look(reference).await,
+                    None => no_adapter("workq_item"),
+                }),
             }
         };
         match timeout(Duration::from_millis(self.settings.artifact_ms_max), looking).await {

@@ -8,8 +8,8 @@
 //! 1. [`audit_log`]: the ledger as `handoffs.jsonl`, one file for each teamspace.
 //! 2. [`ledger_key`], [`checkpoint_file`]: the key that signs checkpoints, and where they are kept
 //!    outside the database.
-//! 3. [`artifacts`]: what is behind the paths and URLs of a package. [`outside`] is what the
-//!    engine's outbox reaches it through.
+//! 3. [`artifacts`]: what is behind the paths and URLs of a package. [`workq`]: the work queue
+//!    whose items follow a task. [`outside`] is what the engine's outbox reaches them through.
 
 pub mod artifacts;
 pub mod audit_log;
@@ -17,3 +17,4 @@ pub mod checkpoint_file;
 pub mod durable;
 pub mod ledger_key;
 pub mod outside;
+pub mod workq;

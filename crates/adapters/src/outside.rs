@@ -4,20 +4,28 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use engine::outbox::Adapter;
+use engine::outbox::{Adapter, not_configured};
 use protocol::handoff::artifact::Seen;
 use protocol::handoff::package::Artifact;
+use protocol::handoff::workq::{Answered, Transfer};
 
 use crate::artifacts::Artifacts;
+use crate::workq::Workq;
 
 #[derive(Debug)]
 pub struct Outside {
     artifacts: Arc<Artifacts>,
+    workq: Option<Arc<Workq>>,
 }
 
 impl Outside {
-    pub fn new(artifacts: Artifacts) -> Self {
-        Self { artifacts: Arc::new(artifacts) }
+    pub fn new(artifacts: Artifacts, workq: Option<Workq>) -> Self {
+        let workq = workq.map(Arc::new);
+        let artifacts = match &workq {
+            Some(workq) => artifacts.asking(Arc::clone(workq)),
+            None => artifacts,
+        };
+        Self { artifacts: Arc::new(artifacts), workq }
     }
 }
 
@@ -25,5 +33,12 @@ impl Adapter for Outside {
     fn look(&self, artifacts: Vec<Artifact>) -> Pin<Box<dyn Future<Output = Vec<Seen>> + Send>> {
         let looking = Arc::clone(&self.artifacts);
         Box::pin(async move { looking.look(&artifacts).await })
+    }
+
+    fn transfer(&self, transfer: Transfer) -> Pin<Box<dyn Future<Output = Vec<Answered>> + Send>> {
+        match self.workq.clone() {
+            Some(workq) => Box::pin(async move { workq.transfer(&transfer).await }),
+            None => Box::pin(std::future::ready(not_configured(transfer))),
+        }
     }
 }

@@ -10,6 +10,7 @@ use protocol::caller::Caller;
 use protocol::handoff;
 use protocol::handoff::artifact::Seen;
 use protocol::handoff::package::Artifact;
+use protocol::handoff::workq::{Answer, Answered, Degradation, Transfer};
 use protocol::step::{self, Command, State, Work};
 use protocol::time::Span;
 use tokio::sync::watch;
@@ -45,6 +46,21 @@ pub const ATTEMPTS_MAX: u32 = 600;
 pub trait Adapter: Send + Sync + 'static {
     /// Looks at artifacts; one answer for each, in any order.
     fn look(&self, artifacts: Vec<Artifact>) -> Pin<Box<dyn Future<Output = Vec<Seen>> + Send>>;
+
+    /// Asks a work queue to hand items to a new owner; one answer for each. Asked again after a
+    /// crash, so what was done before must be found done.
+    fn transfer(&self, transfer: Transfer) -> Pin<Box<dyn Future<Output = Vec<Answered>> + Send>> {
+        Box::pin(std::future::ready(not_configured(transfer)))
+    }
+}
+
+/// The answer of whoever knows no work queue.
+pub fn not_configured(transfer: Transfer) -> Vec<Answered> {
+    let answer = Answer::Degraded {
+        reason: Degradation::NotConfigured,
+        detail: "no work queue is configured".to_owned(),
+    };
+    transfer.items.into_iter().map(|item| Answered { item, answer: answer.clone() }).collect()
 }
 
 pub(crate) async fn run(
@@ -131,6 +147,13 @@ impl Engine {
                 let failure = seen.iter().find_map(|one| one.finding.detail()).map(str::to_owned);
                 (handoff::Command::Verified { package_hash, seen }, failure)
             }
+            Work::Transfer { package_hash, way, transfer } => {
+                let answers = self.while_renewing(claimed, adapter.transfer(transfer)).await;
+                for answered in &answers {
+                    tell_degraded(claimed, answered);
+                }
+                (handoff::Command::WorkqAnswered { package_hash, way, answers }, None)
+            }
         };
         let caller = Caller::system(claimed.stream.teamspace.clone());
         let command = Command::Handoff(command);
@@ -187,6 +210,13 @@ impl Engine {
         let jitter = i64::from(self.ids.bytes()[0]) * pause / 1_024;
         let due = self.clock.now().plus(Span::from_millis(pause + jitter));
         OutboxWrite::PutOff { claimed: claimed.clone(), due, error }
+    }
+}
+
+fn tell_degraded(claimed: &Claimed, answered: &Answered) {
+    if let Answer::Degraded { reason, detail } = &answered.answer {
+        let (stream, reason) = (&claimed.stream.subject, reason.as_str());
+        tracing::warn!(%stream, reason, detail, "an item of the work queue is orphaned");
     }
 }
 

@@ -25,6 +25,7 @@ mod strict;
 mod tokens;
 mod verdict;
 mod view;
+mod workq;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;

@@ -78,6 +78,10 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
         "handoff.delegation_reopened" => {
             read(body).map(handoff::Event::DelegationReopened).map(Event::Handoff)
         }
+        "handoff.workq_settled" => read(body).map(handoff::Event::WorkqSettled).map(Event::Handoff),
+        "handoff.workq_degraded" => {
+            read(body).map(handoff::Event::WorkqDegraded).map(Event::Handoff)
+        }
         "agent.registered" => read(body).map(agent::Event::Registered).map(Event::Agent),
         "agent.roles_changed" => read(body).map(agent::Event::RolesChanged).map(Event::Agent),
         "token.issued" => read(body).map(token::Event::Issued).map(Event::Token),
@@ -116,6 +120,8 @@ fn encode_handoff(event: &handoff::Event) -> String {
         handoff::Event::Delegated(body) => text(body),
         handoff::Event::DelegationEnded(body) => text(body),
         handoff::Event::DelegationReopened(body) => text(body),
+        handoff::Event::WorkqSettled(body) => text(body),
+        handoff::Event::WorkqDegraded(body) => text(body),
     }
 }
 

@@ -3,9 +3,9 @@
 //!
 //! Read [`state`] first, then [`command`] and [`event`], then one file per command in [`decide`].
 //! [`check`] says what an offer must have and [`lint`] what it had better have; [`gate`] and
-//! [`artifact`] are the checks of an accept. [`derive`] says what follows from a state (deadlines,
-//! effects, the task's hold); [`audit_line`] turns events into the lines of the audit log. Nothing
-//! here knows how a command arrived.
+//! [`artifact`] are the checks of an accept; [`workq`] is what a work queue is asked. [`derive`]
+//! says what follows from a state (deadlines, effects, the task's hold); [`audit_line`] turns
+//! events into the lines of the audit log. Nothing here knows how a command arrived.
 
 pub mod artifact;
 pub mod audit_line;
@@ -20,6 +20,7 @@ pub mod lint;
 pub mod package;
 pub mod sla;
 pub mod state;
+pub mod workq;
 
 #[cfg(test)]
 mod table_tests;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::fork::{self, Forked};
 use crate::handoff::decide::Context;
 use crate::handoff::package::Artifact;
+use crate::handoff::workq::{Transfer, Way, WorkqStatus};
 use crate::handoff::{self, Handoff, Status, derive};
 use crate::ids::{AgentId, HandoffId, MessageId};
 use crate::ledger::{Erased, Recorded, Stream, Subject};
@@ -78,6 +79,8 @@ pub struct Effect {
 pub enum Work {
     /// Look at the artifacts of the package with this hash.
     Look { package_hash: String, artifacts: Vec<Artifact> },
+    /// Ask the work queue to hand over the items that the package with this hash names.
+    Transfer { package_hash: String, way: Way, transfer: Transfer },
 }
 
 /// A unique key that a state occupies or leaves free, with a small value that outlives both.
@@ -158,6 +161,8 @@ pub struct Outcome {
     /// The handoff that the command began besides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<HandoffId>,
+    #[serde(default, skip_serializing_if = "WorkqStatus::is_not_applicable")]
+    pub workq: WorkqStatus,
     /// Set when the gate refused: the reason and its detail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Refused>,
@@ -273,6 +278,7 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
         | handoff::Command::Activate { .. }
         | handoff::Command::Complete { .. }
         | handoff::Command::Close { .. }
+        | handoff::Command::WorkqAnswered { .. }
         | handoff::Command::Warn { .. }
         | handoff::Command::Elapse { .. } => Needs::default(),
     }

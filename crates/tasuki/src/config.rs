@@ -4,7 +4,7 @@
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-use adapters::artifacts;
+use adapters::{artifacts, workq};
 use anyhow::{Context, Result, bail};
 use axum::http::Uri;
 use gateways::http::RequestLimits;
@@ -29,6 +29,7 @@ pub struct Config {
     pub log: Log,
     pub telemetry: Telemetry,
     pub artifacts: Artifacts,
+    pub workq: Workq,
     pub limits: Limits,
 }
 
@@ -74,6 +75,15 @@ pub struct Artifacts {
     pub total_ms: u64,
 }
 
+/// Without a URL there is no work queue.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workq {
+    pub url: String,
+    pub token_file: PathBuf,
+    pub allow_private_addresses: bool,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
@@ -106,6 +116,7 @@ impl Default for Config {
             log: Log { level: "info".to_owned(), format: LogFormat::Text },
             telemetry: Telemetry::default(),
             artifacts: Artifacts::default(),
+            workq: Workq::default(),
             limits: Limits {
                 body_bytes: 1024 * 1024,
                 body_read_ms: connections.body_read_ms_max,
@@ -152,6 +163,21 @@ impl Artifacts {
             artifact_ms_max: self.artifact_ms,
             total_ms_max: self.total_ms,
         }
+    }
+}
+
+impl Workq {
+    /// The queue to ask, if there is one.
+    pub fn open(&self) -> Result<Option<workq::Workq>> {
+        if self.url.is_empty() {
+            return Ok(None);
+        }
+        let opened = workq::Workq::new(workq::Settings {
+            url: self.url.clone(),
+            token_file: self.token_file.clone(),
+            allow_private_addresses: self.allow_private_addresses,
+        });
+        Ok(Some(opened?))
     }
 }
 

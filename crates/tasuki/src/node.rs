@@ -59,7 +59,8 @@ impl Node {
             engine.fall_behind(behind);
         }
         let artifacts = Artifacts::new(config.artifacts.settings())?;
-        let loops = engine.start(signer, Arc::new(checkpoints), Arc::new(Outside::new(artifacts)));
+        let outside = Outside::new(artifacts, config.workq.open()?);
+        let loops = engine.start(signer, Arc::new(checkpoints), Arc::new(outside));
         let (stop_followers, stopped) = watch::channel(false);
         let follow =
             |log| audit_log::run(engine.clone(), config.data.clone(), log, stopped.clone());

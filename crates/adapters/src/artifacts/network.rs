@@ -9,9 +9,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http_body_util::Empty;
-use hyper::body::Incoming;
-use hyper::header::{ACCEPT_ENCODING, CONNECTION, HOST, USER_AGENT};
+use http_body_util::{Empty, Full};
+use hyper::body::{Body, Incoming};
+use hyper::header::{
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT,
+};
+use hyper::http::request;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -22,11 +25,15 @@ use tokio_rustls::rustls::crypto::aws_lc_rs::default_provider;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
+use super::addresses::is_public;
 use super::locations::{Host, Location, Scheme};
 
 /// What may be read ahead, and the largest head of an answer: far above what servers send, and
 /// little for a server that means harm.
 const BUFFER_BYTES_MAX: usize = 64 * 1024;
+
+/// One after the other is tried until one answers; a name with more has others just like them.
+const ADDRESSES_TRIED_MAX: usize = 4;
 
 /// Above what content networks add to an answer.
 const HEADERS_MAX: usize = 100;
@@ -81,8 +88,41 @@ pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin + 'static> Stream for T {}
 
+/// Why there is no connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unreached {
+    Unresolved,
+    NotPublic,
+    Unanswered,
+}
+
+/// Whether a location may be on this machine or in a private network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    Public,
+    Private,
+}
+
+/// A connection to a location, if it is where we may go.
+pub async fn reach(
+    network: &dyn Network,
+    tls: &Arc<ClientConfig>,
+    location: &Location,
+    reach: Reach,
+) -> Result<Box<dyn Stream>, Unreached> {
+    let addresses = match &location.host {
+        Host::Address(address) => vec![*address],
+        Host::Name(name) => network.resolve(name).await.map_err(|_| Unreached::Unresolved)?,
+    };
+    if reach == Reach::Public && !addresses.iter().copied().all(is_public) {
+        return Err(Unreached::NotPublic);
+    }
+    let tried = &addresses[..addresses.len().min(ADDRESSES_TRIED_MAX)];
+    connect(network, tls, location, tried).await.map_err(|_| Unreached::Unanswered)
+}
+
 /// A connection to one of the addresses of a location, with TLS if its scheme asks for it.
-pub async fn connect(
+async fn connect(
     network: &dyn Network,
     tls: &Arc<ClientConfig>,
     location: &Location,
@@ -118,13 +158,38 @@ pub struct Answer {
 /// Asks for a location, once, and waits for the head of the answer. Nothing is sent that would
 /// tell one request from another: no cookies, no credentials.
 pub async fn ask(stream: Box<dyn Stream>, location: &Location) -> io::Result<Answer> {
-    let request = Request::get(&location.target)
+    let request = with_headers(Request::get(&location.target), location);
+    send(stream, request.body(Empty::<Bytes>::new()).map_err(io::Error::other)?).await
+}
+
+/// Sends JSON to a location, once, and waits for the head of the answer.
+pub async fn post(
+    stream: Box<dyn Stream>,
+    location: &Location,
+    authorization: Option<&HeaderValue>,
+    body: Bytes,
+) -> io::Result<Answer> {
+    let mut request = with_headers(Request::post(&location.target), location)
+        .header(CONTENT_TYPE, "application/json")
+        .header(ACCEPT, "application/json");
+    if let Some(authorization) = authorization {
+        request = request.header(AUTHORIZATION, authorization);
+    }
+    send(stream, request.body(Full::new(body)).map_err(io::Error::other)?).await
+}
+
+fn with_headers(request: request::Builder, location: &Location) -> request::Builder {
+    request
         .header(HOST, location.authority())
         .header(USER_AGENT, USER_AGENT_TEXT)
         .header(ACCEPT_ENCODING, "identity")
         .header(CONNECTION, "close")
-        .body(Empty::<Bytes>::new())
-        .map_err(io::Error::other)?;
+}
+
+async fn send<B>(stream: Box<dyn Stream>, request: Request<B>) -> io::Result<Answer>
+where
+    B: Body<Data = Bytes, Error: std::error::Error + Send + Sync> + Send + Unpin + 'static,
+{
     let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
         .max_buf_size(BUFFER_BYTES_MAX)
         .max_headers(HEADERS_MAX)

@@ -114,6 +114,7 @@ fn sha256(content: &[u8]) -> String {
 fn shown(finding: &Finding) -> String {
     match finding {
         Finding::Verified { size_bytes, .. } => format!("verified {size_bytes}"),
+        Finding::Present => "present".to_owned(),
         Finding::NotVerifiable { detail } => format!("not verifiable: {detail}"),
         Finding::Missing { detail } => format!("missing: {detail}"),
         Finding::Mismatch { detail } => format!("mismatch: {detail}"),

@@ -1,7 +1,6 @@
 //! URLs outside private networks: each hop is checked like the first, and the body is hashed as it
 //! comes, never kept.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,17 +15,13 @@ use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 use tokio_rustls::rustls::ClientConfig;
 
-use super::addresses::is_public;
 use super::hashing::Hashing;
-use super::locations::{Host, Location, Scheme};
-use super::network::{self, Answer, Network, SystemNetwork};
+use super::locations::{Location, Scheme};
+use super::network::{self, Answer, Network, Reach, SystemNetwork, Unreached};
 use super::{Content, Settings, check_size, forbidden, missing, too_large, unavailable};
 
 /// A download page, its mirror, the mirror's storage: honest chains are shorter than this.
 const REDIRECTS_MAX: usize = 5;
-
-/// One after the other is tried until one answers; a name with more has others just like them.
-const ADDRESSES_TRIED_MAX: usize = 4;
 
 /// For the name, the connection and TLS: what takes longer than a few round trips is not there.
 const CONNECT_MS_MAX: u64 = 10_000;
@@ -74,33 +69,20 @@ impl Urls {
     }
 
     async fn ask(&self, location: &Location, settings: &Settings) -> Result<Answer, Finding> {
-        let connecting = async {
-            let addresses = self.addresses(&location.host).await?;
-            if !settings.allow_private_addresses && !addresses.iter().copied().all(is_public) {
-                return Err(forbidden("the URL leads to an address that is not public"));
-            }
-            let tried = &addresses[..addresses.len().min(ADDRESSES_TRIED_MAX)];
-            network::connect(&*self.network, &self.tls, location, tried)
-                .await
-                .map_err(|_| unavailable("the server cannot be reached"))
-        };
+        let reach = if settings.allow_private_addresses { Reach::Private } else { Reach::Public };
+        let connecting = network::reach(&*self.network, &self.tls, location, reach);
         let stream = timeout(Duration::from_millis(CONNECT_MS_MAX), connecting)
             .await
-            .unwrap_or_else(|_| Err(unavailable("the server cannot be reached in time")))?;
+            .map_err(|_| unavailable("the server cannot be reached in time"))?
+            .map_err(|unreached| match unreached {
+                Unreached::Unresolved => unavailable("the name of the server cannot be resolved"),
+                Unreached::NotPublic => forbidden("the URL leads to an address that is not public"),
+                Unreached::Unanswered => unavailable("the server cannot be reached"),
+            })?;
         timeout(Duration::from_millis(HEAD_MS_MAX), network::ask(stream, location))
             .await
             .map_err(|_| unavailable("the server does not answer in time"))?
             .map_err(|_| unavailable("the server does not answer as HTTP asks"))
-    }
-
-    async fn addresses(&self, host: &Host) -> Result<Vec<IpAddr>, Finding> {
-        match host {
-            Host::Address(address) => Ok(vec![*address]),
-            Host::Name(name) => {
-                let resolved = self.network.resolve(name).await;
-                resolved.map_err(|_| unavailable("the name of the server cannot be resolved"))
-            }
-        }
     }
 }
 

@@ -23,6 +23,7 @@ use super::input::{Write, read_write, shape};
 use super::negotiation::{ApproveInput, ExtendSlaInput, RefuseInput, WithdrawInput};
 use super::problem::{Problem, add_headers};
 use super::view::HandoffView;
+use super::workq;
 
 const ACTIONS: &str = "draft, initiate, accept, approve, refuse, reject, counter, withdraw, \
                        delegate, reassign, activate, complete, extend_sla, close or query";
@@ -73,6 +74,7 @@ pub struct AcpMetadata {
     pub verification_passed: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verification_failed: Option<Vec<String>>,
+    /// `transferred`, `degraded` or `not_applicable`.
     pub workq_status: &'static str,
     pub escalation_triggered: bool,
 }
@@ -180,7 +182,7 @@ fn metadata(done: &Done) -> AcpMetadata {
     AcpMetadata {
         verification_passed: was_checked.then(|| done.outcome.passed.clone()),
         verification_failed: was_checked.then(|| done.outcome.failed.clone()),
-        workq_status: "not_applicable",
+        workq_status: workq::answered(done.outcome.workq),
         escalation_triggered: done.outcome.escalated,
     }
 }

@@ -10,6 +10,7 @@ use engine::submit::{Done, SubmitError};
 use protocol::caller::Caller;
 use protocol::handoff::command::{Accept, Reject};
 use protocol::handoff::package::{Artifact, OfferedWorkState};
+use protocol::handoff::workq::WorkqStatus;
 use protocol::handoff::{Command, Offer, RejectReason, Status};
 use protocol::ids::{AgentId, HandoffId, TaskId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
@@ -23,8 +24,8 @@ use super::auth::Asker;
 use super::dry_run::{self, InitiateQuery};
 use super::input::{Asked, KEY_HEADER, Named, Write};
 use super::problem::Problem;
-use super::verdict;
 use super::view::{self, HandoffDetail, HandoffView, ListPage, may_see, may_see_entry};
+use super::{verdict, workq};
 
 /// A page when the client does not say how much it wants.
 const PAGE_ROWS: usize = 50;
@@ -302,6 +303,7 @@ pub async fn submit(
         | Command::Delegate { .. } => true,
         Command::Accept(_)
         | Command::Verified { .. }
+        | Command::WorkqAnswered { .. }
         | Command::Approve { .. }
         | Command::Refuse { .. }
         | Command::Withdraw { .. }
@@ -335,6 +337,11 @@ pub async fn submit(
     let done = submitted?;
     match done.outcome.status {
         Some(Status::Validating) => Box::pin(verdict::awaited(gateway, &stream, done)).await,
+        Some(Status::Activated | Status::Rejected)
+            if done.outcome.workq == WorkqStatus::Pending =>
+        {
+            Box::pin(workq::awaited(gateway, &stream, done)).await
+        }
         Some(_) | None => Ok(done),
     }
 }

@@ -25,16 +25,7 @@ const RECENT_ENTRIES: usize = 8;
 
 /// The outcome with the verdict, if there is one soon.
 pub async fn awaited(gateway: &Gateway, stream: &Stream, mut done: Done) -> Result<Done, Problem> {
-    let mut waited = Span::from_millis(0);
-    let mut pause = LOOK_AFTER_MIN;
-    while waited < VERDICT_WAIT_MAX {
-        if !is_being_checked(gateway, stream).await? {
-            break;
-        }
-        gateway.engine.clock().sleep(pause).await;
-        waited = Span::from_millis(waited.as_millis() + pause.as_millis());
-        pause = Span::from_millis(pause.as_millis() * 2).min(LOOK_AFTER_MAX);
-    }
+    wait_while(gateway, stream, is_being_checked).await?;
     for kept in gateway.engine.history(stream, u64::MAX, RECENT_ENTRIES).await? {
         let entry = kept.entry;
         if entry.position < done.position {
@@ -70,7 +61,9 @@ pub async fn awaited(gateway: &Gateway, stream: &Stream, mut done: Done) -> Resu
             | Event::Countered(_)
             | Event::Delegated(_)
             | Event::DelegationEnded(_)
-            | Event::DelegationReopened(_) => continue,
+            | Event::DelegationReopened(_)
+            | Event::WorkqSettled(_)
+            | Event::WorkqDegraded(_) => continue,
         };
         done.position = entry.position;
         done.outcome.status = Some(status);
@@ -81,13 +74,32 @@ pub async fn awaited(gateway: &Gateway, stream: &Stream, mut done: Done) -> Resu
     Ok(done)
 }
 
-async fn is_being_checked(gateway: &Gateway, stream: &Stream) -> Result<bool, Problem> {
-    let state = gateway.engine.current(stream).await?;
-    let Some(State::Handoff(handoff)) = state.as_deref() else { return Ok(false) };
-    let Handoff::Made(made) = handoff.as_ref() else { return Ok(false) };
-    let Stage::Validating(validating) = &made.stage else { return Ok(false) };
-    Ok(match validating.checks {
+/// Waits for what happens beside the request, as long as a handoff is so, and not too long.
+pub async fn wait_while(
+    gateway: &Gateway,
+    stream: &Stream,
+    is_so: impl Fn(&Handoff) -> bool,
+) -> Result<(), Problem> {
+    let mut waited = Span::from_millis(0);
+    let mut pause = LOOK_AFTER_MIN;
+    while waited < VERDICT_WAIT_MAX {
+        let state = gateway.engine.current(stream).await?;
+        let Some(State::Handoff(handoff)) = state.as_deref() else { break };
+        if !is_so(handoff) {
+            break;
+        }
+        gateway.engine.clock().sleep(pause).await;
+        waited = Span::from_millis(waited.as_millis() + pause.as_millis());
+        pause = Span::from_millis(pause.as_millis() * 2).min(LOOK_AFTER_MAX);
+    }
+    Ok(())
+}
+
+fn is_being_checked(handoff: &Handoff) -> bool {
+    let Handoff::Made(made) = handoff else { return false };
+    let Stage::Validating(validating) = &made.stage else { return false };
+    match validating.checks {
         Checks::Running => true,
         Checks::Unavailable | Checks::Passed => false,
-    })
+    }
 }

@@ -16,6 +16,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::workq::{self, HandoffContext};
+
 /// A handoff.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HandoffView {
@@ -51,6 +53,11 @@ pub struct HandoffView {
     /// The delegated parts that are not at an end yet.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub open_delegations: Vec<String>,
+    /// What became of the items of a work queue: `not_applicable`, `transferred` or `degraded`;
+    /// `pending` while the queue is asked.
+    pub workq_status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<HandoffContext>,
     /// Rejections, escalations and the closure, oldest first.
     pub resolution_notes: Vec<Value>,
     /// How many entries the ledger has about it.
@@ -80,6 +87,9 @@ pub struct ActionDone {
     pub verification_passed: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub verification_failed: Vec<String>,
+    /// Once the task has changed hands: `transferred`, `degraded` or `not_applicable`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workq_status: Option<&'static str>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -237,6 +247,8 @@ pub fn handoff(item: &Item) -> Option<HandoffView> {
             .flat_map(|made| &made.delegations.open)
             .map(ToString::to_string)
             .collect(),
+        workq_status: state.workq_status().as_str(),
+        context: workq::context(state.workq_status()),
         resolution_notes: state.notes().iter().map(note).collect(),
         position: item.position,
     })
@@ -265,13 +277,17 @@ fn note(note: &Note) -> Value {
 }
 
 pub fn action_done(id: &str, done: &Done) -> ActionDone {
+    let workq_status = done.outcome.workq;
+    let status = done.outcome.status.expect("an action on a handoff leaves it with a status");
+    let has_moved = status == Status::Activated || !workq_status.is_not_applicable();
     ActionDone {
         handoff_id: id.to_owned(),
-        status: done.outcome.status.expect("an action on a handoff leaves it with a status"),
+        status,
         position: done.position,
         new_handoff_id: done.outcome.began.map(|id| id.to_string()),
         verification_passed: done.outcome.passed.clone(),
         verification_failed: done.outcome.failed.clone(),
+        workq_status: has_moved.then(|| workq::answered(workq_status)),
     }
 }
 

@@ -18,12 +18,13 @@ use crate::handoff::event::{
     Accepted, Activated, Approved, Checked, Closed, Completed, Countered, Delegated,
     DelegationEnded, DelegationReopened, Drafted, Escalated, Event as HandoffEvent, Parties,
     Proposed, Refused, Rejected, SlaExtended, SlaWarned, ValidationStarted,
-    VerificationUnavailable,
+    VerificationUnavailable, WorkqDegraded, WorkqSettled,
 };
 use crate::handoff::package::{
     Artifact, ArtifactKind, ArtifactRef, OfferedWorkState, Priority, TestStatus, WorkStatus,
 };
 use crate::handoff::sla::Slas;
+use crate::handoff::workq::Degradation;
 use crate::ids::{AgentId, HandoffId, TaskId, ThreadId};
 use crate::ledger::Erased;
 use crate::message::event::{Delivered, Event as MessageEvent, Expired, Read, Sent};
@@ -110,6 +111,7 @@ fn events() -> impl Strategy<Value = Event> {
         6 => negotiations().prop_map(Event::Handoff),
         6 => endings().prop_map(Event::Handoff),
         3 => delegations().prop_map(Event::Handoff),
+        3 => workq().prop_map(Event::Handoff),
         1 => registrations(),
         1 => tokens(),
         3 => messages(),
@@ -134,11 +136,12 @@ fn openings() -> impl Strategy<Value = HandoffEvent> {
 
 fn proposals() -> impl Strategy<Value = Proposed> {
     let names = (parties(), task(), thread(), text(), text(), text(), text());
-    let flags = (any::<[bool; 5]>(), option::of(time()), vec(agent(), 0..4));
+    let flags = (any::<[bool; 6]>(), option::of(time()), vec(agent(), 0..4));
     let others = (option::of(handoff()), option::of(handoff()));
     (names, flags, others).prop_map(|(names, (flags, deadline, chain), (parent, replaces))| {
         let (parties, task_id, thread_id, title, reason, origin_session, package_hash) = names;
-        let [is_return, needs_human, target_is_human, has_artifacts, is_guarded] = flags;
+        let [is_return, needs_human, target_is_human, has_artifacts, is_guarded, has_workq_items] =
+            flags;
         Proposed {
             parties,
             task_id,
@@ -149,6 +152,7 @@ fn proposals() -> impl Strategy<Value = Proposed> {
             needs_human,
             target_is_human,
             has_artifacts,
+            has_workq_items,
             is_guarded,
             deadline,
             slas: Slas::default(),
@@ -197,6 +201,7 @@ fn seen() -> impl Strategy<Value = Seen> {
     let finding = prop_oneof![
         (text(), any::<u64>())
             .prop_map(|(sha256, size_bytes)| Finding::Verified { sha256, size_bytes }),
+        Just(Finding::Present),
         text().prop_map(|detail| Finding::NotVerifiable { detail }),
         text().prop_map(|detail| Finding::Missing { detail }),
         text().prop_map(|detail| Finding::Mismatch { detail }),
@@ -298,6 +303,28 @@ fn delegations() -> impl Strategy<Value = HandoffEvent> {
 fn handoff() -> impl Strategy<Value = HandoffId> {
     (0..1_000_000_u64)
         .prop_map(|number| format!("01938c2e-0000-7000-8000-{number:012}").parse().unwrap())
+}
+
+fn workq() -> impl Strategy<Value = HandoffEvent> {
+    let settled =
+        (parties(), agent(), texts(), texts()).prop_map(|(parties, to, transferred, missing)| {
+            HandoffEvent::WorkqSettled(WorkqSettled { parties, to, transferred, missing })
+        });
+    let reason = select(Degradation::ALL.to_vec());
+    let degraded = (parties(), agent(), reason, text(), texts(), texts(), texts()).prop_map(
+        |(parties, to, reason, detail, orphaned, transferred, missing)| {
+            HandoffEvent::WorkqDegraded(WorkqDegraded {
+                parties,
+                to,
+                reason,
+                detail,
+                orphaned,
+                transferred,
+                missing,
+            })
+        },
+    );
+    prop_oneof![settled, degraded]
 }
 
 fn registrations() -> impl Strategy<Value = Event> {

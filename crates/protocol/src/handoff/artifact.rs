@@ -17,6 +17,8 @@ pub struct Seen {
 pub enum Finding {
     /// The bytes are there, and they are what the package says if it says anything about them.
     Verified { sha256: String, size_bytes: u64 },
+    /// It is there, and has no bytes to compare: an item of the work queue.
+    Present,
     /// Nobody here can look at it. Recorded, and never counted as passed.
     NotVerifiable { detail: String },
     /// It is not there, or it is nothing that can be read.
@@ -37,6 +39,7 @@ impl Finding {
             Finding::Mismatch { .. } => Some(RejectReason::HashMismatch),
             Finding::Forbidden { .. } => Some(RejectReason::PolicyViolation),
             Finding::Verified { .. }
+            | Finding::Present
             | Finding::NotVerifiable { .. }
             | Finding::Unavailable { .. } => None,
         }
@@ -44,7 +47,7 @@ impl Finding {
 
     pub fn detail(&self) -> Option<&str> {
         match self {
-            Finding::Verified { .. } => None,
+            Finding::Verified { .. } | Finding::Present => None,
             Finding::NotVerifiable { detail }
             | Finding::Missing { detail }
             | Finding::Mismatch { detail }

@@ -4,8 +4,9 @@
 use serde::Serialize;
 
 use super::command::{RejectReason, SlaStage};
-use super::event::{Escalated, Event};
+use super::event::{Escalated, Event, Proposed, WorkqDegraded, WorkqSettled};
 use super::state::Status;
+use super::workq::{Degradation, WorkqStatus};
 use crate::ids::{AgentId, HandoffId, TaskId};
 use crate::time::Time;
 
@@ -60,6 +61,23 @@ pub enum Line<'a> {
         sla_configured: &'a str,
         timestamp: Time,
     },
+    HandoffWorkq {
+        handoff_id: HandoffId,
+        workq_status: WorkqStatus,
+        owner: &'a AgentId,
+        items: &'a [String],
+        timestamp: Time,
+    },
+    HandoffDegradation {
+        handoff_id: HandoffId,
+        integration: &'static str,
+        reason: Degradation,
+        detail: &'a str,
+        owner: &'a AgentId,
+        item_status: &'static str,
+        items: &'a [String],
+        timestamp: Time,
+    },
 }
 
 /// The lines of one entry: none for a draft, which concerns nobody but its sender.
@@ -86,16 +104,9 @@ pub fn lines<'a>(id: HandoffId, event: &'a Event, actor: &'a str, at: Time) -> V
         | Event::Delegated(_)
         | Event::DelegationEnded(_)
         | Event::DelegationReopened(_) => Vec::new(),
-        Event::Proposed(proposed) => vec![
-            moved(Status::Draft, Status::Proposed),
-            Line::HandoffCreated {
-                handoff_id: id,
-                task_id: &proposed.task_id,
-                from: &proposed.parties.from,
-                to: &proposed.parties.to,
-                timestamp: at,
-            },
-        ],
+        Event::Proposed(proposed) => {
+            vec![moved(Status::Draft, Status::Proposed), created(id, proposed, at)]
+        }
         Event::ValidationStarted(_) => vec![moved(Status::Proposed, Status::Validating)],
         Event::VerificationUnavailable(unavailable) => vec![verified(&[], &unavailable.failed)],
         Event::Checked(checked) => vec![verified(&checked.passed, &[])],
@@ -130,6 +141,18 @@ pub fn lines<'a>(id: HandoffId, event: &'a Event, actor: &'a str, at: Time) -> V
             vec![moved(closed.from_status, Status::Closed), ended]
         }
         Event::Escalated(escalated) => vec![overdue(id, escalated, at)],
+        Event::WorkqSettled(settled) => vec![settlement(id, settled, at)],
+        Event::WorkqDegraded(degraded) => vec![degradation(id, degraded, at)],
+    }
+}
+
+fn created(id: HandoffId, proposed: &Proposed, at: Time) -> Line<'_> {
+    Line::HandoffCreated {
+        handoff_id: id,
+        task_id: &proposed.task_id,
+        from: &proposed.parties.from,
+        to: &proposed.parties.to,
+        timestamp: at,
     }
 }
 
@@ -140,6 +163,27 @@ fn overdue(id: HandoffId, escalated: &Escalated, at: Time) -> Line<'_> {
         escalated_to: &escalated.escalated_to,
         stage: escalated.stage,
         sla_configured: &escalated.sla_configured,
+        timestamp: at,
+    }
+}
+
+fn settlement(id: HandoffId, settled: &WorkqSettled, at: Time) -> Line<'_> {
+    let (workq_status, items) = match settled.transferred.as_slice() {
+        [] => (WorkqStatus::NotApplicable, &settled.missing),
+        [_, ..] => (WorkqStatus::Transferred, &settled.transferred),
+    };
+    Line::HandoffWorkq { handoff_id: id, workq_status, owner: &settled.to, items, timestamp: at }
+}
+
+fn degradation(id: HandoffId, degraded: &WorkqDegraded, at: Time) -> Line<'_> {
+    Line::HandoffDegradation {
+        handoff_id: id,
+        integration: "workq",
+        reason: degraded.reason,
+        detail: &degraded.detail,
+        owner: &degraded.to,
+        item_status: "orphaned",
+        items: &degraded.orphaned,
         timestamp: at,
     }
 }

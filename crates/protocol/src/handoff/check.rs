@@ -2,6 +2,7 @@
 
 use super::package::{Artifact, Offer, OfferedTask, OfferedWorkState, TITLE_BYTES_MAX};
 use super::sla::Slas;
+use super::workq;
 use crate::canonical;
 use crate::ids::{AgentId, TaskId};
 use crate::rejection::Rejection;
@@ -98,6 +99,7 @@ impl Offer {
             problems.extend(work_state_problems("work_state", work_state));
         }
         problems.extend(artifact_problems("artifacts", &self.artifacts));
+        problems.extend(self.task.iter().flat_map(workq_problems));
         problems.extend(self.sla.iter().flat_map(Slas::problems));
         problems
     }
@@ -145,6 +147,27 @@ fn artifact_problems(field: &str, artifacts: &[Artifact]) -> Vec<Problem> {
         if digest.is_some_and(|digest| canonical::parse_hex32(digest).is_none()) {
             refuse("ref.sha256", "64 lower-case hexadecimal digits");
         }
+    }
+    problems
+}
+
+fn workq_problems(task: &OfferedTask) -> Vec<Problem> {
+    let references = task.external_refs.iter().enumerate();
+    let items: Vec<_> = references.filter(|(_, reference)| workq::is_item(reference)).collect();
+    let is_sound = |value: &str| {
+        !value.trim().is_empty() && value.len() <= workq::ITEM_BYTES_MAX && !value.contains('\n')
+    };
+    let mut problems: Vec<_> = items
+        .iter()
+        .filter(|(_, reference)| !is_sound(&reference.value))
+        .map(|(index, _)| {
+            let field = format!("task.external_refs[{index}].value");
+            problem(&field, &format!("an item in 1 to {} bytes", workq::ITEM_BYTES_MAX))
+        })
+        .collect();
+    if let Some((index, _)) = items.get(workq::ITEMS_MAX) {
+        let field = format!("task.external_refs[{index}]");
+        problems.push(problem(&field, &format!("at most {} work queue items", workq::ITEMS_MAX)));
     }
     problems
 }

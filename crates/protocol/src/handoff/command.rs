@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::artifact::Seen;
 use super::package::{Artifact, Offer, OfferedWorkState};
 use super::state::Status;
+use super::workq::{Answered, Way};
 use crate::ids::{AgentId, HandoffId, TaskId};
 use crate::time::Time;
 
@@ -29,6 +30,14 @@ pub enum Command {
         /// Of the package whose artifacts were looked at.
         package_hash: String,
         seen: Vec<Seen>,
+    },
+    /// What the work queue answered when it was asked to hand over the items. Asked by the server
+    /// alone.
+    WorkqAnswered {
+        /// Of the package that names the items.
+        package_hash: String,
+        way: Way,
+        answers: Vec<Answered>,
     },
     /// A human agrees to a handoff whose policy asks for it.
     Approve {
@@ -171,6 +180,7 @@ impl Command {
             Command::Initiate { .. } => "initiate",
             Command::Accept(_) => "accept",
             Command::Verified { .. } => "verified",
+            Command::WorkqAnswered { .. } => "workq_answered",
             Command::Approve { .. } => "approve",
             Command::Refuse { .. } => "refuse",
             Command::Counter { .. } => "counter",

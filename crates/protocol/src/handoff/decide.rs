@@ -17,6 +17,7 @@ mod reassign;
 mod reject;
 pub(crate) mod verified;
 mod withdraw;
+mod workq_answered;
 
 pub use counter::REVISIONS_MAX;
 pub use delegate::OPEN_DELEGATIONS_MAX;
@@ -62,6 +63,9 @@ pub fn decide(
         Command::Accept(accept) => accept::decide(state, accept, context),
         Command::Verified { package_hash, seen } => {
             verified::decide(state, package_hash, seen, context)
+        }
+        Command::WorkqAnswered { package_hash, way, answers } => {
+            workq_answered::decide(state, package_hash, *way, answers, context)
         }
         Command::Approve { why } => approve::approve(state, why.as_deref(), context),
         Command::Refuse { why } => approve::refuse(state, why, context),

@@ -3,6 +3,7 @@
 
 use super::command::{Child, SlaStage};
 use super::state::{Checks, Handoff, Made, Stage, Terms, Waiting};
+use super::workq::Workq;
 use crate::ids::{AgentId, HandoffId, TaskId};
 use crate::step::{Deadline, Effect, Hold};
 use crate::time::Time;
@@ -44,6 +45,9 @@ pub fn warning(terms: &Terms, waiting: Waiting, due: Time) -> Option<Time> {
 /// Looking at the artifacts, as long as nothing is known of them.
 pub const LOOK: &str = "look";
 
+/// Asking the work queue, until it has answered or cannot be asked.
+pub const TRANSFER: &str = "transfer";
+
 /// What must happen outside while the handoff is in this state.
 pub fn effects(handoff: &Handoff) -> Vec<Effect> {
     let Handoff::Made(made) = handoff else { return Vec::new() };
@@ -52,12 +56,13 @@ pub fn effects(handoff: &Handoff) -> Vec<Effect> {
             Checks::Running | Checks::Unavailable => vec![Effect { name: LOOK.into() }],
             Checks::Passed => Vec::new(),
         },
-        Stage::Proposed(_)
-        | Stage::Accepted(_)
-        | Stage::Activated(_)
-        | Stage::Rejected { .. }
-        | Stage::Completed { .. }
-        | Stage::Closed { .. } => Vec::new(),
+        Stage::Activated(_) | Stage::Completed { .. } | Stage::Rejected { .. } => {
+            match made.workq {
+                Workq::Asked(_) => vec![Effect { name: TRANSFER.into() }],
+                Workq::Idle | Workq::Transferred | Workq::Missing | Workq::Degraded => Vec::new(),
+            }
+        }
+        Stage::Proposed(_) | Stage::Accepted(_) | Stage::Closed { .. } => Vec::new(),
     }
 }
 

@@ -8,6 +8,7 @@ use super::command::{RejectReason, SlaStage};
 use super::package::{Artifact, OfferedWorkState};
 use super::sla::Slas;
 use super::state::Status;
+use super::workq::{Degradation, Workq};
 use crate::ids::{AgentId, HandoffId, TaskId, ThreadId};
 use crate::time::{Span, Time};
 
@@ -32,6 +33,8 @@ pub enum Event {
     Delegated(Delegated),
     DelegationEnded(DelegationEnded),
     DelegationReopened(DelegationReopened),
+    WorkqSettled(WorkqSettled),
+    WorkqDegraded(WorkqDegraded),
 }
 
 /// The two agents concerned. In every event, so that whoever follows the feed can pick out what is
@@ -72,6 +75,9 @@ pub struct Proposed {
     /// There are artifacts to look at before it can be accepted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_artifacts: bool,
+    /// The package names items of a work queue, which shall follow the task.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_workq_items: bool,
     /// Restricted, or of high sensitivity: reviewers have a say too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_guarded: bool,
@@ -258,6 +264,40 @@ pub struct Countered {
     pub proposed: Proposed,
 }
 
+/// The work queue has the items with their new owner, or has no such items.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorkqSettled {
+    pub parties: Parties,
+    /// The new owner.
+    pub to: AgentId,
+    pub transferred: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+}
+
+/// The work queue did not hand over all of the items. The handoff goes on without it, and somebody
+/// claims by hand what is orphaned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorkqDegraded {
+    pub parties: Parties,
+    /// Who should have them.
+    pub to: AgentId,
+    /// Of the first that was not handed over.
+    pub reason: Degradation,
+    pub detail: String,
+    pub orphaned: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub transferred: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+}
+
+impl WorkqSettled {
+    pub fn outcome(&self) -> Workq {
+        if self.transferred.is_empty() { Workq::Missing } else { Workq::Transferred }
+    }
+}
+
 impl Escalated {
     pub fn timeout(
         parties: Parties,
@@ -301,6 +341,8 @@ impl Event {
             Event::Delegated(_) => "handoff.delegated",
             Event::DelegationEnded(_) => "handoff.delegation_ended",
             Event::DelegationReopened(_) => "handoff.delegation_reopened",
+            Event::WorkqSettled(_) => "handoff.workq_settled",
+            Event::WorkqDegraded(_) => "handoff.workq_degraded",
         }
     }
 }

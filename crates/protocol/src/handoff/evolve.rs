@@ -7,6 +7,7 @@ use super::event::{Closed, Drafted, Event, Proposed};
 use super::state::{
     Approval, Checks, Delegations, Draft, Handoff, Made, Note, Stage, Terms, Validating, Waiting,
 };
+use super::workq::{Way, Workq};
 use crate::ids::HandoffId;
 use crate::step::BadHistory;
 use crate::time::Time;
@@ -29,6 +30,7 @@ pub fn evolve(
             revision: 1,
             notes: Vec::new(),
             delegations: Delegations::default(),
+            workq: Workq::Idle,
         })),
         (Some(Handoff::Made(made)), Event::Countered(countered)) => match made.stage {
             Stage::Rejected { .. } => Ok(Handoff::Made(Made {
@@ -38,6 +40,7 @@ pub fn evolve(
                 revision: countered.revision,
                 notes: made.notes,
                 delegations: made.delegations,
+                workq: Workq::Idle,
             })),
             Stage::Proposed(_)
             | Stage::Validating(_)
@@ -84,9 +87,23 @@ fn evolve_made(mut made: Made, event: &Event, at: Time) -> Result<Made, BadHisto
             Event::Rejected(rejected),
         ) => {
             made.notes.push(Note::Rejection(rejected.clone()));
+            made.workq = made.workq.after_rejection();
             Stage::Rejected { reason: rejected.reason, at }
         }
-        (Stage::Accepted(_), Event::Activated(_)) => Stage::Activated(Waiting::from(at)),
+        (Stage::Accepted(_), Event::Activated(_)) => {
+            if made.terms.has_workq_items {
+                made.workq = Workq::Asked(Way::Over);
+            }
+            Stage::Activated(Waiting::from(at))
+        }
+        (stage, Event::WorkqSettled(settled)) if may_have_asked(&stage) => {
+            made.workq = settled.outcome();
+            stage
+        }
+        (stage, Event::WorkqDegraded(_)) if may_have_asked(&stage) => {
+            made.workq = Workq::Degraded;
+            stage
+        }
         (Stage::Activated(_), Event::Completed(_)) => Stage::Completed { at },
         (Stage::Activated(_) | Stage::Completed { .. }, Event::Closed(closed)) => {
             close(&mut made.notes, closed, at, WasActivated::Yes)
@@ -123,6 +140,16 @@ fn evolve_made(mut made: Made, event: &Event, at: Time) -> Result<Made, BadHisto
         (_, _) => return Err(bad),
     };
     Ok(made)
+}
+
+/// Whether the work queue may have been asked about the items.
+fn may_have_asked(stage: &Stage) -> bool {
+    match stage {
+        Stage::Activated(_) | Stage::Completed { .. } | Stage::Rejected { .. } => true,
+        Stage::Proposed(_) | Stage::Validating(_) | Stage::Accepted(_) | Stage::Closed { .. } => {
+            false
+        }
+    }
 }
 
 enum WasActivated {
@@ -181,6 +208,7 @@ fn terms(id: HandoffId, proposed: &Proposed, at: Time) -> Terms {
         is_return: proposed.is_return,
         needs_human: proposed.needs_human,
         has_artifacts: proposed.has_artifacts,
+        has_workq_items: proposed.has_workq_items,
         is_guarded: proposed.is_guarded,
         deadline: proposed.deadline,
         slas: proposed.slas,

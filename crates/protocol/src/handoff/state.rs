@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::command::RejectReason;
 use super::event::{Closed, Escalated};
 use super::sla::Slas;
+use super::workq::{Workq, WorkqStatus};
 use crate::fixed::Fixed;
 use crate::ids::{AgentId, HandoffId, TaskId, ThreadId};
 use crate::time::Time;
@@ -50,6 +51,8 @@ pub struct Made {
     /// most one of each stage, and there are at most [`super::decide::REVISIONS_MAX`].
     pub notes: Vec<Note>,
     pub delegations: Delegations,
+    #[serde(default, skip_serializing_if = "Workq::is_idle")]
+    pub workq: Workq,
 }
 
 /// The parts of the task that its owner handed on.
@@ -75,6 +78,8 @@ pub struct Terms {
     pub is_return: bool,
     pub needs_human: bool,
     pub has_artifacts: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_workq_items: bool,
     pub is_guarded: bool,
     pub deadline: Option<Time>,
     pub slas: Slas,
@@ -249,6 +254,13 @@ impl Handoff {
             Handoff::Draft(_) => Status::Draft,
             Handoff::Discarded { .. } => Status::Closed,
             Handoff::Made(made) => made.stage.status(),
+        }
+    }
+
+    pub fn workq_status(&self) -> WorkqStatus {
+        match self {
+            Handoff::Made(made) => made.workq_status(),
+            Handoff::Draft(_) | Handoff::Discarded { .. } => WorkqStatus::NotApplicable,
         }
     }
 

@@ -15,3 +15,4 @@ mod package_tests;
 mod page;
 mod script;
 mod waiting;
+mod workq;

@@ -48,7 +48,9 @@ pub fn of(id: HandoffId, event: &Event, handoff: &Handoff) -> Option<Outgoing> {
         | Event::Countered(_)
         | Event::Delegated(_)
         | Event::DelegationEnded(_)
-        | Event::DelegationReopened(_) => return None,
+        | Event::DelegationReopened(_)
+        | Event::WorkqSettled(_)
+        | Event::WorkqDegraded(_) => return None,
     };
     let mut payload = Map::new();
     let mut say = |name: &str, value: String| payload.insert(name.to_owned(), Value::String(value));

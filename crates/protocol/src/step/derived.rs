@@ -6,6 +6,7 @@ use super::{
     Work,
 };
 use crate::handoff::state::Note;
+use crate::handoff::workq::{self, Workq, WorkqStatus};
 use crate::handoff::{self, Handoff, Stage, derive};
 use crate::ids::{AgentId, HandoffId};
 use crate::ledger::{Stream, Subject};
@@ -45,12 +46,17 @@ pub fn work(state: &State, effect: &str, document: Option<&str>) -> Option<Work>
     let is_wanted = derive::effects(handoff).iter().any(|wanted| wanted.name == effect);
     match handoff.as_ref() {
         Handoff::Made(made) if is_wanted => {
+            let package_hash = made.terms.package_hash.clone();
+            let package = handoff::gate::read_package(document);
+            if let Workq::Asked(way) = made.workq {
+                let transfer = workq::transfer(made, way, package.as_ref());
+                return Some(Work::Transfer { package_hash, way, transfer });
+            }
             let Stage::Validating(validating) = &made.stage else { return None };
             // Of a package that cannot be read there is nothing to look at; the rules say the rest.
-            let package = handoff::gate::read_package(document);
             let wanted = |package| handoff::decide::verified::wanted(package, validating);
             let artifacts = package.map(wanted).unwrap_or_default();
-            Some(Work::Look { package_hash: made.terms.package_hash.clone(), artifacts })
+            Some(Work::Look { package_hash, artifacts })
         }
         Handoff::Made(_) | Handoff::Draft(_) | Handoff::Discarded { .. } => None,
     }
@@ -134,6 +140,12 @@ pub(super) fn outcome(state: &State, events: &[Event]) -> Outcome {
                 handoff.notes().iter().any(|note| matches!(note, Note::Escalation(_)))
             }
             State::Agent(_) | State::Token(_) | State::Message(_) | State::Ledger(_) => false,
+        },
+        workq: match state {
+            State::Handoff(handoff) => handoff.workq_status(),
+            State::Agent(_) | State::Token(_) | State::Message(_) | State::Ledger(_) => {
+                WorkqStatus::NotApplicable
+            }
         },
         ..Outcome::default()
     };

@@ -274,6 +274,8 @@ fn shapes(name: &str) -> &'static [Shape] {
         "handoff.completed" => const { &[Shape::to("completed"), Shape::of("handoff_completed")] },
         "handoff.closed" => const { &[Shape::to("closed"), Shape::of("handoff_closed")] },
         "handoff.escalated" => const { &[Shape::of("handoff_escalation")] },
+        "handoff.workq_settled" => const { &[Shape::of("handoff_workq")] },
+        "handoff.workq_degraded" => const { &[Shape::of("handoff_degradation")] },
         _ => &[],
     }
 }
@@ -330,6 +332,11 @@ mod tests {
             ),
             ("handoff.activated", format!(r#"{{{parties},"chain":["tim"]}}"#)),
             ("handoff.completed", format!("{{{parties}}}")),
+            ("handoff.workq_settled", format!(r#"{{{parties},"to":"barry","transferred":["i"]}}"#)),
+            (
+                "handoff.workq_degraded",
+                format!(r#"{{{parties},"to":"tim","reason":"refused","detail":"","orphaned":[]}}"#),
+            ),
             ("handoff.closed", format!(r#"{{"from":"tim","from_status":"completed",{at}}}"#)),
             (
                 "handoff.escalated",

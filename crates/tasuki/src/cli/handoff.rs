@@ -258,6 +258,11 @@ async fn act(client: &Client, action: HandoffCommand, json: bool) -> Result<()> 
             output::remark(&format!("is now {}", text("status")));
         }
     }
+    match text("workq_status") {
+        "transferred" => output::remark("the work queue has followed"),
+        "degraded" => output::remark("the work queue has not followed: claim the item by hand"),
+        _ => {}
+    }
     Ok(())
 }
 

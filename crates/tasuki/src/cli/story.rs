@@ -54,6 +54,9 @@ pub fn tell(handoff: &Value, entries: &[Value], now: Time) -> String {
     if let Some(replaced) = handoff["replaces_handoff_id"].as_str() {
         lines.push(format!("  after   {}", clean(replaced)));
     }
+    if handoff["workq_status"].as_str().is_some_and(|status| status != "not_applicable") {
+        lines.push(format!("  workq   {}", text("workq_status")));
+    }
     lines.extend(package(&handoff["package"]));
     lines.push(String::new());
     for entry in entries {
@@ -136,6 +139,16 @@ fn sentence(entry: &Value) -> String {
         ),
         "ledger.erased" => {
             format!("{actor} erased entry {}{}", data["position"], quoted("reason"))
+        }
+        "handoff.workq_settled" if list("transferred").is_empty() => {
+            format!("the work queue has no item {}", clean(&list("missing")))
+        }
+        "handoff.workq_settled" => {
+            format!("the work queue has {} with {}", clean(&list("transferred")), text("to"))
+        }
+        "handoff.workq_degraded" => {
+            let (items, reason) = (clean(&list("orphaned")), text("reason"));
+            format!("orphaned in the work queue ({reason}): {items}{}", quoted("detail"))
         }
         other => negotiation(other, actor, data),
     }

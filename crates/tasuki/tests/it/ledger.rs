@@ -199,7 +199,9 @@ impl Active {
             | HandoffEvent::SlaWarned(_)
             | HandoffEvent::Delegated(_)
             | HandoffEvent::DelegationEnded(_)
-            | HandoffEvent::DelegationReopened(_) => {}
+            | HandoffEvent::DelegationReopened(_)
+            | HandoffEvent::WorkqSettled(_)
+            | HandoffEvent::WorkqDegraded(_) => {}
         }
     }
 }
@@ -224,7 +226,9 @@ fn title(event: &HandoffEvent) -> Option<&str> {
         | HandoffEvent::SlaWarned(_)
         | HandoffEvent::Delegated(_)
         | HandoffEvent::DelegationEnded(_)
-        | HandoffEvent::DelegationReopened(_) => None,
+        | HandoffEvent::DelegationReopened(_)
+        | HandoffEvent::WorkqSettled(_)
+        | HandoffEvent::WorkqDegraded(_) => None,
     }
 }
 

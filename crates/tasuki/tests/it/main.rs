@@ -29,3 +29,4 @@ mod telemetry;
 mod tidy;
 mod trust;
 mod wire;
+mod workq;

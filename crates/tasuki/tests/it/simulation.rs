@@ -38,11 +38,12 @@ const SHORT: Bound = Bound { max: 900, without_news: 8 };
 const FULL: Bound = Bound { max: 1_000, without_news: 100 };
 
 /// All that can be asked for, and all that it can be refused with.
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "draft",
     "initiate",
     "accept",
     "verified",
+    "workq_answered",
     "approve",
     "refuse",
     "reject",

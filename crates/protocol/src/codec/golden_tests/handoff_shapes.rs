@@ -7,12 +7,13 @@ use crate::handoff::event::{
     Accepted, Activated, Approved, Checked, Closed, Completed, Countered, Delegated,
     DelegationEnded, DelegationReopened, Drafted, Escalated, Event as HandoffEvent, Parties,
     Proposed, Refused, Rejected, SlaExtended, SlaWarned, ValidationStarted,
-    VerificationUnavailable,
+    VerificationUnavailable, WorkqDegraded, WorkqSettled,
 };
 use crate::handoff::package::{
     Artifact, ArtifactKind, ArtifactRef, OfferedWorkState, TestStatus, WorkStatus,
 };
 use crate::handoff::sla::Slas;
+use crate::handoff::workq::Degradation;
 use crate::ids::{AgentId, HandoffId};
 use crate::time::{Span, Time};
 
@@ -23,6 +24,7 @@ pub fn handoff_shapes() -> Vec<(&'static str, HandoffEvent)> {
     shapes.extend(approval_shapes());
     shapes.extend(delegation_shapes());
     shapes.extend(ending_shapes());
+    shapes.extend(workq_shapes());
     shapes
 }
 
@@ -37,6 +39,7 @@ fn proposed() -> Proposed {
         needs_human: false,
         target_is_human: false,
         has_artifacts: false,
+        has_workq_items: false,
         is_guarded: false,
         deadline: None,
         slas: Slas::default(),
@@ -321,6 +324,52 @@ fn ending_shapes() -> Vec<(&'static str, HandoffEvent)> {
         ("least", HandoffEvent::Closed(closed)),
         ("most", HandoffEvent::Closed(most_closed)),
         ("least", HandoffEvent::Escalated(escalated)),
+    ]
+}
+
+fn workq_shapes() -> Vec<(&'static str, HandoffEvent)> {
+    let item = |name: &str| vec![name.to_owned()];
+    let settled = WorkqSettled {
+        parties: parties(),
+        to: agent("tim"),
+        transferred: item("workq:task-123"),
+        missing: Vec::new(),
+    };
+    let degraded = WorkqDegraded {
+        parties: parties(),
+        to: agent("tim"),
+        reason: Degradation::Unavailable,
+        detail: "it cannot be reached".to_owned(),
+        orphaned: item("workq:task-123"),
+        transferred: Vec::new(),
+        missing: Vec::new(),
+    };
+    let present = vec![Seen { artifact_id: "item".to_owned(), finding: Finding::Present }];
+    vec![
+        (
+            "workq",
+            HandoffEvent::Proposed(Box::new(Proposed { has_workq_items: true, ..proposed() })),
+        ),
+        (
+            "workq",
+            HandoffEvent::Accepted(Accepted {
+                parties: parties(),
+                passed: vec!["schema".to_owned()],
+                artifacts: present,
+            }),
+        ),
+        ("least", HandoffEvent::WorkqSettled(settled.clone())),
+        ("most", HandoffEvent::WorkqSettled(WorkqSettled { missing: item("gone"), ..settled })),
+        ("least", HandoffEvent::WorkqDegraded(degraded.clone())),
+        (
+            "most",
+            HandoffEvent::WorkqDegraded(WorkqDegraded {
+                reason: Degradation::NotConfigured,
+                transferred: item("workq:task-124"),
+                missing: item("gone"),
+                ..degraded
+            }),
+        ),
     ]
 }
 

@@ -10,6 +10,7 @@ use crate::handoff::derive::decode_chain;
 use crate::handoff::event::{Event, Parties, Proposed};
 use crate::handoff::package::{Offer, PACKAGE_VERSION, Package, Provenance, Verification};
 use crate::handoff::state::Handoff;
+use crate::handoff::workq;
 use crate::ids::{AgentId, HandoffId, ThreadId};
 use crate::rejection::{Conflict, Rejection};
 use crate::roles::{self, Deed};
@@ -69,6 +70,7 @@ pub fn propose(
     let mut package = assemble(id, &thread_id, &chain, offer, &essentials, context);
     package.provenance.parent_handoff_id = known.parent;
     let has_artifacts = !package.artifacts.is_empty();
+    let has_workq_items = package.task.external_refs.iter().any(workq::is_item);
     let (text, hash) = package.seal();
     let package_hash = canonical::hex(&hash);
     let proposed = Proposed {
@@ -81,6 +83,7 @@ pub fn propose(
         needs_human: policy.needs_human(),
         target_is_human,
         has_artifacts,
+        has_workq_items,
         is_guarded: policy.is_guarded(),
         deadline: essentials.deadline,
         slas: offer.sla.unwrap_or_default(),

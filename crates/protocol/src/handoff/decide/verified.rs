@@ -38,7 +38,7 @@ pub fn decide(
     let mut is_unavailable = false;
     for artifact in &artifacts {
         match finding(artifact, seen) {
-            Some(Finding::Verified { .. }) => passed.push(check_of(artifact)),
+            Some(Finding::Verified { .. } | Finding::Present) => passed.push(check_of(artifact)),
             Some(finding) => match (finding.reason(), artifact.reference.is_required(), finding) {
                 (Some(reason), true, _) | (Some(reason), _, Finding::Mismatch { .. }) => {
                     let detail = finding.detail().unwrap_or_default().to_owned();

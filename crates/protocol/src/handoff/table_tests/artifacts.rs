@@ -25,6 +25,7 @@ fn what_is_found_gives_the_reason() {
         ("log=missing", "rejected"),
         ("log=changed", "rejected"),
         ("log=forbidden", "rejected"),
+        ("log=present", "accepted"),
         ("log=unverifiable", "accepted"),
         ("log=unavailable", "validating (wants look)"),
         ("other=verified", "validating (wants look)"),

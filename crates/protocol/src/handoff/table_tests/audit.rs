@@ -155,3 +155,30 @@ fn looked_at_approved_countered_and_taken_back() {
         "#,
     );
 }
+
+#[test]
+fn items_of_a_work_queue() {
+    check_lines(
+        r#"
+        sender initiate h1 task.external_refs=[{"type":"workq_item","value":"item"},{"type":"workq_item","value":"gone"}]
+        target accept h1
+        target activate h1
+        system workq_answered h1 item=transferred gone=missing
+        target reject h1
+        system workq_answered h1 item=unavailable gone=missing
+        "#,
+        r#"
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"draft","to_status":"proposed","actor":"agent:sender","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_created","handoff_id":"01938c2e-0000-7000-8000-000000000001","task_id":"t1","from":"sender","to":"target","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"proposed","to_status":"validating","actor":"agent:target","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"validating","to_status":"accepted","actor":"agent:target","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_verification","handoff_id":"01938c2e-0000-7000-8000-000000000001","passed":["schema","policy","chain","package_hash"],"failed":[],"timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"accepted","to_status":"activated","actor":"agent:target","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_workq","handoff_id":"01938c2e-0000-7000-8000-000000000001","workq_status":"transferred","owner":"target","items":["item"],"timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"activated","to_status":"rejected","actor":"agent:target","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_verification","handoff_id":"01938c2e-0000-7000-8000-000000000001","passed":[],"failed":["other"],"timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_rejected","handoff_id":"01938c2e-0000-7000-8000-000000000001","reason":"other","detail":"not mine to do","actor":"agent:target","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_degradation","handoff_id":"01938c2e-0000-7000-8000-000000000001","integration":"workq","reason":"unavailable","detail":"item is unavailable","owner":"sender","item_status":"orphaned","items":["item"],"timestamp":"2026-02-21T14:00:00Z"}
+        "#,
+    );
+}

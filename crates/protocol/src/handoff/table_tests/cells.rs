@@ -2,12 +2,12 @@
 //! code of the refusal; `nothing` is a deadline that no longer concerns anybody.
 //!
 //! `none` is a handoff that does not exist; `guarded` is a proposed one that waits for a human
-//! too; `discarded` is a draft that was closed, which reads as
-//! closed from outside.
+//! too; `coupled` is an activated one whose item the work queue is asked about; `discarded` is a
+//! draft that was closed, which reads as closed from outside.
 
 use super::script::World;
 
-pub const STATES: [&str; 11] = [
+pub const STATES: [&str; 12] = [
     "none",
     "draft",
     "proposed",
@@ -16,12 +16,13 @@ pub const STATES: [&str; 11] = [
     "accepted",
     "rejected",
     "activated",
+    "coupled",
     "completed",
     "closed",
     "discarded",
 ];
 
-pub const ACTIONS: [&str; 16] = [
+pub const ACTIONS: [&str; 17] = [
     "draft",
     "initiate",
     "accept",
@@ -34,6 +35,7 @@ pub const ACTIONS: [&str; 16] = [
     "delegate",
     "reassign",
     "activate",
+    "workq_answered",
     "complete",
     "extend_sla",
     "close",
@@ -48,6 +50,9 @@ const WITH_ARTIFACT: &str = concat!(
     r#"artifacts=[{"artifact_id":"log","ref":{"type":"file","path":"/log"}}]"#,
 );
 
+const WITH_ITEM: &str =
+    concat!("sender initiate h1 ", r#"task.external_refs=[{"type":"workq_item","value":"item"}]"#,);
+
 /// A world in which `h1` is in the state.
 pub fn world_in(state: &str) -> World {
     let mut world = World::new();
@@ -60,6 +65,7 @@ pub fn world_in(state: &str) -> World {
         "accepted" => &["sender initiate h1", "target accept h1"],
         "rejected" => &["sender initiate h1", "target reject h1"],
         "activated" => &["sender initiate h1", "target accept h1", "target activate h1"],
+        "coupled" => &[WITH_ITEM, "target accept h1", "target activate h1"],
         "completed" => {
             &["sender initiate h1", "target accept h1", "target activate h1", "target complete h1"]
         }
@@ -80,6 +86,7 @@ pub fn cell(state: &str, action: &str, caller: &str) -> String {
         ("initiate", "draft") => "saved",
         ("counter", _) => "context.summary=changed",
         ("verified", _) => "log=verified",
+        ("workq_answered", _) => "item=transferred",
         ("elapse", _) => {
             world.play("wait 24h");
             ""
@@ -87,7 +94,7 @@ pub fn cell(state: &str, action: &str, caller: &str) -> String {
         (_, _) => "",
     };
     let shown = world.play(&format!("{caller} {action} h1 {request}"));
-    let shown = shown.replace(" (wants look)", "");
+    let shown = shown.replace(" (wants look)", "").replace(" (wants transfer)", "");
     if shown.ends_with("(nothing recorded)") {
         return "nothing".to_owned();
     }
@@ -132,6 +139,7 @@ validating   wrong_state not_allowed not_allowed not_allowed not_allowed not_all
 accepted     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 rejected     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 activated    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+coupled      wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 completed    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 closed       wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 discarded    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -145,6 +153,7 @@ validating   wrong_state not_allowed not_allowed not_allowed not_allowed not_all
 accepted     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 rejected     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 activated    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+coupled      wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 completed    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 closed       wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 discarded    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -158,6 +167,7 @@ validating   not_allowed wrong_state not_allowed not_allowed not_allowed not_all
 accepted     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 activated    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+coupled      not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -171,6 +181,7 @@ validating   not_allowed not_allowed not_allowed not_allowed not_allowed not_all
 accepted     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 rejected     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 activated    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+coupled      not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 completed    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 closed       not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 discarded    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
@@ -184,6 +195,7 @@ validating   not_allowed not_allowed not_allowed not_allowed wrong_state not_all
 accepted     not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 rejected     not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 activated    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
+coupled      not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 completed    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 closed       not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 discarded    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
@@ -197,6 +209,7 @@ validating   not_allowed not_allowed not_allowed not_allowed wrong_state not_all
 accepted     not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 rejected     not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 activated    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
+coupled      not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 completed    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 closed       not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 discarded    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
@@ -210,6 +223,7 @@ validating   not_allowed rejected    not_allowed not_allowed not_allowed not_all
 accepted     not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 activated    not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+coupled      not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -223,6 +237,7 @@ validating   wrong_state not_allowed not_allowed not_allowed not_allowed not_all
 accepted     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 rejected     proposed    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 activated    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+coupled      wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 completed    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 closed       wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 discarded    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -236,6 +251,7 @@ validating   closed      not_allowed not_allowed not_allowed not_allowed not_all
 accepted     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 rejected     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 activated    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+coupled      wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 completed    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 closed       wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 discarded    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -249,6 +265,7 @@ validating   not_allowed wrong_state not_allowed not_allowed not_allowed not_all
 accepted     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 activated    not_allowed activated   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+coupled      not_allowed activated   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -262,6 +279,7 @@ validating   not_allowed not_allowed closed      closed      not_allowed not_all
 accepted     not_allowed not_allowed closed      closed      not_allowed not_allowed not_allowed not_allowed
 rejected     not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
 activated    not_allowed not_allowed closed      closed      not_allowed not_allowed not_allowed not_allowed
+coupled      not_allowed not_allowed closed      closed      not_allowed not_allowed not_allowed not_allowed
 completed    not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
 closed       not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
 discarded    not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
@@ -275,9 +293,24 @@ validating   not_allowed wrong_state not_allowed not_allowed not_allowed not_all
 accepted     not_allowed activated   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 activated    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+coupled      not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+
+workq_answered sender      target      coordinator operator    human       stranger    customer    system
+none         not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_found
+draft        not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+proposed     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+guarded      not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+validating   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+accepted     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+rejected     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+activated    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+coupled      not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed activated
+completed    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+closed       not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+discarded    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 
 complete     sender      target      coordinator operator    human       stranger    customer    system
 none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
@@ -288,6 +321,7 @@ validating   not_allowed wrong_state not_allowed not_allowed not_allowed not_all
 accepted     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 activated    not_allowed completed   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+coupled      not_allowed completed   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -301,6 +335,7 @@ validating   not_allowed not_allowed validating  validating  not_allowed not_all
 accepted     not_allowed not_allowed accepted    accepted    not_allowed not_allowed not_allowed not_allowed
 rejected     not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
 activated    not_allowed not_allowed activated   activated   not_allowed not_allowed not_allowed not_allowed
+coupled      not_allowed not_allowed activated   activated   not_allowed not_allowed not_allowed not_allowed
 completed    not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
 closed       not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
 discarded    not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
@@ -314,6 +349,7 @@ validating   wrong_state wrong_state closed      closed      not_allowed not_all
 accepted     wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
 rejected     closed      closed      closed      closed      not_allowed not_allowed not_allowed not_allowed
 activated    wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
+coupled      wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
 completed    closed      closed      closed      closed      not_allowed not_allowed not_allowed not_allowed
 closed       wrong_state wrong_state wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
 discarded    wrong_state wrong_state wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
@@ -327,6 +363,7 @@ validating   not_allowed not_allowed not_allowed not_allowed not_allowed not_all
 accepted     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
 rejected     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 activated    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
+coupled      not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
 completed    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 closed       not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 discarded    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing

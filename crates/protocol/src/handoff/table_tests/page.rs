@@ -34,8 +34,9 @@ const INTRODUCTION: &str = r"# Transitions of a handoff
 Made by running the machine; a test keeps it true. `UPDATE_DOCS=1 cargo test -p protocol page` writes it anew.
 
 `none` is a handoff that does not exist yet. A draft that was closed is `closed`, too, and is shown as `discarded`
-here. `guarded` is a proposed one whose policy asks for a human. `verified` and `elapse` are the server's own actions, when it has
-looked at the artifacts and when a deadline passes. An operator may do what a coordinator may, except
+here. `guarded` is a proposed one whose policy asks for a human; `coupled` is an activated one whose item the work queue is asked
+about. `verified`, `workq_answered` and `elapse` are the server's own actions, when it has looked at the artifacts, when the
+work queue has answered and when a deadline passes. An operator may do what a coordinator may, except
 what only an agent can.
 
 ## What follows, and who may
@@ -113,6 +114,7 @@ fn events() -> String {
             let request = if (action, state) == ("initiate", "draft") { "saved" } else { "" };
             let request = if action == "counter" { "context.summary=changed" } else { request };
             let request = if action == "verified" { "log=verified" } else { request };
+            let request = if action == "workq_answered" { "item=transferred" } else { request };
             if action == "elapse" {
                 world.play("wait 24h");
             }

@@ -117,6 +117,7 @@ impl World {
             ["hold", task] => self.show_hold(task),
             ["armed", name] => self.show_armed(name),
             ["notes", name] => self.show_notes(name),
+            ["workq", name] => self.handoffs[name].workq_status().as_str().to_owned(),
             ["lose", name] => {
                 self.documents.retain(|(owner, _), _| owner != name);
                 String::new()
@@ -256,6 +257,7 @@ impl World {
         match (action, request) {
             ("initiate", ["saved"]) => return Command::Initiate { offer: None },
             ("verified", _) => return self.read_verified(name, request),
+            ("workq_answered", _) => return self.read_answered(name, request),
             (_, _) => {}
         }
         let mut value = usual_request(action, self.now);
@@ -333,6 +335,7 @@ impl World {
                     continue;
                 }
                 "verified" => Finding::Verified { sha256: "ab".repeat(32), size_bytes: 7 },
+                "present" => Finding::Present,
                 "unverifiable" => Finding::NotVerifiable { detail },
                 "missing" => Finding::Missing { detail },
                 "changed" => Finding::Mismatch { detail },

@@ -1,4 +1,5 @@
-//! What happens outside, and how it comes back: looking at artifacts, across failures and restarts.
+//! What happens outside, and how it comes back: looking at artifacts and asking a work queue, across
+//! failures and restarts.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,7 +8,9 @@ use std::sync::Mutex;
 use engine::outbox::Adapter;
 use protocol::handoff::Command as HandoffCommand;
 use protocol::handoff::artifact::{Finding, Seen};
-use protocol::handoff::package::{Artifact, ArtifactKind, ArtifactRef};
+use protocol::handoff::package::{
+    Artifact, ArtifactKind, ArtifactRef, ExternalRef, ExternalRefKind,
+};
 use protocol::step::Command;
 use protocol::time::Span;
 
@@ -134,4 +137,36 @@ async fn nobody_looks_at_what_was_withdrawn() {
     assert_eq!(server.engine.carry_out_due(&adapter).await.unwrap(), 0);
     let events = story(&server.engine, &handoff_stream(id)).await;
     assert_eq!(events.last().map(String::as_str), Some("handoff.closed"));
+}
+
+#[tokio::test]
+async fn a_work_queue_is_asked_once_and_again_only_after_a_crash() {
+    let server = Server::with_agents(&["alice", "bob"]).await;
+    let id = server.engine.new_handoff_id();
+    let mut offer = offer("bob", "t1");
+    let (kind, value) = (ExternalRefKind::WorkqItem, "item".to_owned());
+    let item = ExternalRef { description: None, kind, value, version: None };
+    offer.task.get_or_insert_default().external_refs.push(item);
+    let initiate = HandoffCommand::Initiate { offer: Some(Box::new(offer)) };
+    let asked = [
+        ("alice", Command::Handoff(initiate)),
+        ("bob", support::accept()),
+        ("bob", support::activate()),
+    ];
+    for (who, command) in asked {
+        let submitted = server.engine.submit(&agent(who), handoff_stream(id), command, None).await;
+        submitted.expect("it is theirs to do");
+    }
+    let now = server.engine.clock().now();
+    let claim = engine::port::Claim { now, until: now.plus(Span::from_millis(60_000)), limit: 1 };
+    assert_eq!(server.engine.store().claim(claim).await.unwrap().len(), 1);
+    let server = server.restart();
+    let without_queue = Told::to_find(&[]);
+    assert_eq!(server.engine.carry_out_due(&without_queue).await.unwrap(), 0, "it is still held");
+    server.clock.advance(Span::from_millis(60_000));
+    assert_eq!(server.engine.carry_out_due(&without_queue).await.unwrap(), 1);
+    server.clock.advance(Span::from_hours(1));
+    assert_eq!(server.engine.carry_out_due(&without_queue).await.unwrap(), 0, "that was all");
+    let events = story(&server.engine, &handoff_stream(id)).await;
+    assert_eq!(events[3..], ["handoff.activated", "handoff.workq_degraded"]);
 }

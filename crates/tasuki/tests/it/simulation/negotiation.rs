@@ -1,11 +1,14 @@
 //! What is asked between a proposal and the work: what was found of the artifacts, a human's word,
-//! counter-offers, taking it back, more time.
+//! counter-offers, taking it back, more time; and what the work queue answered.
 
 use protocol::caller::Caller;
 use protocol::handoff::artifact::{Finding, Seen};
 use protocol::handoff::command::{Reassign, SlaStage};
-use protocol::handoff::package::{Artifact, ArtifactKind, ArtifactRef, OfferedContext};
+use protocol::handoff::package::{
+    Artifact, ArtifactKind, ArtifactRef, ExternalRef, ExternalRefKind, OfferedContext,
+};
 use protocol::handoff::state::{Checks, Stage};
+use protocol::handoff::workq::{Answer, Answered, Degradation, Way, Workq};
 use protocol::handoff::{Command, Handoff, Offer};
 use protocol::ids::{HandoffId, TeamspaceId};
 use protocol::step;
@@ -39,6 +42,11 @@ pub fn begins(command: &step::Command) -> Option<HandoffId> {
     if let Command::Delegate { child, .. } = command { Some(*child) } else { None }
 }
 
+pub fn item() -> ExternalRef {
+    let (kind, value) = (ExternalRefKind::WorkqItem, "item".to_owned());
+    ExternalRef { description: None, kind, value, version: None }
+}
+
 impl Script {
     /// Now and then, what somebody sensible would ask of this handoff.
     pub fn negotiation(&mut self, handoff: &Handoff, watch: &Watch) -> Option<(Caller, Command)> {
@@ -49,6 +57,12 @@ impl Script {
         }
         if made.stage.status().is_active() && self.random.happens(4) {
             return Some((coordinator("lead"), self.reassign(watch)));
+        }
+        if let Workq::Asked(way) = made.workq
+            && self.random.happens(40)
+        {
+            let server = Caller::system(TeamspaceId::default_teamspace());
+            return Some((server, self.workq_answered(&made.terms.package_hash, way)));
         }
         match &made.stage {
             Stage::Activated(_) if self.random.happens(15) => {
@@ -76,10 +90,11 @@ impl Script {
     }
 
     pub fn any_negotiation(&mut self, watch: &Watch) -> Command {
-        match self.random.below(8) {
-            6 => self.delegate(),
-            7 => self.reassign(watch),
+        match self.random.below(9) {
+            7 => self.delegate(),
+            8 => self.reassign(watch),
             0 => self.verified("of another package"),
+            6 => self.workq_answered("of another package", Way::Over),
             1 => self.human_word(),
             2 => self.counter(),
             3 => Command::Withdraw { why: Some("a mistake".to_owned()) },
@@ -102,6 +117,19 @@ impl Script {
         };
         let seen = vec![Seen { artifact_id: "log".to_owned(), finding }];
         Command::Verified { package_hash: package_hash.to_owned(), seen }
+    }
+
+    fn workq_answered(&mut self, package_hash: &str, way: Way) -> Command {
+        let answer = match self.random.below(4) {
+            0 => Answer::Missing,
+            1 => Answer::Degraded {
+                reason: *self.random.pick(&Degradation::ALL),
+                detail: "as it is".to_owned(),
+            },
+            _ => Answer::Transferred,
+        };
+        let answers = vec![Answered { item: "item".to_owned(), answer }];
+        Command::WorkqAnswered { package_hash: package_hash.to_owned(), way, answers }
     }
 
     fn human_word(&mut self) -> Command {

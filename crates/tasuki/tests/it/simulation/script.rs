@@ -238,6 +238,11 @@ impl Script {
         if self.random.happens(20) {
             offer.artifacts.push(negotiation::artifact(self.random.happens(70)));
         }
+        if self.random.happens(30)
+            && let Some(task) = &mut offer.task
+        {
+            task.external_refs.push(negotiation::item());
+        }
         if self.random.happens(20) {
             offer.sla = Some(Slas { warn_percent: Some(80), ..Slas::default() });
         }

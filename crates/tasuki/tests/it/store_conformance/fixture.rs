@@ -168,6 +168,7 @@ pub fn handoff_between(from: &str, to: &str, id: HandoffId, task: &str, status: 
         is_return: false,
         needs_human: false,
         has_artifacts: false,
+        has_workq_items: false,
         is_guarded: false,
         deadline: None,
         slas: Default::default(),
@@ -185,6 +186,7 @@ pub fn handoff_between(from: &str, to: &str, id: HandoffId, task: &str, status: 
         revision: 1,
         notes: Vec::new(),
         delegations: Default::default(),
+        workq: Default::default(),
     })))
 }
 
