@@ -1,5 +1,5 @@
-//! What happens outside, and how it comes back: looking at artifacts and asking a work queue, across
-//! failures and restarts.
+//! What happens outside, and how it comes back: looking at artifacts and asking a work queue,
+//! across failures and restarts.
 
 use std::future::Future;
 use std::pin::Pin;
