@@ -167,6 +167,7 @@ fn terms(id: HandoffId, proposed: &Proposed, at: Time) -> Terms {
         needs_human: proposed.needs_human,
         has_artifacts: proposed.has_artifacts,
         is_guarded: proposed.is_guarded,
+        task_kind: proposed.task_kind,
         deadline: proposed.deadline,
         slas: proposed.slas,
         chain: proposed.chain.clone(),

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::RejectReason;
 use super::event::{Closed, Escalated};
+use super::package::TaskKind;
 use super::sla::Slas;
 use crate::fixed::Fixed;
 use crate::ids::{AgentId, HandoffId, TaskId, ThreadId};
@@ -65,6 +66,8 @@ pub struct Terms {
     pub needs_human: bool,
     pub has_artifacts: bool,
     pub is_guarded: bool,
+    #[serde(default, skip_serializing_if = "TaskKind::is_execution")]
+    pub task_kind: TaskKind,
     pub deadline: Option<Time>,
     pub slas: Slas,
     /// The owners of the task when this handoff was proposed; the last one is responsible.

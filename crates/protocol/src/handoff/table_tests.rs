@@ -13,4 +13,5 @@ mod negotiation;
 mod package_tests;
 mod page;
 mod script;
+mod teamspace;
 mod waiting;

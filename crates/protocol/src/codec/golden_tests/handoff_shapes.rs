@@ -9,7 +9,7 @@ use crate::handoff::event::{
     ValidationStarted, VerificationUnavailable,
 };
 use crate::handoff::package::{
-    Artifact, ArtifactKind, ArtifactRef, OfferedWorkState, TestStatus, WorkStatus,
+    Artifact, ArtifactKind, ArtifactRef, OfferedWorkState, TaskKind, TestStatus, WorkStatus,
 };
 use crate::handoff::sla::Slas;
 use crate::ids::AgentId;
@@ -36,6 +36,7 @@ fn proposed() -> Proposed {
         target_is_human: false,
         has_artifacts: false,
         is_guarded: false,
+        task_kind: TaskKind::Execution,
         deadline: None,
         slas: Slas::default(),
         chain: vec![agent("barry")],
@@ -69,6 +70,10 @@ fn negotiation_shapes() -> Vec<(&'static str, HandoffEvent)> {
                 },
                 ..proposed()
             })),
+        ),
+        (
+            "merge",
+            HandoffEvent::Proposed(Box::new(Proposed { task_kind: TaskKind::Merge, ..proposed() })),
         ),
         (
             "least",

@@ -97,6 +97,7 @@ impl Watch {
             Some(State::Handoff(handoff)) => handoff.status().as_str(),
             Some(State::Agent(_)) => "agent",
             Some(State::Ledger(_)) => "ledger",
+            Some(State::Teamspace(_)) => "teamspace",
             Some(State::Token(token)) if token.revoked_at.is_some() => "revoked",
             Some(State::Token(_)) => "token",
             Some(State::Message(message)) => message.status().as_str(),
@@ -172,7 +173,11 @@ impl Watch {
         self.states.insert(stream.clone(), Arc::clone(&state));
         match state.as_ref() {
             State::Handoff(handoff) => self.look_at_handoff(stream, handoff, sides).await,
-            State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Message(_) => Ok(()),
+            State::Agent(_)
+            | State::Token(_)
+            | State::Ledger(_)
+            | State::Message(_)
+            | State::Teamspace(_) => Ok(()),
         }
     }
 

@@ -169,6 +169,7 @@ pub fn handoff_between(from: &str, to: &str, id: HandoffId, task: &str, status: 
         needs_human: false,
         has_artifacts: false,
         is_guarded: false,
+        task_kind: Default::default(),
         deadline: None,
         slas: Default::default(),
         chain: vec![from],
