@@ -76,7 +76,10 @@ mod tests {
                 1,
                 "agent.registered",
                 r#"{"kind":"worker","profile":{}}"#,
-                r#"{"event":"member_registered","agent":"bob","kind":"worker","before":[],"after":[],"#,
+                concat!(
+                    r#"{"event":"member_registered","agent":"bob","kind":"worker","#,
+                    r#""before":[],"after":[],"#
+                ),
             ),
             (2, "agent.registered", r#"{"kind":"worker","profile":{"name":"Bob"}}"#, ""),
             (

@@ -220,7 +220,7 @@ fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Null => String::new(),
-        other => other.to_string(),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
     }
 }
 
@@ -230,9 +230,9 @@ fn shown(answer: &Value) -> String {
         let is_own = settings["sla"].get(stage).is_some();
         text(&in_effect["sla"][stage]) + if is_own { "" } else { " (default)" }
     };
-    let warning = match &settings["sla"]["warn_percent"] {
-        Value::Null => "never".to_owned(),
-        percent => format!("after {percent} %"),
+    let warning = match settings["sla"]["warn_percent"].as_u64() {
+        Some(percent) => format!("after {percent} %"),
+        None => "never".to_owned(),
     };
     let is_own = settings.get("message_retention_days").is_some();
     let retention = format!(
