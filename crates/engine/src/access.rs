@@ -74,7 +74,13 @@ impl Engine {
         let stream = Stream { teamspace: teamspace.clone(), subject };
         Ok(match self.current(&stream).await?.as_deref() {
             Some(State::Agent(agent)) => agent.roles.clone(),
-            Some(State::Handoff(_) | State::Token(_) | State::Ledger(_) | State::Message(_))
+            Some(
+                State::Handoff(_)
+                | State::Token(_)
+                | State::Ledger(_)
+                | State::Message(_)
+                | State::Teamspace(_),
+            )
             | None => BTreeSet::new(),
         })
     }

@@ -74,7 +74,9 @@ impl Engine {
                 })
             }
             Subject::Message(_) => Command::Message(message::Command::Elapse { due: at }),
-            Subject::Agent(_) | Subject::Token(_) | Subject::Ledger => return Ok(()),
+            Subject::Agent(_) | Subject::Token(_) | Subject::Teamspace | Subject::Ledger => {
+                return Ok(());
+            }
         };
         let caller = Caller::system(due.stream.teamspace.clone());
         self.submit(&caller, due.stream.clone(), elapse, None).await.map(|_| ())

@@ -44,9 +44,18 @@ impl Engine {
             let stream = Stream { teamspace: stream.teamspace.clone(), subject };
             facts.message = match self.current(&stream).await?.as_deref() {
                 Some(State::Message(message)) => Some(message.clone()),
-                Some(State::Handoff(_) | State::Agent(_) | State::Token(_) | State::Ledger(_))
+                Some(
+                    State::Handoff(_)
+                    | State::Agent(_)
+                    | State::Token(_)
+                    | State::Ledger(_)
+                    | State::Teamspace(_),
+                )
                 | None => None,
             };
+        }
+        if needs.settings {
+            facts.settings = self.settings(&stream.teamspace).await?;
         }
         Ok(facts)
     }
@@ -59,7 +68,13 @@ impl Engine {
         let stream = Stream { teamspace: teamspace.clone(), subject: Subject::Agent(id) };
         Ok(match self.current(&stream).await?.as_deref() {
             Some(State::Agent(agent)) => Some(agent.clone()),
-            Some(State::Handoff(_) | State::Token(_) | State::Message(_) | State::Ledger(_))
+            Some(
+                State::Handoff(_)
+                | State::Token(_)
+                | State::Message(_)
+                | State::Ledger(_)
+                | State::Teamspace(_),
+            )
             | None => None,
         })
     }
@@ -86,6 +101,7 @@ impl Engine {
                     Subject::Handoff(_)
                     | Subject::Token(_)
                     | Subject::Message(_)
+                    | Subject::Teamspace
                     | Subject::Ledger => None,
                 };
                 Ok(rows.into_iter().filter_map(|row| id_of(row.stream.subject)).collect())

@@ -16,6 +16,7 @@ use tokio::sync::watch;
 
 use crate::Engine;
 use crate::port::{Listener, Sequenced, Store, StoreError};
+use crate::settings::KnownSettings;
 
 /// Enough for followers that keep up to live on memory alone, even those that come by only ten
 /// times a second.
@@ -39,6 +40,8 @@ pub struct Feed {
 struct Tail {
     newest: watch::Sender<u64>,
     ring: Mutex<Ring>,
+    /// Told by the same word: a listener of its own would cost a copy of every entry.
+    settings: Arc<KnownSettings>,
 }
 
 /// The newest entries, without a gap.
@@ -88,8 +91,9 @@ impl Engine {
 }
 
 impl Feed {
-    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
-        let tail = Arc::new(Tail { newest: watch::channel(0).0, ring: Mutex::default() });
+    pub(crate) fn new(store: Arc<dyn Store>, settings: Arc<KnownSettings>) -> Self {
+        let (newest, ring) = (watch::channel(0).0, Mutex::default());
+        let tail = Arc::new(Tail { newest, ring, settings });
         let listener: Weak<Tail> = Arc::downgrade(&tail);
         store.listen(listener);
         Self { store, tail, reading: tokio::sync::Mutex::default() }
@@ -121,6 +125,7 @@ impl Feed {
 impl Listener for Tail {
     fn committed(&self, entries: Vec<Sequenced>) {
         let Some(newest) = entries.last().map(|entry| entry.seq) else { return };
+        self.settings.heed(&entries);
         let erases = entries.iter().any(|one| one.entry.name == Erased::NAME);
         let entries: Vec<_> = entries.into_iter().map(Followed::new).map(Arc::new).collect();
         let mut ring = self.lock_ring();

@@ -8,7 +8,8 @@
 //! 2. [`submit`]: the road. [`slots`]: how commands on one stream queue up.
 //! 3. [`feed`]: following the ledger. [`deadlines`], [`notices`], [`outbox`], [`seal`]: the loops.
 //!    [`fork`]: after a loss.
-//! 4. [`query`], [`mailbox`], [`access`]: reading, and who a bearer is.
+//! 4. [`query`], [`mailbox`], [`access`], [`settings`]: reading, who a bearer is, and what holds in
+//!    its teamspace.
 
 pub mod access;
 pub mod clock;
@@ -24,6 +25,7 @@ pub mod outbox;
 pub mod port;
 pub mod query;
 pub mod seal;
+pub mod settings;
 pub mod slots;
 pub mod submit;
 mod together;
@@ -51,6 +53,7 @@ pub struct Engine {
     slots: Arc<Slots>,
     feed: Arc<Feed>,
     access: Arc<access::Directory>,
+    settings: Arc<settings::KnownSettings>,
     standing: Arc<fork::Standing>,
     counts: Arc<Counts>,
     /// Rung when there is something new to do outside.
@@ -91,7 +94,8 @@ impl std::fmt::Debug for Engine {
 impl Engine {
     /// An engine without loops: commands and queries work, deadlines do not fire by themselves.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Self {
-        let feed = Arc::new(Feed::new(Arc::clone(&store)));
+        let settings = Arc::<settings::KnownSettings>::default();
+        let feed = Arc::new(Feed::new(Arc::clone(&store), Arc::clone(&settings)));
         Self {
             store,
             clock,
@@ -99,6 +103,7 @@ impl Engine {
             slots: Arc::default(),
             feed,
             access: Arc::default(),
+            settings,
             standing: Arc::default(),
             counts: Arc::default(),
             outbox_bell: Arc::default(),

@@ -175,7 +175,11 @@ impl Engine {
         let Some(state) = self.current(&claimed.stream).await? else { return Ok(None) };
         let hash = match state.as_ref() {
             State::Handoff(handoff) => handoff.document_hash(),
-            State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Message(_) => {
+            State::Agent(_)
+            | State::Token(_)
+            | State::Ledger(_)
+            | State::Message(_)
+            | State::Teamspace(_) => {
                 return Ok(None);
             }
         };

@@ -84,6 +84,10 @@ pub trait Store: Send + Sync + 'static {
 
     fn list(&self, list: List) -> Answer<Vec<Listed>>;
 
+    /// The teamspaces in which there is an agent, a token, or an entry about the teamspace or the
+    /// ledger itself; in the order of their names, those after `after`, at most `limit`.
+    fn teamspaces(&self, after: Option<&TeamspaceId>, limit: usize) -> Answer<Vec<TeamspaceId>>;
+
     /// Effects that are due and that nobody holds. Each counts as tried once more, and is held
     /// until the claim's end.
     fn claim(&self, claim: Claim) -> Answer<Vec<Claimed>>;

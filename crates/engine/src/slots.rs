@@ -1,6 +1,7 @@
 //! One slot per stream in use: the latest state, durable or about to be, behind a lock that lets
-//! commands on one stream take turns. A slot is only an optimisation: the store compares positions
-//! at commit, so a lost or doubled slot costs a retry and nothing else.
+//! commands on one stream take turns. For a command a slot is only an optimisation: the store compares
+//! positions at commit, so a lost one costs a retry. Readers rely on it, so while somebody uses a slot
+//! there is no second one of its stream.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -82,7 +83,11 @@ impl Slots {
         }
         let slot = generations.old.remove(stream).unwrap_or_default();
         if generations.young.len() >= GENERATION_STREAMS_MAX {
+            let mut forgotten = std::mem::take(&mut generations.old);
             generations.old = std::mem::take(&mut generations.young);
+            // Two slots of one stream would not know of each other's changes.
+            forgotten.retain(|_, slot| Arc::strong_count(slot) > 1);
+            generations.old.extend(forgotten);
         }
         generations.young.insert(stream.clone(), Arc::clone(&slot));
         slot
@@ -154,5 +159,33 @@ impl Herald {
 impl Drop for Herald {
     fn drop(&mut self) {
         self.announce(FAILED);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::ids::TeamspaceId;
+    use protocol::ledger::Subject;
+
+    use super::*;
+
+    fn stream(number: usize) -> Stream {
+        let id = format!("agent-{number}").parse().expect("an agent");
+        Stream { teamspace: TeamspaceId::default_teamspace(), subject: Subject::Agent(id) }
+    }
+
+    #[test]
+    fn a_slot_in_use_is_not_forgotten_and_others_are() {
+        let slots = Slots::default();
+        let used = slots.of(&stream(0));
+        let unused = Arc::downgrade(&slots.of(&stream(1)));
+        for number in 2..5 * GENERATION_STREAMS_MAX {
+            slots.of(&stream(number));
+        }
+        assert!(Arc::ptr_eq(&used, &slots.of(&stream(0))));
+        assert!(unused.upgrade().is_none());
+        let generations = slots.generations.lock().expect("nothing panics in here");
+        let n_slots = generations.young.len() + generations.old.len();
+        assert!(n_slots <= 2 * GENERATION_STREAMS_MAX + 1, "{n_slots}");
     }
 }

@@ -2,6 +2,8 @@
 //! taken one after the other. That cannot lock up: a stream that exists is taken after the parts it
 //! waits for, and one that is made here is nobody else's yet.
 
+use std::sync::Arc;
+
 use protocol::handoff::decide::Context;
 use protocol::ledger::Stream;
 use protocol::rejection::Rejection;
@@ -123,7 +125,7 @@ impl Engine {
         let prepared = self.prepare(asked, &first.latest, first.change, first.now);
         *first.turn = Some(prepared.next);
         let (mut commits, mut heralds) = (vec![prepared.commit], vec![prepared.herald]);
-        let mut turns = Vec::new();
+        let (mut turns, mut slots) = (Vec::new(), Vec::new());
         for (mut other, change) in others.into_iter().zip(changes) {
             assert!(change.then.is_empty(), "what moves along asks nothing of others");
             if change.events.is_empty() {
@@ -136,6 +138,8 @@ impl Engine {
             *other.turn = Some(prepared.next);
             commits.push(prepared.commit);
             heralds.push(prepared.herald);
+            // The slots stay in use until it is known what became of their states.
+            slots.push(Arc::clone(OwnedMutexGuard::mutex(&other.turn)));
             turns.push(other.turn);
         }
         let receipt = self.store.commit_together(commits);

@@ -22,6 +22,7 @@ mod outbox;
 mod problem;
 mod reference;
 mod strict;
+mod teamspaces;
 mod tokens;
 mod verdict;
 mod view;
@@ -162,6 +163,8 @@ impl Gateway {
             .route("/v1/agents/{agent}/roles", |at| at.put(agents::set_roles))
             .route("/v1/tokens", |at| at.get(tokens::list).post(tokens::issue))
             .route("/v1/tokens/{token}/revoke", |at| at.post(tokens::revoke))
+            .route("/v1/teamspace", |at| at.get(teamspaces::show).put(teamspaces::configure))
+            .route("/v1/teamspaces", |at| at.get(teamspaces::list).post(teamspaces::create))
             .route("/v1/handoffs", |at| at.get(handoffs::list).post(handoffs::initiate))
             .route("/v1/handoffs/drafts", |at| at.post(handoffs::draft))
             .route("/v1/handoffs/{handoff}", |at| at.get(handoffs::show))

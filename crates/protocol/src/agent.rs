@@ -68,6 +68,9 @@ pub struct Registered {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RolesChanged {
     pub roles: BTreeSet<Role>,
+    /// What it was trusted with until then. The first releases did not write it down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<BTreeSet<Role>>,
 }
 
 /// A profile is a card, not a document.
@@ -119,7 +122,8 @@ fn set_roles(
     if agent.roles == *roles {
         return Ok(Vec::new());
     }
-    Ok(vec![Event::RolesChanged(RolesChanged { roles: roles.clone() })])
+    let before = Some(agent.roles.clone());
+    Ok(vec![Event::RolesChanged(RolesChanged { roles: roles.clone(), before })])
 }
 
 pub fn evolve(id: AgentId, state: Option<Agent>, event: &Event) -> Result<Agent, BadHistory> {

@@ -337,7 +337,11 @@ impl Auditor {
                 match &event {
                     Event::Erased(erased) => self.note_eraser(seq, entry, erased),
                     Event::Forked(forked) => self.forks.note(seq, entry, forked),
-                    Event::Handoff(_) | Event::Agent(_) | Event::Token(_) | Event::Message(_) => {}
+                    Event::Handoff(_)
+                    | Event::Agent(_)
+                    | Event::Token(_)
+                    | Event::Message(_)
+                    | Event::Teamspace(_) => {}
                 }
                 Some(event)
             }

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use crate::fork::Forked;
 use crate::ledger::{Erased, Recorded};
 use crate::step::Event;
-use crate::{agent, handoff, json, message, token};
+use crate::{agent, handoff, json, message, teamspace, token};
 
 /// Every event so far is in its first shape.
 const VERSION: u32 = 1;
@@ -35,6 +35,8 @@ pub fn encode(event: &Event) -> Recorded {
         Event::Message(message::Event::Delivered(body)) => text(body),
         Event::Message(message::Event::Read(body)) => text(body),
         Event::Message(message::Event::Expired(body)) => text(body),
+        Event::Teamspace(teamspace::Event::Created(body)) => text(body),
+        Event::Teamspace(teamspace::Event::Configured(body)) => text(body),
         Event::Erased(body) => text(body),
         Event::Forked(body) => text(body),
     };
@@ -92,6 +94,10 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
         "message.delivered" => read(body).map(message::Event::Delivered).map(Event::Message),
         "message.read" => read(body).map(message::Event::Read).map(Event::Message),
         "message.expired" => read(body).map(message::Event::Expired).map(Event::Message),
+        "teamspace.created" => read(body).map(teamspace::Event::Created).map(Event::Teamspace),
+        "teamspace.configured" => {
+            read(body).map(teamspace::Event::Configured).map(Event::Teamspace)
+        }
         Erased::NAME => read(body).map(Event::Erased),
         Forked::NAME => read(body).map(Event::Forked),
         _ => Err("no event of this name is known".to_owned()),
@@ -140,6 +146,7 @@ impl Event {
             Event::Agent(event) => event.name(),
             Event::Token(event) => event.name(),
             Event::Message(event) => event.name(),
+            Event::Teamspace(event) => event.name(),
             Event::Erased(_) => Erased::NAME,
             Event::Forked(_) => Forked::NAME,
         }

@@ -33,8 +33,10 @@ pub fn decide(
             state: handoff.status(),
             needed: "a closed one",
         }),
-        State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Message(_) => {
-            Err(Rejection::NotFound { what: "handoff" })
-        }
+        State::Agent(_)
+        | State::Token(_)
+        | State::Ledger(_)
+        | State::Message(_)
+        | State::Teamspace(_) => Err(Rejection::NotFound { what: "handoff" }),
     }
 }

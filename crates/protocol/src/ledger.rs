@@ -33,10 +33,12 @@ pub enum Subject {
     /// The ledger itself; there is one, in the default teamspace.
     Ledger,
     Message(MessageId),
+    /// The teamspace itself; each has one.
+    Teamspace,
 }
 
 /// What stands for an id where there is nothing to tell apart.
-const LEDGER_ID: &str = "self";
+const SELF_ID: &str = "self";
 
 /// The name of a stream: one aggregate in one teamspace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,12 +52,21 @@ impl Stream {
     pub fn of_ledger() -> Self {
         Self { teamspace: TeamspaceId::default_teamspace(), subject: Subject::Ledger }
     }
+
+    /// Where what happens to a teamspace itself is recorded.
+    pub fn of_teamspace(teamspace: TeamspaceId) -> Self {
+        Self { teamspace, subject: Subject::Teamspace }
+    }
 }
 
 impl std::hash::Hash for Stream {
     /// The subject tells streams apart well enough; hashing the teamspace would cost as much again.
+    /// Only where all have the same subject does it count.
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.subject.hash(state);
+        if self.subject == Subject::Teamspace {
+            self.teamspace.hash(state);
+        }
     }
 }
 
@@ -150,6 +161,7 @@ impl Subject {
             Subject::Token(_) => "token",
             Subject::Ledger => "ledger",
             Subject::Message(_) => "message",
+            Subject::Teamspace => "teamspace",
         }
     }
 
@@ -159,7 +171,7 @@ impl Subject {
             Subject::Handoff(id) => id.to_string(),
             Subject::Agent(id) => id.to_string(),
             Subject::Token(id) => id.to_string(),
-            Subject::Ledger => LEDGER_ID.to_owned(),
+            Subject::Ledger | Subject::Teamspace => SELF_ID.to_owned(),
             Subject::Message(id) => id.to_string(),
         }
     }
@@ -171,15 +183,18 @@ impl fmt::Display for Subject {
             Subject::Handoff(id) => write!(f, "handoff/{id}"),
             Subject::Agent(id) => write!(f, "agent/{id}"),
             Subject::Token(id) => write!(f, "token/{id}"),
-            Subject::Ledger => write!(f, "ledger/{LEDGER_ID}"),
+            Subject::Ledger => write!(f, "ledger/{SELF_ID}"),
             Subject::Message(id) => write!(f, "message/{id}"),
+            Subject::Teamspace => write!(f, "teamspace/{SELF_ID}"),
         }
     }
 }
 
 /// Why a text does not name a stream.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected handoff/<id>, message/<id>, agent/<id>, token/<id> or ledger/self")]
+#[error(
+    "expected handoff/<id>, message/<id>, agent/<id>, token/<id>, teamspace/self or ledger/self"
+)]
 pub struct InvalidSubject;
 
 impl FromStr for Subject {
@@ -190,7 +205,8 @@ impl FromStr for Subject {
             "handoff" => id.parse().map(Subject::Handoff).map_err(|_| InvalidSubject),
             "agent" => id.parse().map(Subject::Agent).map_err(|_| InvalidSubject),
             "token" => id.parse().map(Subject::Token).map_err(|_| InvalidSubject),
-            "ledger" if id == LEDGER_ID => Ok(Subject::Ledger),
+            "ledger" if id == SELF_ID => Ok(Subject::Ledger),
+            "teamspace" if id == SELF_ID => Ok(Subject::Teamspace),
             "message" => id.parse().map(Subject::Message).map_err(|_| InvalidSubject),
             _ => Err(InvalidSubject),
         }

@@ -6,7 +6,7 @@
 //! 1. [`ids`], [`time`], [`caller`]: the words everything else is written in.
 //! 2. [`step`]: one command against one aggregate, and the [`step::Change`] that follows.
 //! 3. [`handoff`]: a task moves to a new owner. [`message`]: agents tell each other things.
-//!    [`agent`] and [`token`]: who takes part.
+//!    [`agent`] and [`token`]: who takes part. [`teamspace`]: what they all work in.
 //! 4. [`ledger`], [`merkle`], [`checkpoint`]: how the record is chained, summed up and signed;
 //!    [`audit`]: how it is checked; [`fork`]: how it goes on after a loss.
 //! 5. [`json`], [`canonical`]: JSON from outside, and JSON to be hashed.
@@ -29,5 +29,6 @@ pub mod message;
 pub mod rejection;
 pub mod roles;
 pub mod step;
+pub mod teamspace;
 pub mod time;
 pub mod token;

@@ -44,6 +44,10 @@ pub enum Rejection {
 
     #[error("sequence: expected more than {last}, the last one of the thread, not {given}")]
     SequenceOutOfOrder { given: u64, last: u64 },
+
+    /// Somebody else has changed it since the caller looked.
+    #[error("revision: expected {current}, the current one, not {given}; look again first")]
+    RevisionOutdated { given: u64, current: u64 },
 }
 
 /// Why a task cannot change hands now.
@@ -76,6 +80,7 @@ impl Rejection {
             Rejection::PayloadTooLarge { .. } => "payload_too_large",
             Rejection::LoopGuard { .. } => "loop_guard",
             Rejection::SequenceOutOfOrder { .. } => "sequence_out_of_order",
+            Rejection::RevisionOutdated { .. } => "revision_outdated",
         }
     }
 
@@ -87,6 +92,7 @@ impl Rejection {
             Rejection::PayloadTooLarge { .. } => Some("payload"),
             Rejection::LoopGuard { .. } => Some("thread_id"),
             Rejection::SequenceOutOfOrder { .. } => Some("sequence"),
+            Rejection::RevisionOutdated { .. } => Some("revision"),
             Rejection::OwnershipConflict { .. }
             | Rejection::PolicyViolation { .. }
             | Rejection::WrongState { .. }

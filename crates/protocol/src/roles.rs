@@ -2,9 +2,12 @@
 //! the rules allow; roles restrict those who have one. What a coordinator may beyond that stands
 //! with its commands. `docs/roles.md` maps each row of the table to commands.
 
+pub mod audit_line;
+
 use std::collections::BTreeSet;
 
 use crate::caller::{Caller, Principal, Role};
+use crate::handoff::package::TaskKind;
 use crate::rejection::Rejection;
 
 /// A row of the table that restricts.
@@ -62,6 +65,16 @@ pub fn may(roles: &BTreeSet<Role>, deed: Deed) -> bool {
     roles.is_empty() || roles.iter().any(|role| deed.is_open_to(*role))
 }
 
+/// Whether a caller may say whose task it is without owning it. This row does not restrict, it
+/// opens: whoever has no role may not.
+pub fn may_assign(caller: &Caller, kind: TaskKind) -> bool {
+    let merges = match kind {
+        TaskKind::Merge => caller.agent().is_some() && caller.roles.contains(&Role::Integrator),
+        TaskKind::Execution => false,
+    };
+    merges || caller.is_coordinator()
+}
+
 /// Refuses what the caller's roles do not allow. Operators stand above the table.
 pub fn check(caller: &Caller, deed: Deed, action: &'static str) -> Result<(), Rejection> {
     match caller.principal {
@@ -76,6 +89,7 @@ pub fn check(caller: &Caller, deed: Deed, action: &'static str) -> Result<(), Re
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::TeamspaceId;
 
     /// The table as the ACP design has it.
     #[test]
@@ -98,6 +112,38 @@ mod tests {
                 assert_eq!(may(&BTreeSet::from([*role]), deed), expected);
             }
             assert!(may(&BTreeSet::new(), deed), "who has no role is not restricted");
+        }
+    }
+
+    /// The row of the table that opens something.
+    #[test]
+    fn who_assigns_a_task_of_somebody_else() {
+        let table = "
+            none         execution  -
+            none         merge      -
+            coordinator  execution  yes
+            coordinator  merge      yes
+            researcher   execution  -
+            researcher   merge      -
+            executor     execution  -
+            executor     merge      -
+            reviewer     execution  -
+            reviewer     merge      -
+            integrator   execution  -
+            integrator   merge      yes
+        ";
+        for line in table.trim().lines() {
+            let [role, kind, expected] = line.split_whitespace().collect::<Vec<_>>()[..] else {
+                panic!("three cells: {line}")
+            };
+            let caller = Caller {
+                teamspace: TeamspaceId::default_teamspace(),
+                principal: Principal::Agent("bob".parse().unwrap()),
+                roles: role.parse().into_iter().collect(),
+                session: "test".to_owned(),
+            };
+            let kind = serde_json::from_value(kind.into()).unwrap();
+            assert_eq!(may_assign(&caller, kind), expected == "yes", "{line}");
         }
     }
 }

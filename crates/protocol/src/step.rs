@@ -17,7 +17,7 @@ use crate::ids::{AgentId, HandoffId, MessageId};
 use crate::ledger::{Erased, Recorded, Stream, Subject};
 use crate::rejection::Rejection;
 use crate::time::Time;
-use crate::{agent, codec, erasure, message, token};
+use crate::{agent, codec, erasure, message, teamspace, token};
 
 pub use derived::work;
 use derived::{deadline_changes, effect_changes, hold_changes, outcome};
@@ -29,6 +29,7 @@ pub enum Command {
     Agent(agent::Command),
     Token(token::Command),
     Message(message::Command),
+    Teamspace(teamspace::Command),
     /// Erases the body of one entry of the stream, for whichever aggregate it belongs to.
     Erase {
         position: u64,
@@ -44,6 +45,7 @@ pub enum Event {
     Agent(agent::Event),
     Token(token::Event),
     Message(message::Event),
+    Teamspace(teamspace::Event),
     Erased(Erased),
     Forked(Forked),
 }
@@ -57,6 +59,7 @@ pub enum State {
     Token(token::Token),
     Ledger(fork::Forks),
     Message(message::Message),
+    Teamspace(teamspace::Teamspace),
 }
 
 /// A moment at which the server must look again.
@@ -124,6 +127,8 @@ pub struct Facts {
     /// Those of the directory that were asked for, as far as they exist.
     pub directory: Vec<AgentId>,
     pub message: Option<message::Message>,
+    /// What the teamspace says about all its work.
+    pub settings: teamspace::Settings,
 }
 
 /// Which facts to read for a command.
@@ -136,6 +141,7 @@ pub struct Needs {
     pub document: Option<String>,
     pub directory: Option<Directory>,
     pub message: Option<MessageId>,
+    pub settings: bool,
 }
 
 /// Which agents to look up.
@@ -209,6 +215,8 @@ impl Command {
             Command::Token(token::Command::Issue { .. }) => "issue",
             Command::Token(token::Command::Revoke) => "revoke",
             Command::Message(command) => command.name(),
+            Command::Teamspace(teamspace::Command::Create { .. }) => "create_teamspace",
+            Command::Teamspace(teamspace::Command::Configure { .. }) => "configure_teamspace",
             Command::Erase { .. } => "erase",
             Command::Fork(_) => "fork",
         }
@@ -220,15 +228,22 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
     let command = match command {
         Command::Handoff(command) => command,
         Command::Message(command) => return command.needs(),
-        Command::Agent(_) | Command::Token(_) | Command::Erase { .. } | Command::Fork(_) => {
-            return Needs::default();
-        }
+        Command::Agent(_)
+        | Command::Token(_)
+        | Command::Teamspace(_)
+        | Command::Erase { .. }
+        | Command::Fork(_) => return Needs::default(),
     };
     let handoff = match state {
         Some(State::Handoff(handoff)) => Some(handoff.as_ref()),
-        Some(State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Message(_)) | None => {
-            None
-        }
+        Some(
+            State::Agent(_)
+            | State::Token(_)
+            | State::Ledger(_)
+            | State::Message(_)
+            | State::Teamspace(_),
+        )
+        | None => None,
     };
     let stored = || handoff.map(|handoff| handoff.document_hash().to_owned());
     match command {
@@ -246,6 +261,7 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
                     .or_else(|| drafted.and_then(|draft| draft.task_id()))
                     .map(derive::task_key),
                 document: stored(),
+                settings: true,
                 ..Needs::default()
             }
         }
@@ -253,6 +269,7 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
             agent: handoff.and_then(|handoff| handoff.to().cloned()),
             hold: handoff.and_then(|handoff| handoff.task_id()).map(derive::task_key),
             document: stored(),
+            settings: true,
             ..Needs::default()
         },
         handoff::Command::Follow(follow) => {
@@ -260,6 +277,7 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
             Needs {
                 agent: follow.offer.to_agent.clone(),
                 hold: task_id.map(derive::task_key),
+                settings: true,
                 ..Needs::default()
             }
         }
@@ -308,6 +326,7 @@ pub fn step(
         | Command::Agent(_)
         | Command::Token(_)
         | Command::Message(_)
+        | Command::Teamspace(_)
         | Command::Fork(_) => None,
     };
     Ok(Change {
@@ -382,11 +401,18 @@ fn decide(
         (Subject::Message(id), Some(State::Message(message)), Command::Message(command)) => {
             Ok(messages(message::decide(*id, Some(message), command, context)?))
         }
+        (Subject::Teamspace, None, Command::Teamspace(command)) => {
+            Ok(teamspaces(teamspace::decide(None, command, context.caller)?))
+        }
+        (Subject::Teamspace, Some(State::Teamspace(known)), Command::Teamspace(command)) => {
+            Ok(teamspaces(teamspace::decide(Some(known), command, context.caller)?))
+        }
         (
             Subject::Handoff(_)
             | Subject::Agent(_)
             | Subject::Token(_)
             | Subject::Message(_)
+            | Subject::Teamspace
             | Subject::Ledger,
             _,
             _,
@@ -419,6 +445,10 @@ fn tokens(events: Vec<token::Event>) -> Decided {
 
 fn messages(events: Vec<message::Event>) -> Decided {
     Decided::events(events.into_iter().map(Event::Message))
+}
+
+fn teamspaces(events: Vec<teamspace::Event>) -> Decided {
+    Decided::events(events.into_iter().map(Event::Teamspace))
 }
 
 /// What is true after one more event of a stream.
@@ -464,11 +494,18 @@ pub fn evolve(
         (Subject::Message(id), Some(State::Message(message)), Event::Message(event)) => {
             Ok(State::Message(message::evolve(*id, Some(message), event, at)?))
         }
+        (Subject::Teamspace, None, Event::Teamspace(event)) => {
+            Ok(State::Teamspace(teamspace::evolve(None, event)?))
+        }
+        (Subject::Teamspace, Some(State::Teamspace(known)), Event::Teamspace(event)) => {
+            Ok(State::Teamspace(teamspace::evolve(Some(known), event)?))
+        }
         (
             Subject::Handoff(_)
             | Subject::Agent(_)
             | Subject::Token(_)
             | Subject::Message(_)
+            | Subject::Teamspace
             | Subject::Ledger,
             _,
             _,

@@ -2,7 +2,7 @@
 //! outlives the process. For tests, simulations and trying things out.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
@@ -13,7 +13,7 @@ use engine::port::{
 };
 use protocol::handoff::Handoff;
 use protocol::ids::{AgentId, TeamspaceId};
-use protocol::ledger::{Body, GENESIS, Stream};
+use protocol::ledger::{Body, GENESIS, Stream, Subject};
 use protocol::message::{Delivery, Message};
 use protocol::step::{Deadline, Document, Effect, HoldState, State};
 use protocol::time::Time;
@@ -198,6 +198,18 @@ impl Store for Memory {
             })
         });
         answer(rows.take(list.limit).collect())
+    }
+
+    fn teamspaces(&self, after: Option<&TeamspaceId>, limit: usize) -> Answer<Vec<TeamspaceId>> {
+        let tables = self.tables();
+        let counts = |subject: &Subject| match subject {
+            Subject::Agent(_) | Subject::Token(_) | Subject::Teamspace | Subject::Ledger => true,
+            Subject::Handoff(_) | Subject::Message(_) => false,
+        };
+        let named = tables.streams.keys().filter(|stream| counts(&stream.subject));
+        let names: BTreeSet<_> = named.map(|stream| &stream.teamspace).collect();
+        let wanted = names.into_iter().filter(|name| after.is_none_or(|after| *name > after));
+        answer(wanted.take(limit).cloned().collect())
     }
 
     fn claim(&self, claim: Claim) -> Answer<Vec<Claimed>> {

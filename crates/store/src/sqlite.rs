@@ -275,6 +275,13 @@ impl Store for Sqlite {
         self.inner.readers.ask(move |connection| rows::list(connection, &list))
     }
 
+    fn teamspaces(&self, after: Option<&TeamspaceId>, limit: usize) -> Answer<Vec<TeamspaceId>> {
+        let after = after.cloned();
+        self.inner
+            .readers
+            .ask(move |connection| rows::teamspaces(connection, after.as_ref(), limit))
+    }
+
     fn claim(&self, claim: Claim) -> Answer<Vec<Claimed>> {
         self.inner.writer.claim(claim)
     }

@@ -12,6 +12,7 @@ mod lint;
 mod message;
 mod outbox;
 mod story;
+mod teamspace;
 mod token;
 mod watch;
 
@@ -48,6 +49,8 @@ enum Command {
     Token(token::TokenArgs),
     /// Look at and add to the directory of agents.
     Agent(agent::AgentArgs),
+    /// Make, look at and change teamspaces.
+    Teamspace(teamspace::TeamspaceArgs),
     /// Hand work over: every action, lists, stories and a live view.
     Handoff(handoff::HandoffArgs),
     /// Look into your inbox; what is shown counts as delivered.
@@ -153,6 +156,7 @@ async fn dispatch(command: Command) -> Result<u8> {
         Command::Serve(args) => serve(args).await,
         Command::Token(args) => token::run(args).await,
         Command::Agent(args) => agent::run(args).await,
+        Command::Teamspace(args) => teamspace::run(args).await,
         Command::Handoff(args) => handoff::run(args).await,
         Command::Inbox(args) => message::inbox(args).await,
         Command::Message(args) => message::run(args).await,

@@ -8,6 +8,7 @@ use protocol::handoff::audit_line;
 use protocol::ids::TeamspaceId;
 use protocol::ledger::{Entry, Subject};
 use protocol::message;
+use protocol::roles;
 use protocol::step::Event;
 
 /// The lines of one entry, each with its line feed. None for what is not about a handoff, and none
@@ -47,9 +48,21 @@ pub fn of_message(entry: &Entry) -> Result<String, Unreadable> {
         | Event::Handoff(_)
         | Event::Agent(_)
         | Event::Token(_)
+        | Event::Teamspace(_)
         | Event::Erased(_)
         | Event::Forked(_) => Ok(String::new()),
     }
+}
+
+/// The line of an agent that joined, or of a change of its roles; nothing for what it shows.
+pub fn of_roles(entry: &Entry) -> Result<String, Unreadable> {
+    let Subject::Agent(id) = &entry.stream.subject else { return Ok(String::new()) };
+    let Some(text) = entry.body.text() else { return Ok(String::new()) };
+    let event = codec::decode(&entry.name, entry.version, text)?;
+    let Event::Agent(event) = &event else { return Ok(String::new()) };
+    let line = roles::audit_line::line(id, entry.position, event, &entry.actor, entry.at);
+    let text = line.map(|line| serde_json::to_string(&line).expect("a line is plain data"));
+    Ok(text.map(|text| text + "\n").unwrap_or_default())
 }
 
 /// Every `handoffs.jsonl` as the entries tell it.

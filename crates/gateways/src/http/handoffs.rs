@@ -1,5 +1,7 @@
 //! `/v1/handoffs`: one path per action, lists by cursor, and the history of each handoff.
 
+use std::str::FromStr;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode};
@@ -439,7 +441,7 @@ pub fn parse_limit(text: Option<&str>) -> Result<usize, Problem> {
     }
 }
 
-pub fn parse_cursor(text: Option<&str>) -> Result<Option<u64>, Problem> {
+pub fn parse_cursor<T: FromStr>(text: Option<&str>) -> Result<Option<T>, Problem> {
     text.map(|text| {
         text.parse().map_err(|_| {
             let detail = "cursor: expected the `next_cursor` of an earlier page";

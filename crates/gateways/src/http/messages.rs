@@ -336,7 +336,8 @@ fn message_of(item: &Item) -> Result<&Message, Problem> {
         step::State::Handoff(_)
         | step::State::Agent(_)
         | step::State::Token(_)
-        | step::State::Ledger(_) => Err(Problem::not_found("message")),
+        | step::State::Ledger(_)
+        | step::State::Teamspace(_) => Err(Problem::not_found("message")),
     }
 }
 

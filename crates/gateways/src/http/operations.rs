@@ -18,6 +18,9 @@ use super::ledger::{ForkInput, ForkView};
 use super::messages::{InboxInput, MailboxStatus, MessageView, QueryInput};
 use super::negotiation::{ApproveInput, ExtendSlaInput, RefuseInput, WithdrawInput};
 use super::outbox::OutboxView;
+use super::teamspaces::{
+    ConfigureInput, CreateInput, TeamspaceCreated, TeamspaceListed, TeamspaceView,
+};
 use super::tokens::{IssueInput, Nothing};
 use super::view::{
     ActionDone, AgentView, EntryView, HandoffDetail, HandoffView, ListPage, TokenIssued, TokenView,
@@ -87,7 +90,7 @@ const fn action(
 }
 
 /// All of them, in the order a reader wants them.
-pub const OPERATIONS: [Operation; 46] = [
+pub const OPERATIONS: [Operation; 50] = [
     Operation {
         query: Some(schema::<ListInput>),
         response: Response::Json(schema::<ListPage<HandoffView>>),
@@ -324,6 +327,39 @@ pub const OPERATIONS: [Operation; 46] = [
         request: Some(schema::<Nothing>),
         response: Response::Json(schema::<TokenView>),
         ..read("/v1/tokens/{token}/revoke", "revoke_token", "Ends a token at once.")
+    },
+    Operation {
+        response: Response::Json(schema::<TeamspaceView>),
+        ..read("/v1/teamspace", "show_teamspace", "Shows your teamspace and what holds in it.")
+    },
+    Operation {
+        method: "put",
+        who: Who::Operator,
+        request: Some(schema::<ConfigureInput>),
+        response: Response::Json(schema::<TeamspaceView>),
+        ..read("/v1/teamspace", "configure_teamspace", "Replaces what is said about a teamspace.")
+    },
+    Operation {
+        who: Who::Operator,
+        query: Some(schema::<PageInput>),
+        response: Response::Json(schema::<ListPage<TeamspaceListed>>),
+        ..read(
+            "/v1/teamspaces",
+            "list_teamspaces",
+            "Lists all teamspaces, for whoever runs the server.",
+        )
+    },
+    Operation {
+        method: "post",
+        who: Who::Operator,
+        request: Some(schema::<CreateInput>),
+        response: Response::Json(schema::<TeamspaceCreated>),
+        status: 201,
+        ..read(
+            "/v1/teamspaces",
+            "create_teamspace",
+            "Makes a teamspace and the token of its first operator, shown once.",
+        )
     },
     Operation {
         who: Who::Operator,

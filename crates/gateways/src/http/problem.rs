@@ -28,7 +28,7 @@ pub struct Problem {
 }
 
 /// Every code this gateway can answer with, and its status.
-pub const CODES: [(&str, u16); 31] = [
+pub const CODES: [(&str, u16); 32] = [
     ("already_exists", 409),
     ("body_too_large", 413),
     ("contended", 503),
@@ -50,6 +50,7 @@ pub const CODES: [(&str, u16); 31] = [
     ("policy_violation", 422),
     ("rate_limited", 429),
     ("request_timeout", 408),
+    ("revision_outdated", 409),
     ("schema_invalid", 422),
     ("sequence_out_of_order", 409),
     ("storage_full", 507),
@@ -176,6 +177,7 @@ impl From<Rejection> for Problem {
             | Rejection::PayloadTooLarge { .. }
             | Rejection::LoopGuard { .. }
             | Rejection::SequenceOutOfOrder { .. } => problem,
+            Rejection::RevisionOutdated { current, .. } => problem.fact("revision", *current),
         }
     }
 }

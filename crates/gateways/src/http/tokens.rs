@@ -66,8 +66,7 @@ pub async fn issue(
         Some(TokenKind::Worker | TokenKind::System | TokenKind::Human | TokenKind::Queue)
         | None => BearerKind::Agent,
     };
-    let secret =
-        format!("{SECRET_PREFIX}{}", protocol::canonical::hex(&gateway.engine.new_secret()));
+    let secret = new_secret(&gateway);
     let id = gateway.engine.new_token_id();
     let grant = Grant {
         bearer: input.agent.clone(),
@@ -87,6 +86,10 @@ pub async fn issue(
     gateway.engine.submit(&asker.caller, stream, step::Command::Token(command), None).await?;
     let issued = TokenIssued { token_id: id.to_string(), token: secret };
     Ok((StatusCode::CREATED, Json(issued)))
+}
+
+pub fn new_secret(gateway: &Gateway) -> String {
+    format!("{SECRET_PREFIX}{}", protocol::canonical::hex(&gateway.engine.new_secret()))
 }
 
 async fn register_if_new(

@@ -153,7 +153,7 @@ pub fn may_see(caller: &Caller, state: &State) -> bool {
             Handoff::Made(_) => true,
         },
         State::Message(message) => message.is_visible_to(caller),
-        State::Agent(_) | State::Token(_) | State::Ledger(_) => true,
+        State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Teamspace(_) => true,
     }
 }
 
@@ -162,7 +162,7 @@ pub fn may_see(caller: &Caller, state: &State) -> bool {
 pub fn may_see_entry(caller: &Caller, entry: &Entry) -> bool {
     match entry.stream.subject {
         Subject::Token(_) => caller.is_operator(),
-        Subject::Agent(_) | Subject::Ledger => true,
+        Subject::Agent(_) | Subject::Teamspace | Subject::Ledger => true,
         Subject::Message(_) => {
             let parties = entry.body.text().and_then(|text| serde_json::from_str(text).ok());
             caller.is_coordinator()

@@ -22,9 +22,12 @@ use crate::agent::{self, Kind, Profile};
 use crate::caller::Role;
 use crate::fork::Forked;
 use crate::handoff::event::Event as HandoffEvent;
+use crate::handoff::sla::Slas;
 use crate::ledger::Erased;
 use crate::message;
 use crate::step::Event;
+use crate::teamspace::{self, Configuration, Settings};
+use crate::time::Span;
 use crate::token::{self, BearerKind, Grant};
 
 /// One list that is both a match and a table: a variant that is not in it does not compile, and one
@@ -71,6 +74,8 @@ events! {
     Event::Message(message::Event::Delivered(_)) => "message.delivered",
     Event::Message(message::Event::Read(_)) => "message.read",
     Event::Message(message::Event::Expired(_)) => "message.expired",
+    Event::Teamspace(teamspace::Event::Created(_)) => "teamspace.created",
+    Event::Teamspace(teamspace::Event::Configured(_)) => "teamspace.configured",
     Event::Erased(_) => "ledger.erased",
     Event::Forked(_) => "ledger.forked",
 }
@@ -172,6 +177,14 @@ fn shapes() -> Vec<(&'static str, Event)> {
             "least",
             Event::Agent(agent::Event::RolesChanged(agent::RolesChanged {
                 roles: [Role::Executor].into_iter().collect(),
+                before: None,
+            })),
+        ),
+        (
+            "most",
+            Event::Agent(agent::Event::RolesChanged(agent::RolesChanged {
+                roles: [Role::Executor].into_iter().collect(),
+                before: Some([Role::Reviewer].into_iter().collect()),
             })),
         ),
         ("least", Event::Token(token::Event::Revoked(token::Revoked {}))),
@@ -186,7 +199,35 @@ fn shapes() -> Vec<(&'static str, Event)> {
         ),
     ]);
     shapes.extend(message_shapes());
+    shapes.extend(teamspace_shapes());
     shapes
+}
+
+fn teamspace_shapes() -> Vec<(&'static str, Event)> {
+    let least = Configuration::default();
+    let day = Some(Span::from_hours(24));
+    let most = Configuration {
+        name: "Red".to_owned(),
+        description: "Mends builds".to_owned(),
+        settings: Settings {
+            evidence_required: true,
+            message_retention_days: Some(30),
+            sla: Slas {
+                accepted: day,
+                activated: day,
+                proposed: day,
+                validating: day,
+                warn_percent: Some(80),
+            },
+            verifier_required: true,
+        },
+    };
+    vec![
+        ("least", Event::Teamspace(teamspace::Event::Created(least.clone()))),
+        ("most", Event::Teamspace(teamspace::Event::Created(most.clone()))),
+        ("least", Event::Teamspace(teamspace::Event::Configured(least))),
+        ("most", Event::Teamspace(teamspace::Event::Configured(most))),
+    ]
 }
 
 fn message_shapes() -> Vec<(&'static str, Event)> {

@@ -21,7 +21,8 @@ use crate::handoff::event::{
     VerificationUnavailable, WorkqDegraded, WorkqSettled,
 };
 use crate::handoff::package::{
-    Artifact, ArtifactKind, ArtifactRef, OfferedWorkState, Priority, TestStatus, WorkStatus,
+    Artifact, ArtifactKind, ArtifactRef, OfferedWorkState, Priority, TaskKind, TestStatus,
+    WorkStatus,
 };
 use crate::handoff::sla::Slas;
 use crate::handoff::workq::Degradation;
@@ -30,10 +31,11 @@ use crate::ledger::Erased;
 use crate::message::event::{Delivered, Event as MessageEvent, Expired, Read, Sent};
 use crate::message::{self, Kind as MessageKind};
 use crate::step::Event;
+use crate::teamspace::{self, Configuration, Settings};
 use crate::time::Time;
 use crate::token::{self, BearerKind, Grant};
 
-const NAMES: [&str; 17] = [
+const NAMES: [&str; 19] = [
     "handoff.drafted",
     "handoff.proposed",
     "handoff.validation_started",
@@ -51,6 +53,8 @@ const NAMES: [&str; 17] = [
     "message.read",
     "message.expired",
     "ledger.erased",
+    "teamspace.created",
+    "teamspace.configured",
 ];
 
 proptest! {
@@ -114,6 +118,7 @@ fn events() -> impl Strategy<Value = Event> {
         3 => workq().prop_map(Event::Handoff),
         1 => registrations(),
         1 => tokens(),
+        1 => teamspaces(),
         3 => messages(),
         1 => Just(Event::Token(token::Event::Revoked(token::Revoked {}))),
         1 => (any::<u64>(), text())
@@ -136,12 +141,20 @@ fn openings() -> impl Strategy<Value = HandoffEvent> {
 
 fn proposals() -> impl Strategy<Value = Proposed> {
     let names = (parties(), task(), thread(), text(), text(), text(), text());
-    let flags = (any::<[bool; 6]>(), option::of(time()), vec(agent(), 0..4));
+    let flags = (any::<[bool; 7]>(), option::of(time()), vec(agent(), 0..4));
     let others = (option::of(handoff()), option::of(handoff()));
     (names, flags, others).prop_map(|(names, (flags, deadline, chain), (parent, replaces))| {
         let (parties, task_id, thread_id, title, reason, origin_session, package_hash) = names;
-        let [is_return, needs_human, target_is_human, has_artifacts, is_guarded, has_workq_items] =
-            flags;
+        let [
+            is_return,
+            needs_human,
+            target_is_human,
+            has_artifacts,
+            is_guarded,
+            has_workq_items,
+            merges,
+        ] = flags;
+        let task_kind = if merges { TaskKind::Merge } else { TaskKind::Execution };
         Proposed {
             parties,
             task_id,
@@ -154,6 +167,7 @@ fn proposals() -> impl Strategy<Value = Proposed> {
             has_artifacts,
             has_workq_items,
             is_guarded,
+            task_kind,
             deadline,
             slas: Slas::default(),
             chain,
@@ -347,6 +361,21 @@ fn tokens() -> impl Strategy<Value = Event> {
             Event::Token(token::Event::Issued(token::Issued { grant, secret_hash }))
         },
     )
+}
+
+fn teamspaces() -> impl Strategy<Value = Event> {
+    let flags = (any::<[bool; 3]>(), option::of(any::<u32>()));
+    (text(), text(), flags).prop_map(|(name, description, (flags, message_retention_days))| {
+        let [evidence_required, verifier_required, is_new] = flags;
+        let sla = Slas::default();
+        let settings =
+            Settings { evidence_required, message_retention_days, sla, verifier_required };
+        let configuration = Configuration { name, description, settings };
+        Event::Teamspace(match is_new {
+            true => teamspace::Event::Created(configuration),
+            false => teamspace::Event::Configured(configuration),
+        })
+    })
 }
 
 fn messages() -> impl Strategy<Value = Event> {

@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::artifact::Seen;
-use super::package::{Artifact, Offer, OfferedWorkState};
+use super::package::{Artifact, Offer, OfferedWorkState, TaskKind};
+use super::sla::Slas;
 use super::state::Status;
 use super::workq::{Answered, Way};
 use crate::ids::{AgentId, HandoffId, TaskId};
@@ -121,6 +122,9 @@ pub struct Follow {
     pub offer: Offer,
     /// The owners of the task, if nobody has said otherwise.
     pub chain: Vec<AgentId>,
+    pub kind: TaskKind,
+    /// The limits that were agreed on, if any were.
+    pub slas: Option<Slas>,
     /// The handoff whose owner delegated this one.
     pub parent: Option<HandoffId>,
     /// The handoff whose place this one takes.

@@ -1,7 +1,10 @@
 //! What follows from a state, so that nothing has to be remembered: which deadline is armed, and
 //! what the handoff holds.
 
+use serde::{Deserialize, Serialize};
+
 use super::command::{Child, SlaStage};
+use super::package::TaskKind;
 use super::state::{Checks, Handoff, Made, Stage, Terms, Waiting};
 use super::workq::Workq;
 use crate::ids::{AgentId, HandoffId, TaskId};
@@ -77,13 +80,14 @@ pub fn clocked(stage: &Stage) -> Option<(SlaStage, Waiting)> {
     }
 }
 
-/// The task's hold: occupied while the handoff is active, and always carrying the owner chain.
+/// The task's hold: occupied while the handoff is active, and always carrying the owner chain and
+/// what kind of task it is.
 pub fn hold(handoff: &Handoff) -> Option<Hold> {
     let Handoff::Made(made) = handoff else { return None };
     Some(Hold {
         key: task_key(&made.terms.task_id),
         occupied: made.stage.status().is_active(),
-        value: encode_chain(&owners(made)),
+        value: encode_task(&owners(made), made.terms.task_kind),
     })
 }
 
@@ -145,11 +149,31 @@ pub fn extended(terms: &Terms) -> Vec<AgentId> {
     before.iter().chain(std::iter::once(&terms.to)).cloned().collect()
 }
 
-fn encode_chain(chain: &[AgentId]) -> String {
-    serde_json::to_string(chain).expect("a list of names is JSON")
+/// What the hold of a task says. Of the usual kind it is the chain alone, as it always was.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum TaskHold {
+    Chain(Vec<AgentId>),
+    OfKind { chain: Vec<AgentId>, kind: TaskKind },
 }
 
-/// The chain in a hold's value. One that cannot be read is treated as empty.
+fn encode_task(chain: &[AgentId], kind: TaskKind) -> String {
+    let text = match kind {
+        TaskKind::Execution => serde_json::to_string(chain),
+        TaskKind::Merge => serde_json::to_string(&TaskHold::OfKind { chain: chain.to_vec(), kind }),
+    };
+    text.expect("a list of names is JSON")
+}
+
+/// The chain in a hold's value, and the kind of the task. What cannot be read is treated as empty.
+pub fn decode_task(value: &str) -> (Vec<AgentId>, TaskKind) {
+    match serde_json::from_str(value) {
+        Ok(TaskHold::Chain(chain)) => (chain, TaskKind::Execution),
+        Ok(TaskHold::OfKind { chain, kind }) => (chain, kind),
+        Err(_) => (Vec::new(), TaskKind::Execution),
+    }
+}
+
 pub fn decode_chain(value: &str) -> Vec<AgentId> {
-    serde_json::from_str(value).unwrap_or_default()
+    decode_task(value).0
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::artifact::Seen;
 use super::command::{RejectReason, SlaStage};
-use super::package::{Artifact, OfferedWorkState};
+use super::package::{Artifact, OfferedWorkState, TaskKind};
 use super::sla::Slas;
 use super::state::Status;
 use super::workq::{Degradation, Workq};
@@ -81,6 +81,8 @@ pub struct Proposed {
     /// Restricted, or of high sensitivity: reviewers have a say too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_guarded: bool,
+    #[serde(default, skip_serializing_if = "TaskKind::is_execution")]
+    pub task_kind: TaskKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Time>,
     #[serde(default, skip_serializing_if = "Slas::is_default")]

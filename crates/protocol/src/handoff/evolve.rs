@@ -210,6 +210,7 @@ fn terms(id: HandoffId, proposed: &Proposed, at: Time) -> Terms {
         has_artifacts: proposed.has_artifacts,
         has_workq_items: proposed.has_workq_items,
         is_guarded: proposed.is_guarded,
+        task_kind: proposed.task_kind,
         deadline: proposed.deadline,
         slas: proposed.slas,
         chain: proposed.chain.clone(),

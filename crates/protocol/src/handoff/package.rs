@@ -39,7 +39,7 @@ pub struct Offer {
     /// Hands the task back to its previous owner, who is in the chain by definition.
     #[serde(default, rename = "return", skip_serializing_if = "std::ops::Not::not")]
     pub is_return: bool,
-    /// How long each stage may take; the usual limits when absent.
+    /// How long each stage may take; the limits of the teamspace when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sla: Option<Slas>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,6 +61,9 @@ pub struct OfferedTask {
     pub deadline: Option<Time>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub external_refs: Vec<ExternalRef>,
+    /// Said with the first handoff of a task, and the same ever after; `execution` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<TaskKind>,
     /// What shall be true in the end; the title when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objective: Option<String>,
@@ -117,6 +120,22 @@ pub struct OfferedProvenance {
     pub decision_refs: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub related_sessions: Vec<String>,
+}
+
+/// What kind of work a task is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskKind {
+    #[default]
+    Execution,
+    /// Bringing finished work together: integrators may say whose it is.
+    Merge,
+}
+
+impl TaskKind {
+    pub fn is_execution(&self) -> bool {
+        *self == TaskKind::Execution
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

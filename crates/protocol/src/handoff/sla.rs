@@ -21,7 +21,8 @@ pub const SLA_MIN: Span = Span::from_millis(1_000);
 /// Whoever wants more wants a deadline.
 pub const SLA_MAX: Span = Span::from_hours(24 * 365);
 
-/// What a sender may say about the limits of its handoff; the rest is as everywhere.
+/// What a sender says about the limits of its handoff, or a teamspace about those of all that say
+/// nothing; the rest is as everywhere.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Slas {
@@ -41,6 +42,28 @@ pub struct Slas {
 impl Slas {
     pub fn is_default(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// These limits, and where they say nothing, those.
+    pub fn or(self, others: Slas) -> Slas {
+        Slas {
+            accepted: self.accepted.or(others.accepted),
+            activated: self.activated.or(others.activated),
+            proposed: self.proposed.or(others.proposed),
+            validating: self.validating.or(others.validating),
+            warn_percent: self.warn_percent.or(others.warn_percent),
+        }
+    }
+
+    /// The same with every limit named.
+    pub fn in_full(&self) -> Slas {
+        Slas {
+            accepted: Some(self.of(SlaStage::Accepted)),
+            activated: Some(self.of(SlaStage::Activated)),
+            proposed: Some(self.of(SlaStage::Proposed)),
+            validating: Some(self.of(SlaStage::Validating)),
+            warn_percent: self.warn_percent,
+        }
     }
 
     /// How long a stage may take.

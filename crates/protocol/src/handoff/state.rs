@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::RejectReason;
 use super::event::{Closed, Escalated};
+use super::package::TaskKind;
 use super::sla::Slas;
 use super::workq::{Workq, WorkqStatus};
 use crate::fixed::Fixed;
@@ -81,6 +82,8 @@ pub struct Terms {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_workq_items: bool,
     pub is_guarded: bool,
+    #[serde(default, skip_serializing_if = "TaskKind::is_execution")]
+    pub task_kind: TaskKind,
     pub deadline: Option<Time>,
     pub slas: Slas,
     /// The owners of the task when this handoff was proposed; the last one is responsible.

@@ -14,5 +14,6 @@ mod negotiation;
 mod package_tests;
 mod page;
 mod script;
+mod teamspace;
 mod waiting;
 mod workq;

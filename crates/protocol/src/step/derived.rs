@@ -19,7 +19,7 @@ pub(super) fn deadline_changes(
     let of = |state: &State| match state {
         State::Handoff(handoff) => derive::deadlines(handoff),
         State::Message(message) => message.deadlines(),
-        State::Agent(_) | State::Token(_) | State::Ledger(_) => Vec::new(),
+        State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Teamspace(_) => Vec::new(),
     };
     let old = before.map(of).unwrap_or_default();
     let new = of(after);
@@ -31,7 +31,11 @@ pub(super) fn deadline_changes(
 pub(super) fn effect_changes(before: Option<&State>, after: &State) -> (Vec<Effect>, Vec<Effect>) {
     let of = |state: &State| match state {
         State::Handoff(handoff) => derive::effects(handoff),
-        State::Agent(_) | State::Token(_) | State::Message(_) | State::Ledger(_) => Vec::new(),
+        State::Agent(_)
+        | State::Token(_)
+        | State::Message(_)
+        | State::Ledger(_)
+        | State::Teamspace(_) => Vec::new(),
     };
     let old = before.map(of).unwrap_or_default();
     let new = of(after);
@@ -83,7 +87,11 @@ pub(super) fn hold_changes(
     }
     let of = |state: &State| match state {
         State::Handoff(handoff) => derive::hold(handoff),
-        State::Agent(_) | State::Token(_) | State::Message(_) | State::Ledger(_) => None,
+        State::Agent(_)
+        | State::Token(_)
+        | State::Message(_)
+        | State::Ledger(_)
+        | State::Teamspace(_) => None,
     };
     let old = before.and_then(of);
     let Some(new) = of(after) else { return Vec::new() };
@@ -133,19 +141,29 @@ pub(super) fn outcome(state: &State, events: &[Event]) -> Outcome {
     let mut outcome = Outcome {
         status: match state {
             State::Handoff(handoff) => Some(handoff.status()),
-            State::Agent(_) | State::Token(_) | State::Message(_) | State::Ledger(_) => None,
+            State::Agent(_)
+            | State::Token(_)
+            | State::Message(_)
+            | State::Ledger(_)
+            | State::Teamspace(_) => None,
         },
         escalated: match state {
             State::Handoff(handoff) => {
                 handoff.notes().iter().any(|note| matches!(note, Note::Escalation(_)))
             }
-            State::Agent(_) | State::Token(_) | State::Message(_) | State::Ledger(_) => false,
+            State::Agent(_)
+            | State::Token(_)
+            | State::Message(_)
+            | State::Ledger(_)
+            | State::Teamspace(_) => false,
         },
         workq: match state {
             State::Handoff(handoff) => handoff.workq_status(),
-            State::Agent(_) | State::Token(_) | State::Message(_) | State::Ledger(_) => {
-                WorkqStatus::NotApplicable
-            }
+            State::Agent(_)
+            | State::Token(_)
+            | State::Message(_)
+            | State::Ledger(_)
+            | State::Teamspace(_) => WorkqStatus::NotApplicable,
         },
         ..Outcome::default()
     };

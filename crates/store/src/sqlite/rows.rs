@@ -5,7 +5,7 @@ use engine::port::{
     Snapshot,
 };
 use protocol::canonical::Hash;
-use protocol::ids::TeamspaceId;
+use protocol::ids::{InvalidId, TeamspaceId};
 use protocol::ledger::{Body, Entry, Stream, Subject};
 use protocol::step::{Deadline, HoldState};
 use protocol::time::Time;
@@ -64,7 +64,7 @@ pub fn load(connection: &Connection, stream: &Stream) -> Result<Option<Snapshot>
             )?
             .query_row(params![id.to_string(), stream.teamspace.as_str()], read)
             .optional(),
-        Subject::Agent(_) | Subject::Token(_) | Subject::Ledger => connection
+        Subject::Agent(_) | Subject::Token(_) | Subject::Teamspace | Subject::Ledger => connection
             .prepare_cached(
                 "SELECT state, position, head, at, last_seq FROM streams
                  WHERE teamspace = ?1 AND subject = ?2",
@@ -226,6 +226,29 @@ fn list_streams(connection: &Connection, list: &List, kind: &str) -> Result<Vec<
             listed,
         )?
         .collect()
+}
+
+/// One step of the index for each teamspace, however much is in it.
+pub fn teamspaces(
+    connection: &Connection,
+    after: Option<&TeamspaceId>,
+    limit: usize,
+) -> Result<Vec<TeamspaceId>> {
+    let mut next = connection.prepare_cached(
+        "SELECT teamspace FROM streams WHERE teamspace > ?1 ORDER BY teamspace LIMIT 1",
+    )?;
+    let mut last = after.map(ToString::to_string).unwrap_or_default();
+    let mut found = Vec::new();
+    while found.len() < limit {
+        let Some(name) = next.query_row([&last], |row| row.get::<_, String>(0)).optional()? else {
+            break;
+        };
+        found.push(name.parse().map_err(|error| {
+            rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::<InvalidId>::new(error))
+        })?);
+        last = name;
+    }
+    Ok(found)
 }
 
 pub fn row_below(list: &List) -> Value {

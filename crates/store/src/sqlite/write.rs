@@ -195,7 +195,7 @@ impl<'c> Statements<'c> {
                 )?
                 .query_row(params![id.to_string(), stream.teamspace.as_str()], read)
                 .optional(),
-            Subject::Agent(_) | Subject::Token(_) | Subject::Ledger => self
+            Subject::Agent(_) | Subject::Token(_) | Subject::Teamspace | Subject::Ledger => self
                 .place_of_stream
                 .query_row(params![stream.teamspace.as_str(), stream.subject.to_string()], read)
                 .optional(),
@@ -342,7 +342,7 @@ impl<'c> Statements<'c> {
                 let row = known.map(|known| known.row);
                 return message_rows::put(self.connection, commit, message, row, last_seq);
             }
-            (State::Agent(_) | State::Ledger(_), known, _) => {
+            (State::Agent(_) | State::Ledger(_) | State::Teamspace(_), known, _) => {
                 self.put_stream(commit, known, last_seq, None)?;
             }
             (State::Token(token), known, _) => {

@@ -139,13 +139,16 @@ fn is_found_by(state: &State, columns: &Columns) -> bool {
         (State::Ledger(_), Columns::Stream { kind, secret_hash }) => {
             kind == "ledger" && secret_hash.is_none()
         }
+        (State::Teamspace(_), Columns::Stream { kind, secret_hash }) => {
+            kind == "teamspace" && secret_hash.is_none()
+        }
         (State::Message(message), Columns::Message(columns)) => {
             *columns == message_columns_of(message)
         }
         (State::Handoff(_), Columns::Stream { .. } | Columns::Message(_))
         | (State::Message(_), Columns::Stream { .. } | Columns::Handoff(_))
         | (
-            State::Agent(_) | State::Token(_) | State::Ledger(_),
+            State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Teamspace(_),
             Columns::Handoff(_) | Columns::Message(_),
         ) => false,
     }

@@ -175,6 +175,10 @@ impl Store for Recorder {
         self.inner.write_outbox(write)
     }
 
+    fn teamspaces(&self, after: Option<&TeamspaceId>, limit: usize) -> Answer<Vec<TeamspaceId>> {
+        self.inner.teamspaces(after, limit)
+    }
+
     fn outstanding(&self, teamspace: &TeamspaceId, limit: usize) -> Answer<Vec<Outstanding>> {
         self.inner.outstanding(teamspace, limit)
     }

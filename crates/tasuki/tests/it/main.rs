@@ -25,6 +25,7 @@ mod sse;
 mod start_stop;
 mod store_conformance;
 mod support;
+mod teamspaces;
 mod telemetry;
 mod tidy;
 mod trust;

@@ -9,6 +9,7 @@ mod idempotency;
 mod messages;
 mod outbox;
 mod races;
+mod settings;
 
 use std::sync::Arc;
 

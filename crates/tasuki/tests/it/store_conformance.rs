@@ -69,6 +69,7 @@ exercise! {
         a_document_is_found_while_it_is_current
         a_token_is_found_by_its_secret
         the_ledger_has_a_stream_of_its_own
+        teamspaces_have_a_stream_each_and_are_found_by_name
         the_seal_is_replaced;
     outbox:
         an_effect_is_claimed_by_one_at_a_time

@@ -10,7 +10,7 @@ use crate::handoff::event::{
     VerificationUnavailable, WorkqDegraded, WorkqSettled,
 };
 use crate::handoff::package::{
-    Artifact, ArtifactKind, ArtifactRef, OfferedWorkState, TestStatus, WorkStatus,
+    Artifact, ArtifactKind, ArtifactRef, OfferedWorkState, TaskKind, TestStatus, WorkStatus,
 };
 use crate::handoff::sla::Slas;
 use crate::handoff::workq::Degradation;
@@ -41,6 +41,7 @@ fn proposed() -> Proposed {
         has_artifacts: false,
         has_workq_items: false,
         is_guarded: false,
+        task_kind: TaskKind::Execution,
         deadline: None,
         slas: Slas::default(),
         chain: vec![agent("barry")],
@@ -76,6 +77,10 @@ fn negotiation_shapes() -> Vec<(&'static str, HandoffEvent)> {
                 },
                 ..proposed()
             })),
+        ),
+        (
+            "merge",
+            HandoffEvent::Proposed(Box::new(Proposed { task_kind: TaskKind::Merge, ..proposed() })),
         ),
         (
             "least",

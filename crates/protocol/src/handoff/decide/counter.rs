@@ -1,7 +1,7 @@
 //! `counter`: after a rejection the sender proposes again, with a changed package: the same
 //! handoff, the same task and the same target. The one way back from `rejected`.
 
-use super::initiate::{Known, propose};
+use super::initiate::{Known, Task, propose};
 use super::{Context, Decision, existing};
 use crate::handoff::event::{Countered, Event};
 use crate::handoff::gate::read_package;
@@ -82,7 +82,6 @@ fn changed(offer: &Offer, made: &Made, before: Option<&Package>) -> Result<Offer
     let mut offer = offer.clone();
     offer.to_agent = Some(made.terms.to.clone());
     offer.is_return = made.terms.is_return;
-    offer.sla.get_or_insert(made.terms.slas);
     offer.task.get_or_insert_default().task_id = Some(made.terms.task_id.clone());
     if let Some(before) = before {
         fill_in(&mut offer, before);
@@ -100,13 +99,14 @@ fn known(id: HandoffId, made: &Made, context: Context<'_>) -> Result<Known, Reje
         let conflict = Conflict::Active { handoff: holder };
         return Err(Rejection::OwnershipConflict { task_id, conflict });
     }
-    let chain = match &hold.value {
+    let task = match &hold.value {
         Some(_) => None,
-        None => Some(made.terms.chain.clone()),
+        None => Some(Task { chain: made.terms.chain.clone(), kind: made.terms.task_kind }),
     };
     Ok(Known {
         thread_id: Some(made.terms.thread_id.clone()),
-        chain,
+        task,
+        slas: Some(made.terms.slas),
         parent: made.terms.parent,
         replaces: made.terms.replaces,
     })

@@ -40,6 +40,8 @@ pub fn decide(
         from: made.terms.to.clone(),
         offer,
         chain: derive::owners(made),
+        kind: made.terms.task_kind,
+        slas: None,
         parent: Some(made.terms.id),
         replaces: None,
     };

@@ -2,7 +2,7 @@
 //! the place of a handoff that was reassigned. Asked by the server in the same commit.
 
 use super::draft::thread_of;
-use super::initiate::{Known, propose};
+use super::initiate::{Known, Task, propose};
 use super::{Context, Decision};
 use crate::handoff::command::Follow;
 use crate::handoff::event::Event;
@@ -21,7 +21,8 @@ pub fn decide(
     }
     let known = Known {
         thread_id: Some(thread_of(id, None, &follow.offer)),
-        chain: Some(follow.chain.clone()),
+        task: Some(Task { chain: follow.chain.clone(), kind: follow.kind }),
+        slas: follow.slas,
         parent: follow.parent,
         replaces: follow.replaces,
     };

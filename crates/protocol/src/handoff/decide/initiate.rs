@@ -6,9 +6,12 @@ use super::{Context, Decision, calling_agent};
 use crate::agent::Kind;
 use crate::canonical;
 use crate::handoff::check::Essentials;
-use crate::handoff::derive::decode_chain;
+use crate::handoff::derive::decode_task;
 use crate::handoff::event::{Event, Parties, Proposed};
-use crate::handoff::package::{Offer, PACKAGE_VERSION, Package, Provenance, Verification};
+use crate::handoff::package::{
+    Offer, PACKAGE_VERSION, Package, Provenance, TaskKind, Verification,
+};
+use crate::handoff::sla::Slas;
 use crate::handoff::state::Handoff;
 use crate::handoff::workq;
 use crate::ids::{AgentId, HandoffId, ThreadId};
@@ -43,10 +46,18 @@ pub fn decide(
 #[derive(Debug, Default)]
 pub struct Known {
     pub thread_id: Option<ThreadId>,
-    /// The owners of the task, if nobody has said otherwise since.
-    pub chain: Option<Vec<AgentId>>,
+    /// The task, if nobody has said otherwise since.
+    pub task: Option<Task>,
+    pub slas: Option<Slas>,
     pub parent: Option<HandoffId>,
     pub replaces: Option<HandoffId>,
+}
+
+/// What a handoff takes over from those before it.
+#[derive(Debug)]
+pub struct Task {
+    pub chain: Vec<AgentId>,
+    pub kind: TaskKind,
 }
 
 /// Completes and seals an offer, if the task may go from the sender to the target.
@@ -59,7 +70,7 @@ pub fn propose(
 ) -> Result<(Proposed, Document), Rejection> {
     let essentials = offer.complete(context.now)?;
     let target_kind = check_target(&essentials.to, context)?;
-    let chain = check_chain(id, sender, offer, &essentials, known.chain, context)?;
+    let Task { chain, kind } = check_task(id, sender, offer, &essentials, known.task, context)?;
     let policy = offer.policy.clone().unwrap_or_default();
     policy.check(&essentials.to).map_err(|detail| Rejection::PolicyViolation { detail })?;
     let target_is_human = match target_kind {
@@ -69,6 +80,7 @@ pub fn propose(
     let thread_id = known.thread_id.unwrap_or_else(|| thread_of(id, None, offer));
     let mut package = assemble(id, &thread_id, &chain, offer, &essentials, context);
     package.provenance.parent_handoff_id = known.parent;
+    package.task.kind = Some(kind).filter(|kind| !kind.is_execution());
     let has_artifacts = !package.artifacts.is_empty();
     let has_workq_items = package.task.external_refs.iter().any(workq::is_item);
     let (text, hash) = package.seal();
@@ -85,8 +97,9 @@ pub fn propose(
         has_artifacts,
         has_workq_items,
         is_guarded: policy.is_guarded(),
+        task_kind: kind,
         deadline: essentials.deadline,
-        slas: offer.sla.unwrap_or_default(),
+        slas: limits(offer.sla, known.slas, context.facts.settings.sla),
         chain,
         origin_session: context.caller.session.clone(),
         package_hash: package_hash.clone(),
@@ -117,15 +130,25 @@ fn check_target(target: &AgentId, context: Context<'_>) -> Result<Kind, Rejectio
     }
 }
 
-/// The owners so far, if the task is free and may go from the sender to the target.
-fn check_chain(
+/// The handoff's own limits come first, then those of the teamspace, then the defaults. What was
+/// agreed on before stays, whatever the teamspace says by now.
+fn limits(own: Option<Slas>, before: Option<Slas>, teamspace: Slas) -> Slas {
+    match (own, before) {
+        (Some(own), _) => own.or(teamspace),
+        (None, Some(before)) => before,
+        (None, None) => teamspace,
+    }
+}
+
+/// The owners so far and the kind, if the task is free and may go from the sender to the target.
+fn check_task(
     id: HandoffId,
     sender: &AgentId,
     offer: &Offer,
     essentials: &Essentials,
-    known: Option<Vec<AgentId>>,
+    known: Option<Task>,
     context: Context<'_>,
-) -> Result<Vec<AgentId>, Rejection> {
+) -> Result<Task, Rejection> {
     let conflict = |conflict| {
         Err(Rejection::OwnershipConflict { task_id: essentials.task_id.clone(), conflict })
     };
@@ -135,17 +158,29 @@ fn check_chain(
     {
         return conflict(Conflict::Active { handoff });
     }
-    let is_known = known.is_some();
-    let chain = match (context.facts.hold.value.as_deref(), known) {
-        (Some(value), _) => decode_chain(value),
-        (None, Some(known)) => known,
-        (None, None) => vec![sender.clone()],
+    let offered = offer.task.as_ref().and_then(|task| task.kind);
+    let before = match (context.facts.hold.value.as_deref(), known) {
+        (Some(value), _) => {
+            let (chain, kind) = decode_task(value);
+            Some(Task { chain, kind })
+        }
+        (None, known) => known,
     };
-    if context.facts.hold.value.is_none() && !is_known {
-        roles::check(context.caller, Deed::CreateTask, "initiate")?;
-    }
-    if !chain.contains(sender) && !context.caller.is_coordinator() {
+    let Task { chain, kind } = match before {
+        Some(before) => before,
+        None => {
+            roles::check(context.caller, Deed::CreateTask, "initiate")?;
+            Task { chain: vec![sender.clone()], kind: offered.unwrap_or_default() }
+        }
+    };
+    if !chain.contains(sender) && !roles::may_assign(context.caller, kind) {
         return conflict(Conflict::NotOwner { sender: sender.clone(), chain });
+    }
+    if offered.is_some_and(|offered| offered != kind) {
+        return Err(Rejection::SchemaInvalid {
+            field: "task.kind".to_owned(),
+            expected: "to stay as the first handoff of the task said, or to be left out".to_owned(),
+        });
     }
     let target = essentials.to.clone();
     if offer.is_return {
@@ -161,7 +196,7 @@ fn check_chain(
     } else if chain.len() >= CHAIN_OWNERS_MAX {
         return conflict(Conflict::TooManyHops { chain });
     }
-    Ok(chain)
+    Ok(Task { chain, kind })
 }
 
 fn assemble(

@@ -81,14 +81,22 @@ fn follow(made: &Made, reassign: &Reassign, context: Context<'_>) -> Result<Foll
     let chain = derive::owners(made);
     let place = chain.iter().position(|owner| *owner == from);
     let previous = place.and_then(|place| place.checked_sub(1)).map(|index| &chain[index]);
-    let mut offer = offer_again(package, made, deadline(made, reassign, context.now)?);
+    let mut offer = offer_again(package, deadline(made, reassign, context.now)?);
     offer.to_agent = Some(reassign.to.clone());
     offer.is_return = previous == Some(&reassign.to);
     offer.reason.clone_from(&reassign.why);
     if let Some(work_state) = &reassign.work_state {
         offer.work_state = Some(work_state.clone());
     }
-    Ok(Follow { from, offer, chain, parent: terms.parent, replaces: Some(terms.id) })
+    Ok(Follow {
+        from,
+        offer,
+        chain,
+        kind: terms.task_kind,
+        slas: Some(terms.slas),
+        parent: terms.parent,
+        replaces: Some(terms.id),
+    })
 }
 
 /// The deadline of the task outlives the handoff, unless it has passed: then somebody must say
@@ -104,7 +112,7 @@ fn deadline(made: &Made, reassign: &Reassign, now: Time) -> Result<Option<Time>,
     }
 }
 
-fn offer_again(package: Package, made: &Made, deadline: Option<Time>) -> Offer {
+fn offer_again(package: Package, deadline: Option<Time>) -> Offer {
     let mut task = package.task;
     task.deadline = deadline;
     Offer {
@@ -116,7 +124,6 @@ fn offer_again(package: Package, made: &Made, deadline: Option<Time>) -> Offer {
             decision_refs: package.provenance.decision_refs,
             related_sessions: package.provenance.related_sessions,
         }),
-        sla: Some(made.terms.slas),
         task: Some(task),
         thread_id: Some(package.thread_id),
         work_state: Some(package.work_state),

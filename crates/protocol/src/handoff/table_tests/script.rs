@@ -23,6 +23,7 @@ use crate::ids::{AgentId, HandoffId, TeamspaceId};
 use crate::ledger::{Stream, Subject};
 use crate::rejection::Rejection;
 use crate::step::{self, Change, Deadline, Effect, Facts, HoldState, State};
+use crate::teamspace::Settings;
 use crate::time::{Span, Time};
 
 /// Runs a script and compares it, line by line, with what it says will happen.
@@ -62,6 +63,7 @@ pub fn caller(word: &str) -> Caller {
     let (principal, roles) = match word {
         "coordinator" | "lead" => (Principal::Agent(id), BTreeSet::from([Role::Coordinator])),
         "reviewer" => (Principal::Agent(id), BTreeSet::from([Role::Reviewer])),
+        "integrator" => (Principal::Agent(id), BTreeSet::from([Role::Integrator])),
         "executor" => (Principal::Agent(id), BTreeSet::from([Role::Executor])),
         "operator" => (Principal::Operator(id), BTreeSet::new()),
         "customer" => (Principal::Customer(id), BTreeSet::new()),
@@ -89,6 +91,7 @@ pub struct World {
     pub events: Vec<(String, Event, String, Time)>,
     documents: BTreeMap<(String, String), String>,
     holds: BTreeMap<String, HoldState>,
+    settings: Settings,
     armed: BTreeSet<(String, Deadline)>,
     wanted: BTreeSet<(String, Effect)>,
 }
@@ -101,6 +104,7 @@ impl World {
             events: Vec::new(),
             documents: BTreeMap::new(),
             holds: BTreeMap::new(),
+            settings: Settings::default(),
             armed: BTreeSet::new(),
             wanted: BTreeSet::new(),
         }
@@ -112,6 +116,12 @@ impl World {
         match words[..] {
             ["wait", span] => {
                 self.now = self.now.plus(read_span(span));
+                String::new()
+            }
+            ["settings", ref changes @ ..] => {
+                let mut value = json!({});
+                apply(&mut value, changes, self.now);
+                self.settings = serde_json::from_value(value).expect("settings");
                 String::new()
             }
             ["hold", task] => self.show_hold(task),
@@ -187,6 +197,7 @@ impl World {
             document: needs
                 .document
                 .and_then(|hash| self.documents.get(&(name.to_owned(), hash)).cloned()),
+            settings: if needs.settings { self.settings } else { Settings::default() },
             ..Facts::default()
         };
         let context = Context { caller, now: self.now, facts: &facts };

@@ -221,6 +221,10 @@ impl Cast {
             (Some(action), _) => body_of(action, &task),
             (None, "register_agent") => json!({ "kind": "worker" }),
             (None, "set_roles") => json!({ "roles": ["executor"] }),
+            (None, "configure_teamspace") => json!({ "name": task }),
+            (None, "create_teamspace") => {
+                json!({ "teamspace": task.to_lowercase(), "operator": "root" })
+            }
             (None, "acp_send") => json!({ "to": ["eve"], "type": "status.update" }),
             (None, "acp_respond") => json!({ "type": "status.update" }),
             (None, "issue_token") => json!({ "agent": "eve" }),

@@ -71,6 +71,7 @@ read_message             -          not     yes     gone      not          gone 
 follow_events            -          yes     yes     yes       yes          yes     yes      yes
 list_agents              -          yes     yes     yes       yes          yes     yes      yes
 set_roles                -          not     not     not       yes          not     yes      not
+show_teamspace           -          yes     yes     yes       yes          yes     yes      yes
 show_agent               -          yes     yes     yes       yes          yes     yes      yes
 ";
 

@@ -235,7 +235,11 @@ async fn inbox(engine: &Engine, caller: &Caller) -> Vec<Message> {
     let page = engine.inbox(caller, InboxStatus::Open, None, 50).await.expect("an inbox");
     let messages = page.items.iter().map(|item| match item.state.as_ref() {
         State::Message(message) => message.clone(),
-        State::Handoff(_) | State::Agent(_) | State::Token(_) | State::Ledger(_) => {
+        State::Handoff(_)
+        | State::Agent(_)
+        | State::Token(_)
+        | State::Ledger(_)
+        | State::Teamspace(_) => {
             panic!("not a message")
         }
     });

@@ -150,7 +150,11 @@ async fn active_of(engine: &Engine, task: &str) -> Vec<Stream> {
     let page = page.expect("a list can be read");
     let active = page.items.into_iter().filter(|item| match item.state.as_ref() {
         State::Handoff(handoff) => handoff.status().is_active(),
-        State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Message(_) => false,
+        State::Agent(_)
+        | State::Token(_)
+        | State::Ledger(_)
+        | State::Message(_)
+        | State::Teamspace(_) => false,
     });
     active.map(|item| item.stream).collect()
 }

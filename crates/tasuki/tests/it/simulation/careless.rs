@@ -176,6 +176,10 @@ impl Store for Careless {
         self.memory().write_outbox(write)
     }
 
+    fn teamspaces(&self, after: Option<&TeamspaceId>, limit: usize) -> Answer<Vec<TeamspaceId>> {
+        self.memory().teamspaces(after, limit)
+    }
+
     fn outstanding(&self, teamspace: &TeamspaceId, limit: usize) -> Answer<Vec<Outstanding>> {
         self.memory().outstanding(teamspace, limit)
     }

@@ -101,7 +101,9 @@ impl Script {
             let known = match asked.stream.subject {
                 Subject::Handoff(_) => &mut self.handoffs,
                 Subject::Token(_) => &mut self.tokens,
-                Subject::Agent(_) | Subject::Ledger | Subject::Message(_) => return,
+                Subject::Agent(_) | Subject::Ledger | Subject::Message(_) | Subject::Teamspace => {
+                    return;
+                }
             };
             let began = negotiation::begins(&asked.command);
             let began =

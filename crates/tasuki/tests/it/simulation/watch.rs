@@ -97,6 +97,7 @@ impl Watch {
             Some(State::Handoff(handoff)) => handoff.status().as_str(),
             Some(State::Agent(_)) => "agent",
             Some(State::Ledger(_)) => "ledger",
+            Some(State::Teamspace(_)) => "teamspace",
             Some(State::Token(token)) if token.revoked_at.is_some() => "revoked",
             Some(State::Token(_)) => "token",
             Some(State::Message(message)) => message.status().as_str(),
@@ -192,7 +193,11 @@ impl Watch {
                 Handoff::Made(made) => Some(made),
                 Handoff::Draft(_) | Handoff::Discarded { .. } => None,
             },
-            State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Message(_) => None,
+            State::Agent(_)
+            | State::Token(_)
+            | State::Ledger(_)
+            | State::Message(_)
+            | State::Teamspace(_) => None,
         }
     }
 

@@ -170,6 +170,7 @@ pub fn handoff_between(from: &str, to: &str, id: HandoffId, task: &str, status: 
         has_artifacts: false,
         has_workq_items: false,
         is_guarded: false,
+        task_kind: Default::default(),
         deadline: None,
         slas: Default::default(),
         chain: vec![from],

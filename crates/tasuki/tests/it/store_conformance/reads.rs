@@ -5,9 +5,10 @@ use protocol::handoff::Status;
 use protocol::ids::TokenId;
 use protocol::ledger::Subject;
 use protocol::step::{Document, State};
+use protocol::teamspace::{Configuration, Teamspace};
 
 use super::fixture::{
-    Place, Track, deadline, forks, free, handoff, handoff_id, later, scope, teamspace, token,
+    Place, Track, agent, deadline, forks, free, handoff, handoff_id, later, scope, teamspace, token,
 };
 
 pub async fn an_empty_store_answers_nothing(place: Place) {
@@ -171,6 +172,34 @@ pub async fn the_ledger_has_a_stream_of_its_own(place: Place) {
         let list = List { teamspace, of, before: None, limit: 9 };
         assert!(store.list(list).await.unwrap().is_empty());
     }
+}
+
+pub async fn teamspaces_have_a_stream_each_and_are_found_by_name(place: Place) {
+    let store = &place.store;
+    let named = |names: &[&str]| names.iter().map(|name| teamspace(name)).collect::<Vec<_>>();
+    assert_eq!(store.teamspaces(None, 9).await.unwrap(), []);
+    for name in ["red", "blue"] {
+        let mut track = Track::new(name, Subject::Teamspace);
+        let configured = |revision| {
+            let configuration = Configuration { name: name.to_owned(), ..Default::default() };
+            State::Teamspace(Teamspace { configuration, revision })
+        };
+        for revision in 1..3 {
+            store.commit(track.next(configured(revision), 1)).await.unwrap();
+        }
+        let found = store.load(&track.stream).await.unwrap().unwrap();
+        assert_eq!(serde_json::from_str::<State>(&found.state_text).unwrap(), configured(2));
+        assert_eq!(store.history(&track.stream, 9, 9).await.unwrap().len(), 2);
+    }
+    let mut track = Track::new("green", Subject::Agent("barry".parse().unwrap()));
+    store.commit(track.next(agent("barry"), 1)).await.unwrap();
+    assert_eq!(store.teamspaces(None, 9).await.unwrap(), named(&["blue", "green", "red"]));
+    assert_eq!(store.teamspaces(None, 2).await.unwrap(), named(&["blue", "green"]));
+    let after = teamspace("green");
+    assert_eq!(store.teamspaces(Some(&after), 2).await.unwrap(), named(&["red"]));
+    let after = teamspace("grey");
+    assert_eq!(store.teamspaces(Some(&after), 0).await.unwrap(), []);
+    assert_eq!(store.teamspaces(Some(&after), 2).await.unwrap(), named(&["red"]));
 }
 
 pub async fn the_seal_is_replaced(place: Place) {

@@ -1,0 +1,276 @@
+//! A teamspace as something one can manage: what it is called, and what holds for all work in it
+//! that does not say otherwise. One that nobody configured works with the defaults.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::caller::Caller;
+use crate::handoff::sla::Slas;
+use crate::rejection::Rejection;
+use crate::step::BadHistory;
+
+/// A name is one line in a list.
+pub const NAME_BYTES_MAX: usize = 200;
+/// A description is a paragraph.
+pub const DESCRIPTION_BYTES_MAX: usize = 2_000;
+
+/// How long messages are kept unless a teamspace says otherwise, as the ACP design has it.
+pub const MESSAGE_RETENTION_DAYS: u32 = 90;
+/// Whoever wants more wants them kept elsewhere.
+pub const MESSAGE_RETENTION_DAYS_MAX: u32 = 3_650;
+
+/// What is true of a teamspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Teamspace {
+    pub configuration: Configuration,
+    /// Grows by 1 with every change, so that nobody replaces what they have not seen.
+    pub revision: u64,
+}
+
+/// All that can be said about a teamspace.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Configuration {
+    /// The name people see.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    #[serde(default)]
+    pub settings: Settings,
+}
+
+/// What holds for all work that does not say otherwise. Small and plain: it is handed to every
+/// decision that asks for it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// What is accepted must come with evidence of how it was checked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub evidence_required: bool,
+    /// For how many days messages are kept; 90 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_retention_days: Option<u32>,
+    /// How long each stage of a handoff may take that does not say so itself.
+    #[serde(default, skip_serializing_if = "Slas::is_default")]
+    pub sla: Slas,
+    /// Work must be verified by somebody who did not do it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub verifier_required: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// Makes a teamspace, once.
+    Create { configuration: Configuration },
+    /// Replaces all that was said about it.
+    Configure {
+        configuration: Configuration,
+        /// The revision that the caller has seen, if it matters.
+        revision: Option<u64>,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    Created(Configuration),
+    Configured(Configuration),
+}
+
+pub fn decide(
+    state: Option<&Teamspace>,
+    command: &Command,
+    caller: &Caller,
+) -> Result<Vec<Event>, Rejection> {
+    if !caller.is_operator() {
+        let (action, who) = match command {
+            Command::Create { .. } => ("create a teamspace", "an operator"),
+            Command::Configure { .. } => ("configure the teamspace", "an operator"),
+        };
+        return Err(Rejection::NotAllowed { action, who });
+    }
+    match command {
+        Command::Create { configuration } => {
+            if state.is_some() {
+                return Err(Rejection::AlreadyExists { what: "a teamspace of that id" });
+            }
+            check(configuration)?;
+            Ok(vec![Event::Created(configuration.clone())])
+        }
+        Command::Configure { configuration, revision } => {
+            check(configuration)?;
+            let current = state.map_or(0, |teamspace| teamspace.revision);
+            if let Some(given) = revision.filter(|given| *given != current) {
+                return Err(Rejection::RevisionOutdated { given, current });
+            }
+            if state.is_some_and(|teamspace| teamspace.configuration == *configuration) {
+                return Ok(Vec::new());
+            }
+            Ok(vec![Event::Configured(configuration.clone())])
+        }
+    }
+}
+
+pub fn evolve(state: Option<Teamspace>, event: &Event) -> Result<Teamspace, BadHistory> {
+    let revision = state.as_ref().map_or(0, |teamspace| teamspace.revision) + 1;
+    match (state, event) {
+        (None, Event::Created(configuration)) | (_, Event::Configured(configuration)) => {
+            Ok(Teamspace { configuration: configuration.clone(), revision })
+        }
+        (Some(_), Event::Created(_)) => Err(BadHistory { event: event.name() }),
+    }
+}
+
+impl Settings {
+    pub fn message_retention_days(&self) -> u32 {
+        self.message_retention_days.unwrap_or(MESSAGE_RETENTION_DAYS)
+    }
+}
+
+impl Event {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Event::Created(_) => "teamspace.created",
+            Event::Configured(_) => "teamspace.configured",
+        }
+    }
+}
+
+fn check(configuration: &Configuration) -> Result<(), Rejection> {
+    let Configuration { name, description, settings } = configuration;
+    let invalid = |field: &str, expected: String| {
+        Err(Rejection::SchemaInvalid { field: field.to_owned(), expected })
+    };
+    if name.len() > NAME_BYTES_MAX || name.chars().any(char::is_control) {
+        return invalid("name", format!("one line of at most {NAME_BYTES_MAX} bytes"));
+    }
+    if description.len() > DESCRIPTION_BYTES_MAX {
+        return invalid("description", format!("at most {DESCRIPTION_BYTES_MAX} bytes"));
+    }
+    if let Some(problem) = settings.sla.problems().into_iter().next() {
+        return invalid(&format!("settings.{}", problem.field), problem.expected);
+    }
+    let days = settings.message_retention_days.unwrap_or(1);
+    if !(1..=MESSAGE_RETENTION_DAYS_MAX).contains(&days) {
+        let expected = format!("a number from 1 to {MESSAGE_RETENTION_DAYS_MAX}");
+        return invalid("settings.message_retention_days", expected);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::caller::{Principal, Role};
+    use crate::ids::TeamspaceId;
+    use crate::time::Span;
+
+    #[test]
+    fn a_teamspace_is_made_once_and_configured_often() {
+        let operator = caller("operator");
+        let mut state = None;
+        for (command, expected) in [
+            (configure("Red", None), "teamspace.configured 1"),
+            (configure("Red", None), "nothing"),
+            (configure("Blue", Some(0)), "revision_outdated"),
+            (configure("Blue", Some(1)), "teamspace.configured 2"),
+            (configure("Blue", Some(1)), "revision_outdated"),
+            (create("Green"), "already_exists"),
+        ] {
+            assert_eq!(run(&mut state, &command, &operator), expected, "{command:?}");
+        }
+        let mut state = None;
+        assert_eq!(run(&mut state, &create("Red"), &operator), "teamspace.created 1");
+        assert_eq!(run(&mut state, &create("Red"), &operator), "already_exists");
+        assert_eq!(
+            run(&mut state, &configure("Blue", Some(1)), &operator),
+            "teamspace.configured 2"
+        );
+    }
+
+    #[test]
+    fn operators_say_what_it_is() {
+        for who in ["agent", "coordinator", "customer", "system"] {
+            for command in [create("Red"), configure("Red", None)] {
+                assert_eq!(run(&mut None, &command, &caller(who)), "not_allowed", "{who}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_out_of_bounds_is_named() {
+        let second = |millis| Some(Span::from_millis(millis));
+        let sla = |sla: Slas| Settings { sla, ..Settings::default() };
+        let days = |days| Settings { message_retention_days: Some(days), ..Settings::default() };
+        let cases = [
+            (Settings::default(), None),
+            (sla(Slas { proposed: second(1_000), ..Slas::default() }), None),
+            (sla(Slas { proposed: second(999), ..Slas::default() }), Some("settings.sla.proposed")),
+            (
+                sla(Slas { warn_percent: Some(100), ..Slas::default() }),
+                Some("settings.sla.warn_percent"),
+            ),
+            (days(1), None),
+            (days(MESSAGE_RETENTION_DAYS_MAX), None),
+            (days(0), Some("settings.message_retention_days")),
+            (days(MESSAGE_RETENTION_DAYS_MAX + 1), Some("settings.message_retention_days")),
+        ];
+        for (settings, field) in cases {
+            let named = Configuration { settings, ..Configuration::default() };
+            assert_eq!(refused(named).as_deref(), field, "{settings:?}");
+        }
+        let texts = |name: &str, description: String| Configuration {
+            name: name.to_owned(),
+            description,
+            ..Configuration::default()
+        };
+        assert_eq!(refused(texts("a\nb", String::new())).as_deref(), Some("name"));
+        assert_eq!(refused(texts(&"x".repeat(201), String::new())).as_deref(), Some("name"));
+        assert_eq!(refused(texts("a", "x".repeat(2_001))).as_deref(), Some("description"));
+        assert_eq!(refused(texts("a", "x\ny".to_owned())), None);
+    }
+
+    fn refused(configuration: Configuration) -> Option<String> {
+        let command = Command::Configure { configuration, revision: None };
+        let rejection = decide(None, &command, &caller("operator")).err()?;
+        Some(rejection.field().expect("it names the field").to_owned())
+    }
+
+    fn run(state: &mut Option<Teamspace>, command: &Command, caller: &Caller) -> String {
+        let events = match decide(state.as_ref(), command, caller) {
+            Ok(events) => events,
+            Err(rejection) => return rejection.code().to_owned(),
+        };
+        let Some(event) = events.first() else { return "nothing".to_owned() };
+        let next = evolve(state.take(), event).unwrap();
+        let revision = next.revision;
+        *state = Some(next);
+        format!("{} {revision}", event.name())
+    }
+
+    fn named(name: &str) -> Configuration {
+        Configuration { name: name.to_owned(), ..Configuration::default() }
+    }
+
+    fn create(name: &str) -> Command {
+        Command::Create { configuration: named(name) }
+    }
+
+    fn configure(name: &str, revision: Option<u64>) -> Command {
+        Command::Configure { configuration: named(name), revision }
+    }
+
+    fn caller(who: &str) -> Caller {
+        let id = "root".parse().unwrap();
+        let (principal, roles) = match who {
+            "operator" => (Principal::Operator(id), BTreeSet::new()),
+            "coordinator" => (Principal::Agent(id), BTreeSet::from([Role::Coordinator])),
+            "customer" => (Principal::Customer(id), BTreeSet::new()),
+            "system" => (Principal::System, BTreeSet::new()),
+            _ => (Principal::Agent(id), BTreeSet::new()),
+        };
+        let teamspace = TeamspaceId::default_teamspace();
+        Caller { teamspace, principal, roles, session: "test".to_owned() }
+    }
+}

@@ -1,0 +1,263 @@
+//! `tasuki teamspace`: what everybody works in.
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value, json};
+
+use super::{Reach, put};
+use crate::client::{Call, Client, percent_encode};
+use crate::{exit_code, output};
+
+#[derive(Debug, Args)]
+pub struct TeamspaceArgs {
+    #[command(flatten)]
+    reach: Reach,
+    #[command(subcommand)]
+    command: TeamspaceCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum TeamspaceCommand {
+    /// Make a teamspace and print the token of its first operator, once
+    Create {
+        /// a-z, 0-9, '.', '_' and '-'; the name of its folder
+        id: String,
+        /// The bearer of the token
+        #[arg(long)]
+        operator: String,
+        /// The name people see
+        #[arg(long)]
+        name: Option<String>,
+        #[arg(long)]
+        description: Option<String>,
+    },
+    /// List all teamspaces of the server
+    List,
+    /// Show your teamspace and what holds in it
+    Show,
+    /// Change your teamspace; what is not named stays as it is
+    Set(SetArgs),
+    /// List the agents of your teamspace, and what each is trusted with
+    Members,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+struct SetArgs {
+    /// The name people see
+    #[arg(long)]
+    name: Option<String>,
+    #[arg(long)]
+    description: Option<String>,
+    /// Until the target looks at a handoff, such as 10m; or `default`
+    #[arg(long, value_name = "SPAN")]
+    sla_proposed: Option<String>,
+    /// For the checks of the gate; or `default`
+    #[arg(long, value_name = "SPAN")]
+    sla_validating: Option<String>,
+    /// From accepted to the start of the work; or `default`
+    #[arg(long, value_name = "SPAN")]
+    sla_accepted: Option<String>,
+    /// For the work itself; or `default`
+    #[arg(long, value_name = "SPAN")]
+    sla_activated: Option<String>,
+    /// Warn after this part of each limit, 1 to 99; or `default`, which is never
+    #[arg(long, value_name = "PERCENT", value_parser = parse_number)]
+    warn_percent: Option<Value>,
+    /// How long messages are kept; or `default`
+    #[arg(long, value_name = "DAYS", value_parser = parse_number)]
+    message_retention_days: Option<Value>,
+    /// Whether work must be verified by somebody who did not do it
+    #[arg(long, value_name = "BOOL")]
+    verifier_required: Option<bool>,
+    /// Whether what is accepted must come with evidence
+    #[arg(long, value_name = "BOOL")]
+    evidence_required: Option<bool>,
+}
+
+/// What a person types to have no setting of their own.
+const DEFAULT: &str = "default";
+
+/// One page of a list.
+const PAGE_ITEMS: usize = 200;
+
+pub async fn run(args: TeamspaceArgs) -> Result<u8> {
+    let reached = args.reach.connect().await?;
+    let client = &reached.client;
+    let is_json = args.reach.json;
+    match args.command {
+        TeamspaceCommand::Create { id, operator, name, description } => {
+            let mut body = Map::new();
+            body.insert("teamspace".to_owned(), id.into());
+            body.insert("operator".to_owned(), operator.into());
+            put(&mut body, "name", name);
+            put(&mut body, "description", description);
+            let call = Call::post("/v1/teamspaces", Value::Object(body));
+            let answer = client.call(call).await?.success()?;
+            if is_json {
+                output::json(&answer);
+            } else {
+                output::line(answer["token"].as_str().unwrap_or_default());
+            }
+        }
+        TeamspaceCommand::List => {
+            let answer = all(client, "/v1/teamspaces").await?;
+            print(&answer, is_json, |answer| {
+                let row = |one: &Value| vec![text(&one["teamspace"]), text(&one["name"])];
+                output::table(&["teamspace", "name"], rows(answer, row))
+            });
+        }
+        TeamspaceCommand::Show => {
+            let answer = client.call(Call::get("/v1/teamspace")).await?.success()?;
+            print(&answer, is_json, shown);
+        }
+        TeamspaceCommand::Set(set) => {
+            let before = client.call(Call::get("/v1/teamspace")).await?.success()?;
+            let call = Call::put("/v1/teamspace", set.applied_to(&before));
+            let answer = client.call(call).await?.success()?;
+            print(&answer, is_json, shown);
+        }
+        TeamspaceCommand::Members => {
+            let answer = all(client, "/v1/agents").await?;
+            print(&answer, is_json, |answer| {
+                let row = |one: &Value| {
+                    let roles = one["roles"].as_array().into_iter().flatten();
+                    let roles: Vec<_> = roles.filter_map(Value::as_str).collect();
+                    vec![text(&one["agent"]), text(&one["kind"]), roles.join(", ")]
+                };
+                output::table(&["agent", "kind", "roles"], rows(answer, row))
+            });
+        }
+    }
+    reached.finish().await;
+    Ok(exit_code::OK)
+}
+
+impl SetArgs {
+    /// The whole configuration as it shall be, for the revision that was seen.
+    fn applied_to(self, before: &Value) -> Value {
+        let mut settings = before["settings"].as_object().cloned().unwrap_or_default();
+        let mut sla = before["settings"]["sla"].as_object().cloned().unwrap_or_default();
+        let spans = [
+            ("proposed", self.sla_proposed),
+            ("validating", self.sla_validating),
+            ("accepted", self.sla_accepted),
+            ("activated", self.sla_activated),
+        ];
+        for (stage, span) in spans {
+            set(&mut sla, stage, span.map(or_default));
+        }
+        set(&mut sla, "warn_percent", self.warn_percent);
+        settings.insert("sla".to_owned(), Value::Object(sla));
+        set(&mut settings, "message_retention_days", self.message_retention_days);
+        set(&mut settings, "verifier_required", self.verifier_required.map(Value::Bool));
+        set(&mut settings, "evidence_required", self.evidence_required.map(Value::Bool));
+        json!({
+            "name": self.name.map_or_else(|| before["name"].clone(), Value::String),
+            "description":
+                self.description.map_or_else(|| before["description"].clone(), Value::String),
+            "settings": settings,
+            "revision": before["revision"],
+        })
+    }
+}
+
+/// `null` takes a setting away.
+fn set(fields: &mut Map<String, Value>, name: &str, value: Option<Value>) {
+    match value {
+        None => {}
+        Some(Value::Null) => {
+            fields.remove(name);
+        }
+        Some(value) => {
+            fields.insert(name.to_owned(), value);
+        }
+    }
+}
+
+fn or_default(text: String) -> Value {
+    if text == DEFAULT { Value::Null } else { Value::String(text) }
+}
+
+fn parse_number(text: &str) -> Result<Value, String> {
+    match text {
+        DEFAULT => Ok(Value::Null),
+        text => text
+            .parse::<u32>()
+            .map(Value::from)
+            .map_err(|_| format!("expected a number, or `{DEFAULT}`")),
+    }
+}
+
+/// Every page of a list, as one.
+async fn all(client: &Client, path: &str) -> Result<Value> {
+    let mut items = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let page = Call::get(format!("{path}?limit={PAGE_ITEMS}{cursor}"));
+        let mut answer = client.call(page).await?.success()?;
+        items.append(answer["items"].as_array_mut().unwrap_or(&mut Vec::new()));
+        match answer["next_cursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={}", percent_encode(next)),
+            None => return Ok(json!({ "items": items })),
+        }
+    }
+}
+
+fn print(answer: &Value, is_json: bool, table: impl FnOnce(&Value) -> String) {
+    if is_json {
+        output::json(answer);
+    } else {
+        output::line(&table(answer));
+    }
+}
+
+fn rows(answer: &Value, row: impl Fn(&Value) -> Vec<String>) -> Vec<Vec<String>> {
+    answer["items"].as_array().into_iter().flatten().map(row).collect()
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+    }
+}
+
+fn shown(answer: &Value) -> String {
+    let (settings, in_effect) = (&answer["settings"], &answer["in_effect"]);
+    let limit = |stage: &str| {
+        let is_own = settings["sla"].get(stage).is_some();
+        text(&in_effect["sla"][stage]) + if is_own { "" } else { " (default)" }
+    };
+    let warning = match settings["sla"]["warn_percent"].as_u64() {
+        Some(percent) => format!("after {percent} %"),
+        None => "never".to_owned(),
+    };
+    let is_own = settings.get("message_retention_days").is_some();
+    let retention = format!(
+        "{} days{}",
+        in_effect["message_retention_days"],
+        if is_own { "" } else { " (default)" }
+    );
+    let flag = |name: &str| match settings[name].as_bool() {
+        Some(true) => "yes".to_owned(),
+        Some(false) | None => "no".to_owned(),
+    };
+    let rows = [
+        ("teamspace", text(&answer["teamspace"])),
+        ("name", text(&answer["name"])),
+        ("description", text(&answer["description"])),
+        ("limit for proposed", limit("proposed")),
+        ("limit for validating", limit("validating")),
+        ("limit for accepted", limit("accepted")),
+        ("limit for activated", limit("activated")),
+        ("warning", warning),
+        ("verifier required", flag("verifier_required")),
+        ("evidence required", flag("evidence_required")),
+        ("messages are kept", retention),
+        ("revision", text(&answer["revision"])),
+    ];
+    let rows = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]);
+    output::table(&["what", "value"], rows.collect())
+}
