@@ -126,10 +126,10 @@ impl Engine {
             return self.store.write_outbox(put_away(claimed, error)).await;
         };
         let (command, failure) = match work {
-            Work::Look { package_hash, artifacts } => {
+            Work::Look { looked, artifacts } => {
                 let seen = self.while_renewing(claimed, adapter.look(artifacts)).await;
                 let failure = seen.iter().find_map(|one| one.finding.detail()).map(str::to_owned);
-                (handoff::Command::Verified { package_hash, seen }, failure)
+                (handoff::Command::Verified { looked, seen }, failure)
             }
         };
         let caller = Caller::system(claimed.stream.teamspace.clone());

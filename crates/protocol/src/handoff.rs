@@ -3,14 +3,15 @@
 //!
 //! Read [`state`] first, then [`command`] and [`event`], then one file per command in [`decide`].
 //! [`check`] says what an offer must have and [`lint`] what it had better have; [`gate`] and
-//! [`artifact`] are the checks of an accept. [`derive`] says what follows from a state (deadlines,
-//! effects, the task's hold); [`audit_line`] turns events into the lines of the audit log. Nothing
-//! here knows how a command arrived.
+//! [`artifact`] are the checks of an accept; [`completion`] is how work is reported as done.
+//! [`derive`] says what follows from a state (deadlines, effects, the task's hold); [`audit_line`]
+//! turns events into the lines of the audit log. Nothing here knows how a command arrived.
 
 pub mod artifact;
 pub mod audit_line;
 pub mod check;
 pub mod command;
+pub mod completion;
 pub mod decide;
 pub mod derive;
 pub mod event;

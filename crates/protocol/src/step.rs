@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::fork::{self, Forked};
+use crate::handoff::command::Looked;
 use crate::handoff::decide::Context;
 use crate::handoff::package::Artifact;
 use crate::handoff::{self, Handoff, Status, derive};
@@ -76,8 +77,8 @@ pub struct Effect {
 /// What is to be done for an effect, as data.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Work {
-    /// Look at the artifacts of the package with this hash.
-    Look { package_hash: String, artifacts: Vec<Artifact> },
+    /// Look at these artifacts.
+    Look { looked: Looked, artifacts: Vec<Artifact> },
 }
 
 /// A unique key that a state occupies or leaves free, with a small value that outlives both.
@@ -121,6 +122,10 @@ pub struct Facts {
     /// Those of the directory that were asked for, as far as they exist.
     pub directory: Vec<AgentId>,
     pub message: Option<message::Message>,
+    /// The teamspace asks for evidence of every completion, whatever the package says.
+    pub requires_evidence: bool,
+    /// The teamspace asks for somebody to confirm every completion, whatever the package says.
+    pub requires_verifier: bool,
 }
 
 /// Which facts to read for a command.
@@ -244,7 +249,15 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
             document: stored(),
             ..Needs::default()
         },
-        handoff::Command::Accept(_) | handoff::Command::Verified { .. } => {
+        handoff::Command::Accept(_)
+        | handoff::Command::Verified { looked: Looked::Package { .. }, .. } => {
+            Needs { document: stored(), ..Needs::default() }
+        }
+        // The criteria are in the package; without evidence there is nothing to compare with them.
+        handoff::Command::Complete(completion)
+            if !completion.evidence.is_empty()
+                || handoff.is_some_and(Handoff::requires_evidence) =>
+        {
             Needs { document: stored(), ..Needs::default() }
         }
         handoff::Command::Approve { .. } | handoff::Command::Refuse { .. } => {
@@ -255,7 +268,10 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
         | handoff::Command::ExtendSla { .. }
         | handoff::Command::Reject(_)
         | handoff::Command::Activate { .. }
-        | handoff::Command::Complete { .. }
+        | handoff::Command::Verified { looked: Looked::Completion { .. }, .. }
+        | handoff::Command::Complete(_)
+        | handoff::Command::Confirm { .. }
+        | handoff::Command::Dispute { .. }
         | handoff::Command::Close { .. }
         | handoff::Command::Warn { .. }
         | handoff::Command::Elapse { .. } => Needs::default(),

@@ -1,5 +1,5 @@
 //! Waiting for the gate. Looking at artifacts happens beside the request; most of it is over soon
-//! enough to be waited for, so that the answer to an accept says what was found.
+//! enough to be waited for, so that the answer to an accept or a complete says what was found.
 
 use engine::submit::Done;
 use protocol::codec;
@@ -13,7 +13,7 @@ use super::Gateway;
 use super::problem::Problem;
 
 /// Longer than hashing a few megabytes takes, shorter than any client's patience. What takes longer
-/// is answered with `validating`, and the event stream tells how it ended.
+/// is answered with the state it waits in, and the event stream tells how it ended.
 const VERDICT_WAIT_MAX: Span = Span::from_millis(3_000);
 
 /// Between two looks; twice as long each time, from the first to the last of these.
@@ -35,6 +35,7 @@ pub async fn awaited(gateway: &Gateway, stream: &Stream, mut done: Done) -> Resu
         waited = Span::from_millis(waited.as_millis() + pause.as_millis());
         pause = Span::from_millis(pause.as_millis() * 2).min(LOOK_AFTER_MAX);
     }
+    // Newest first: what came of it in the end, and not on the way.
     for kept in gateway.engine.history(stream, u64::MAX, RECENT_ENTRIES).await? {
         let entry = kept.entry;
         if entry.position < done.position {
@@ -49,7 +50,17 @@ pub async fn awaited(gateway: &Gateway, stream: &Stream, mut done: Done) -> Resu
             Event::Accepted(accepted) => (Status::Accepted, accepted.passed, Vec::new(), None),
             Event::Checked(checked) => (Status::Validating, checked.passed, Vec::new(), None),
             Event::VerificationUnavailable(unavailable) => {
-                (Status::Validating, Vec::new(), unavailable.failed, None)
+                let status = done.outcome.status.unwrap_or(Status::Validating);
+                (status, Vec::new(), unavailable.failed, None)
+            }
+            Event::Completed(completed) => (Status::Completed, completed.passed, Vec::new(), None),
+            Event::CompletionChecked(checked) => {
+                (Status::Activated, checked.passed, Vec::new(), None)
+            }
+            Event::CompletionFailed(failure) => {
+                let code = failure.reason.as_str().to_owned();
+                let refused = Some(Refused { code, detail: failure.detail });
+                (Status::Activated, failure.passed, failure.failed, refused)
             }
             Event::Rejected(rejected) => {
                 let code = rejected.reason.as_str().to_owned();
@@ -62,7 +73,9 @@ pub async fn awaited(gateway: &Gateway, stream: &Stream, mut done: Done) -> Resu
             | Event::Approved(_)
             | Event::Refused(_)
             | Event::Activated(_)
-            | Event::Completed(_)
+            | Event::CompletionStarted(_)
+            | Event::Confirmed(_)
+            | Event::Disputed(_)
             | Event::Closed(_)
             | Event::Escalated(_)
             | Event::SlaExtended(_)
@@ -82,8 +95,17 @@ async fn is_being_checked(gateway: &Gateway, stream: &Stream) -> Result<bool, Pr
     let state = gateway.engine.current(stream).await?;
     let Some(State::Handoff(handoff)) = state.as_deref() else { return Ok(false) };
     let Handoff::Made(made) = handoff.as_ref() else { return Ok(false) };
-    let Stage::Validating(validating) = &made.stage else { return Ok(false) };
-    Ok(match validating.checks {
+    let checks = match &made.stage {
+        Stage::Validating(validating) => validating.checks,
+        Stage::Completing(completing) => completing.checks,
+        Stage::Proposed(_)
+        | Stage::Accepted(_)
+        | Stage::Activated(_)
+        | Stage::Rejected { .. }
+        | Stage::Completed { .. }
+        | Stage::Closed { .. } => return Ok(false),
+    };
+    Ok(match checks {
         Checks::Running => true,
         Checks::Unavailable | Checks::Passed => false,
     })

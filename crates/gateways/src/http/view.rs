@@ -16,6 +16,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::completion_view::{self, CompletionView, Progress};
+
 /// A handoff.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HandoffView {
@@ -40,6 +42,9 @@ pub struct HandoffView {
     pub due_at: Option<String>,
     /// Whether a human must agree: `not_needed`, `wanted` or `given`.
     pub approval: &'static str,
+    /// How far it is reported as done: `verifying`, `verification_unavailable`, `unconfirmed` or
+    /// `done`; `null` before.
+    pub completing: Option<Progress>,
     /// 1 for the first package; each counter-offer adds 1.
     pub revision: u32,
     /// Rejections, escalations and the closure, oldest first.
@@ -55,6 +60,8 @@ pub struct HandoffDetail {
     pub handoff: HandoffView,
     /// The sealed package, or the offer as saved so far for a draft. `null` once erased.
     pub package: Option<Value>,
+    /// What was said when the work was reported as done, and what of it is shown.
+    pub completion: Option<CompletionView>,
 }
 
 /// The answer to an action.
@@ -213,6 +220,7 @@ pub fn handoff(item: &Item) -> Option<HandoffView> {
         changed_at: item.changed_at.to_string(),
         due_at: derive::deadlines(state).first().map(|deadline| deadline.due.to_string()),
         approval: approval(state),
+        completing: completion_view::progress(state),
         revision: match state.as_ref() {
             Handoff::Made(made) => made.revision,
             Handoff::Draft(_) | Handoff::Discarded { .. } => 1,

@@ -1,11 +1,15 @@
 //! Any event comes back as itself, and any text is answered.
 
+mod completions;
+
 use std::collections::BTreeSet;
 
 use proptest::collection::{btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
+
+use completions::completions;
 
 use super::{decode, encode};
 use crate::agent::{self, Kind, Profile};
@@ -15,7 +19,7 @@ use crate::handoff::Status;
 use crate::handoff::artifact::{Finding, Seen};
 use crate::handoff::command::{RejectReason, SlaStage};
 use crate::handoff::event::{
-    Accepted, Activated, Approved, Checked, Closed, Completed, Countered, Drafted, Escalated,
+    Accepted, Activated, Approved, Checked, Closed, Countered, Drafted, Escalated,
     Event as HandoffEvent, Parties, Proposed, Refused, Rejected, SlaExtended, SlaWarned,
     ValidationStarted, VerificationUnavailable,
 };
@@ -31,13 +35,18 @@ use crate::step::Event;
 use crate::time::Time;
 use crate::token::{self, BearerKind, Grant};
 
-const NAMES: [&str; 17] = [
+const NAMES: [&str; 22] = [
     "handoff.drafted",
     "handoff.proposed",
     "handoff.validation_started",
     "handoff.accepted",
     "handoff.rejected",
     "handoff.activated",
+    "handoff.completion_started",
+    "handoff.completion_checked",
+    "handoff.completion_failed",
+    "handoff.confirmed",
+    "handoff.disputed",
     "handoff.completed",
     "handoff.closed",
     "handoff.escalated",
@@ -108,6 +117,7 @@ fn events() -> impl Strategy<Value = Event> {
         6 => answers().prop_map(Event::Handoff),
         6 => negotiations().prop_map(Event::Handoff),
         6 => endings().prop_map(Event::Handoff),
+        6 => completions().prop_map(Event::Handoff),
         1 => registrations(),
         1 => tokens(),
         3 => messages(),
@@ -132,10 +142,10 @@ fn openings() -> impl Strategy<Value = HandoffEvent> {
 
 fn proposals() -> impl Strategy<Value = Proposed> {
     let names = (parties(), task(), thread(), text(), text(), text(), text());
-    let flags = (any::<[bool; 5]>(), option::of(time()), vec(agent(), 0..4));
+    let flags = (any::<[bool; 7]>(), option::of(time()), vec(agent(), 0..4));
     (names, flags).prop_map(|(names, (flags, deadline, chain))| {
         let (parties, task_id, thread_id, title, reason, origin_session, package_hash) = names;
-        let [is_return, needs_human, target_is_human, has_artifacts, is_guarded] = flags;
+        let [is_return, needs_human, target_is_human, has_artifacts, is_guarded, ..] = flags;
         Proposed {
             parties,
             task_id,
@@ -147,6 +157,8 @@ fn proposals() -> impl Strategy<Value = Proposed> {
             target_is_human,
             has_artifacts,
             is_guarded,
+            requires_evidence: flags[5],
+            requires_verifier: flags[6],
             deadline,
             slas: Slas::default(),
             chain,
@@ -198,7 +210,11 @@ fn seen() -> impl Strategy<Value = Seen> {
         text().prop_map(|detail| Finding::Forbidden { detail }),
         text().prop_map(|detail| Finding::Unavailable { detail }),
     ];
-    (text(), finding).prop_map(|(artifact_id, finding)| Seen { artifact_id, finding })
+    (text(), option::of(text()), finding).prop_map(|(artifact_id, path, finding)| Seen {
+        artifact_id,
+        path,
+        finding,
+    })
 }
 
 fn answers() -> impl Strategy<Value = HandoffEvent> {
@@ -236,11 +252,6 @@ fn endings() -> impl Strategy<Value = HandoffEvent> {
             HandoffEvent::Activated(Activated { parties, chain, work_state_update })
         },
     );
-    let completed = (parties(), option::of(text()), vec(artifact(), 0..3)).prop_map(
-        |(parties, completion_notes, final_artifacts)| {
-            HandoffEvent::Completed(Completed { parties, completion_notes, final_artifacts })
-        },
-    );
     let status = select(Status::ALL.to_vec());
     let flags = (any::<bool>(), any::<bool>());
     let closed = (agent(), option::of(agent()), status, option::of(text()), flags, time())
@@ -269,7 +280,7 @@ fn endings() -> impl Strategy<Value = HandoffEvent> {
             })
         },
     );
-    prop_oneof![activated, completed, closed, escalated]
+    prop_oneof![activated, closed, escalated]
 }
 
 fn registrations() -> impl Strategy<Value = Event> {

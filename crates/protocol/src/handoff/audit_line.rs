@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::command::{RejectReason, SlaStage};
-use super::event::{Escalated, Event};
+use super::event::{Escalated, Event, Proposed};
 use super::state::Status;
 use crate::ids::{AgentId, HandoffId, TaskId};
 use crate::time::Time;
@@ -81,21 +81,19 @@ pub fn lines<'a>(id: HandoffId, event: &'a Event, actor: &'a str, at: Time) -> V
         Event::Drafted(_)
         | Event::Approved(_)
         | Event::Refused(_)
+        | Event::CompletionStarted(_)
+        | Event::Confirmed(_)
+        | Event::Disputed(_)
         | Event::SlaExtended(_)
         | Event::SlaWarned(_) => Vec::new(),
-        Event::Proposed(proposed) => vec![
-            moved(Status::Draft, Status::Proposed),
-            Line::HandoffCreated {
-                handoff_id: id,
-                task_id: &proposed.task_id,
-                from: &proposed.parties.from,
-                to: &proposed.parties.to,
-                timestamp: at,
-            },
-        ],
+        Event::Proposed(proposed) => {
+            vec![moved(Status::Draft, Status::Proposed), created(id, proposed, at)]
+        }
         Event::ValidationStarted(_) => vec![moved(Status::Proposed, Status::Validating)],
         Event::VerificationUnavailable(unavailable) => vec![verified(&[], &unavailable.failed)],
         Event::Checked(checked) => vec![verified(&checked.passed, &[])],
+        Event::CompletionChecked(checked) => vec![verified(&checked.passed, &[])],
+        Event::CompletionFailed(failure) => vec![verified(&failure.passed, &failure.failed)],
         Event::Countered(_) => vec![moved(Status::Rejected, Status::Proposed)],
         Event::Accepted(accepted) => {
             vec![moved(Status::Validating, Status::Accepted), verified(&accepted.passed, &[])]
@@ -131,6 +129,16 @@ pub fn lines<'a>(id: HandoffId, event: &'a Event, actor: &'a str, at: Time) -> V
             },
         ],
         Event::Escalated(escalated) => vec![overdue(id, escalated, at)],
+    }
+}
+
+fn created(id: HandoffId, proposed: &Proposed, at: Time) -> Line<'_> {
+    Line::HandoffCreated {
+        handoff_id: id,
+        task_id: &proposed.task_id,
+        from: &proposed.parties.from,
+        to: &proposed.parties.to,
+        timestamp: at,
     }
 }
 

@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::artifact::Seen;
-use super::package::{Artifact, Offer, OfferedWorkState};
+use super::completion::Completion;
+use super::package::{Offer, OfferedWorkState};
 use crate::time::Time;
 
 /// One request. The name of each variant is the action's name everywhere.
@@ -22,10 +23,9 @@ pub enum Command {
         offer: Option<Box<Offer>>,
     },
     Accept(Accept),
-    /// What came of looking at the artifacts. Asked by the server alone.
+    /// What came of looking at artifacts. Asked by the server alone.
     Verified {
-        /// Of the package whose artifacts were looked at.
-        package_hash: String,
+        looked: Looked,
         seen: Vec<Seen>,
     },
     /// A human agrees to a handoff whose policy asks for it.
@@ -53,9 +53,14 @@ pub enum Command {
     Activate {
         work_state_update: Option<Box<OfferedWorkState>>,
     },
-    Complete {
-        completion_notes: Option<String>,
-        final_artifacts: Vec<Artifact>,
+    Complete(Completion),
+    /// Somebody other than the owner agrees that the work is done.
+    Confirm {
+        why: Option<String>,
+    },
+    /// Somebody other than the owner does not agree, which leaves the work with its owner.
+    Dispute {
+        why: String,
     },
     Close {
         closure_notes: Option<String>,
@@ -70,6 +75,15 @@ pub enum Command {
         stage: SlaStage,
         due: Time,
     },
+}
+
+/// Whose artifacts were looked at. The world may have moved on since.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Looked {
+    /// Those of the package with this hash.
+    Package { hash: String },
+    /// Those of the handoff's first, second, … completion.
+    Completion { attempt: u32 },
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -130,7 +144,9 @@ impl Command {
             Command::ExtendSla { .. } => "extend_sla",
             Command::Reject(_) => "reject",
             Command::Activate { .. } => "activate",
-            Command::Complete { .. } => "complete",
+            Command::Complete(_) => "complete",
+            Command::Confirm { .. } => "confirm",
+            Command::Dispute { .. } => "dispute",
             Command::Close { .. } => "close",
             Command::Warn { .. } => "warn",
             Command::Elapse { .. } => "elapse",

@@ -6,10 +6,12 @@ mod activate;
 mod approve;
 mod close;
 mod complete;
+mod confirm;
 mod counter;
 mod draft;
 mod elapse;
 mod extend_sla;
+mod final_look;
 pub(crate) mod initiate;
 mod reject;
 pub(crate) mod verified;
@@ -54,9 +56,7 @@ pub fn decide(
         Command::Draft { offer } => draft::decide(id, state, offer, context),
         Command::Initiate { offer } => initiate::decide(id, state, offer.as_deref(), context),
         Command::Accept(accept) => accept::decide(state, accept, context),
-        Command::Verified { package_hash, seen } => {
-            verified::decide(state, package_hash, seen, context)
-        }
+        Command::Verified { looked, seen } => verified::decide(state, looked, seen, context),
         Command::Approve { why } => approve::approve(state, why.as_deref(), context),
         Command::Refuse { why } => approve::refuse(state, why, context),
         Command::Counter { offer } => counter::decide(id, state, offer, context),
@@ -66,9 +66,9 @@ pub fn decide(
         Command::Activate { work_state_update } => {
             activate::decide(state, work_state_update.as_deref(), context)
         }
-        Command::Complete { completion_notes, final_artifacts } => {
-            complete::decide(state, completion_notes.as_deref(), final_artifacts, context)
-        }
+        Command::Complete(completion) => complete::decide(state, completion, context),
+        Command::Confirm { why } => confirm::confirm(state, why.as_deref(), context),
+        Command::Dispute { why } => confirm::dispute(state, why, context),
         Command::Close { closure_notes } => close::decide(state, closure_notes.as_deref(), context),
         Command::Warn { stage, at } => elapse::warn(state, *stage, *at, context),
         Command::Elapse { stage, due } => elapse::decide(state, *stage, *due, context),

@@ -44,12 +44,24 @@ pub fn warning(terms: &Terms, waiting: Waiting, due: Time) -> Option<Time> {
 /// Looking at the artifacts, as long as nothing is known of them.
 pub const LOOK: &str = "look";
 
+/// Looking at the final artifacts of a completion. Each has a name of its own, so that one that
+/// replaces another does not wait for as long as the other was put off.
+fn final_look(attempt: u32) -> String {
+    format!("{LOOK}/{attempt}")
+}
+
 /// What must happen outside while the handoff is in this state.
 pub fn effects(handoff: &Handoff) -> Vec<Effect> {
     let Handoff::Made(made) = handoff else { return Vec::new() };
     match &made.stage {
         Stage::Validating(validating) => match validating.checks {
             Checks::Running | Checks::Unavailable => vec![Effect { name: LOOK.into() }],
+            Checks::Passed => Vec::new(),
+        },
+        Stage::Completing(completing) => match completing.checks {
+            Checks::Running | Checks::Unavailable => {
+                vec![Effect { name: final_look(made.completions).into() }]
+            }
             Checks::Passed => Vec::new(),
         },
         Stage::Proposed(_)
@@ -68,6 +80,7 @@ pub fn clocked(stage: &Stage) -> Option<(SlaStage, Waiting)> {
         Stage::Validating(validating) => Some((SlaStage::Validating, validating.waiting)),
         Stage::Accepted(waiting) => Some((SlaStage::Accepted, *waiting)),
         Stage::Activated(waiting) => Some((SlaStage::Activated, *waiting)),
+        Stage::Completing(completing) => Some((SlaStage::Activated, completing.waiting)),
         Stage::Rejected { .. } | Stage::Completed { .. } | Stage::Closed { .. } => None,
     }
 }
@@ -104,7 +117,7 @@ pub fn owners(made: &Made) -> Vec<AgentId> {
 
 fn target_owns(made: &Made) -> bool {
     match made.stage {
-        Stage::Activated(_) | Stage::Completed { .. } => true,
+        Stage::Activated(_) | Stage::Completing(_) | Stage::Completed { .. } => true,
         Stage::Closed { was_activated, .. } => was_activated,
         Stage::Proposed(_) | Stage::Validating(_) | Stage::Accepted(_) | Stage::Rejected { .. } => {
             false

@@ -1,7 +1,11 @@
 //! What is true after an event. Total over the histories that [`super::decide`] can write; any
 //! other order is a damaged ledger, and evolving over it is refused by name.
 
+mod completion;
+
 use std::ops::Deref;
+
+use completion::Remembered;
 
 use super::event::{Closed, Drafted, Event, Proposed};
 use super::state::{
@@ -27,6 +31,8 @@ pub fn evolve(
             stage: Stage::Proposed(Waiting::from(at)),
             approval: approval(proposed),
             revision: 1,
+            completions: 0,
+            shown: None,
             notes: Vec::new(),
         })),
         (Some(Handoff::Made(made)), Event::Countered(countered)) => match made.stage {
@@ -35,12 +41,15 @@ pub fn evolve(
                 stage: Stage::Proposed(Waiting::from(at)),
                 approval: approval(&countered.proposed),
                 revision: countered.revision,
+                completions: made.completions,
+                shown: None,
                 notes: made.notes,
             })),
             Stage::Proposed(_)
             | Stage::Validating(_)
             | Stage::Accepted(_)
             | Stage::Activated(_)
+            | Stage::Completing(_)
             | Stage::Completed { .. }
             | Stage::Closed { .. } => Err(BadHistory { event: event.name() }),
         },
@@ -78,17 +87,37 @@ fn evolve_made(mut made: Made, event: &Event, at: Time) -> Result<Made, BadHisto
         (stage @ (Stage::Proposed(_) | Stage::Validating(_)), Event::Refused(_)) => stage,
         (Stage::Validating(_), Event::Accepted(_)) => Stage::Accepted(Waiting::from(at)),
         (
-            Stage::Proposed(_) | Stage::Validating(_) | Stage::Accepted(_) | Stage::Activated(_),
+            Stage::Proposed(_)
+            | Stage::Validating(_)
+            | Stage::Accepted(_)
+            | Stage::Activated(_)
+            | Stage::Completing(_),
             Event::Rejected(rejected),
         ) => {
             made.notes.push(Note::Rejection(rejected.clone()));
             Stage::Rejected { reason: rejected.reason, at }
         }
         (Stage::Accepted(_), Event::Activated(_)) => Stage::Activated(Waiting::from(at)),
-        (Stage::Activated(_), Event::Completed(_)) => Stage::Completed { at },
-        (Stage::Activated(_) | Stage::Completed { .. }, Event::Closed(closed)) => {
-            close(&mut made.notes, closed, at, WasActivated::Yes)
+        (Stage::Completing(mut completing), Event::VerificationUnavailable(_)) => {
+            completing.checks = Checks::Unavailable;
+            Stage::Completing(completing)
         }
+        (
+            stage,
+            Event::CompletionStarted(_)
+            | Event::CompletionChecked(_)
+            | Event::CompletionFailed(_)
+            | Event::Confirmed(_)
+            | Event::Disputed(_)
+            | Event::Completed(_),
+        ) => {
+            let (completions, shown) = (&mut made.completions, &mut made.shown);
+            completion::evolve(stage, event, Remembered { completions, shown }, at).ok_or(bad)?
+        }
+        (
+            Stage::Activated(_) | Stage::Completing(_) | Stage::Completed { .. },
+            Event::Closed(closed),
+        ) => close(&mut made.notes, closed, at, WasActivated::Yes),
         (
             Stage::Proposed(_) | Stage::Validating(_) | Stage::Accepted(_) | Stage::Rejected { .. },
             Event::Closed(closed),
@@ -133,6 +162,10 @@ fn with_clock(stage: Stage, change: impl Fn(Waiting) -> Waiting) -> Option<Stage
         }
         Stage::Accepted(waiting) => Some(Stage::Accepted(change(waiting))),
         Stage::Activated(waiting) => Some(Stage::Activated(change(waiting))),
+        Stage::Completing(mut completing) => {
+            completing.waiting = change(completing.waiting);
+            Some(Stage::Completing(completing))
+        }
         Stage::Rejected { .. } | Stage::Completed { .. } | Stage::Closed { .. } => None,
     }
 }
@@ -167,6 +200,8 @@ fn terms(id: HandoffId, proposed: &Proposed, at: Time) -> Terms {
         needs_human: proposed.needs_human,
         has_artifacts: proposed.has_artifacts,
         is_guarded: proposed.is_guarded,
+        requires_evidence: proposed.requires_evidence,
+        requires_verifier: proposed.requires_verifier,
         deadline: proposed.deadline,
         slas: proposed.slas,
         chain: proposed.chain.clone(),
@@ -194,6 +229,7 @@ pub fn without_texts(handoff: Handoff) -> Handoff {
         Handoff::Made(mut made) => {
             let terms = made.terms.deref().clone();
             made.terms = Terms { title: erased(), reason: String::new(), ..terms }.into();
+            made.shown = None;
             for note in &mut made.notes {
                 match note {
                     Note::Rejection(rejected) => {

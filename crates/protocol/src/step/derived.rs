@@ -4,6 +4,7 @@
 use super::{
     Deadline, Effect, Event, Facts, Hold, HoldState, HoldWrite, Outcome, Refused, State, Work,
 };
+use crate::handoff::command::Looked;
 use crate::handoff::state::Note;
 use crate::handoff::{self, Handoff, Stage, derive};
 use crate::ledger::Stream;
@@ -42,14 +43,27 @@ pub fn work(state: &State, effect: &str, document: Option<&str>) -> Option<Work>
     let State::Handoff(handoff) = state else { return None };
     let is_wanted = derive::effects(handoff).iter().any(|wanted| wanted.name == effect);
     match handoff.as_ref() {
-        Handoff::Made(made) if is_wanted => {
-            let Stage::Validating(validating) = &made.stage else { return None };
-            // Of a package that cannot be read there is nothing to look at; the rules say the rest.
-            let package = handoff::gate::read_package(document);
-            let wanted = |package| handoff::decide::verified::wanted(package, validating);
-            let artifacts = package.map(wanted).unwrap_or_default();
-            Some(Work::Look { package_hash: made.terms.package_hash.clone(), artifacts })
-        }
+        Handoff::Made(made) if is_wanted => match &made.stage {
+            Stage::Validating(validating) => {
+                // Of a package that cannot be read there is nothing to look at; the rules say the
+                // rest.
+                let package = handoff::gate::read_package(document);
+                let wanted = |package| handoff::decide::verified::wanted(package, validating);
+                let artifacts = package.map(wanted).unwrap_or_default();
+                let looked = Looked::Package { hash: made.terms.package_hash.clone() };
+                Some(Work::Look { looked, artifacts })
+            }
+            Stage::Completing(completing) => Some(Work::Look {
+                looked: Looked::Completion { attempt: made.completions },
+                artifacts: completing.completion.final_artifacts.clone(),
+            }),
+            Stage::Proposed(_)
+            | Stage::Accepted(_)
+            | Stage::Activated(_)
+            | Stage::Rejected { .. }
+            | Stage::Completed { .. }
+            | Stage::Closed { .. } => None,
+        },
         Handoff::Made(_) | Handoff::Draft(_) | Handoff::Discarded { .. } => None,
     }
 }

@@ -267,9 +267,10 @@ fn shapes(name: &str) -> &'static [Shape] {
             }
         }
         "handoff.countered" => const { &[Shape::to("proposed")] },
-        "handoff.checked" | "handoff.verification_unavailable" => {
-            const { &[Shape::of("handoff_verification")] }
-        }
+        "handoff.checked"
+        | "handoff.verification_unavailable"
+        | "handoff.completion_checked"
+        | "handoff.completion_failed" => const { &[Shape::of("handoff_verification")] },
         "handoff.activated" => const { &[Shape::to("activated")] },
         "handoff.completed" => const { &[Shape::to("completed"), Shape::of("handoff_completed")] },
         "handoff.closed" => const { &[Shape::to("closed"), Shape::of("handoff_closed")] },
@@ -339,7 +340,10 @@ mod tests {
                         "escalated_to":"coordinator","escalated_at":"2026-02-21T14:00:00Z"}}"#
                 ),
             ),
-        ] {
+        ]
+        .into_iter()
+        .chain(completion_bodies(parties))
+        {
             let entry = entry(name, &body);
             let Subject::Handoff(id) = entry.stream.subject else { unreachable!("it is one") };
             let text = lines::of(&entry).unwrap();
@@ -349,6 +353,22 @@ mod tests {
                 assert!(shape.fits(line.as_bytes(), id, &entry), "{name}: {line}");
             }
         }
+    }
+
+    fn completion_bodies(parties: &str) -> [(&'static str, String); 5] {
+        [
+            ("handoff.completion_started", format!("{{{parties}}}")),
+            ("handoff.completion_checked", format!(r#"{{{parties},"passed":["artifact:log"]}}"#)),
+            (
+                "handoff.completion_failed",
+                format!(
+                    r#"{{{parties},"reason":"missing_artifact","detail":"d",
+                        "failed":["artifact:log"]}}"#
+                ),
+            ),
+            ("handoff.confirmed", format!("{{{parties}}}")),
+            ("handoff.disputed", format!(r#"{{{parties},"why":"no"}}"#)),
+        ]
     }
 
     fn entry(name: &str, body: &str) -> Entry {

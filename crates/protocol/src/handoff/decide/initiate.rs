@@ -78,6 +78,8 @@ pub fn propose(
         target_is_human,
         has_artifacts,
         is_guarded: policy.is_guarded(),
+        requires_evidence: policy.requires_evidence,
+        requires_verifier: policy.requires_verifier,
         deadline: essentials.deadline,
         slas: offer.sla.unwrap_or_default(),
         chain,

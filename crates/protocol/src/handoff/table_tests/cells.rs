@@ -2,12 +2,13 @@
 //! code of the refusal; `nothing` is a deadline that no longer concerns anybody.
 //!
 //! `none` is a handoff that does not exist; `guarded` is a proposed one that waits for a human
-//! too; `discarded` is a draft that was closed, which reads as
-//! closed from outside.
+//! too; `completing` is an activated one whose final artifacts are being looked at, and
+//! `unconfirmed` one whose completion waits for a verifier; `discarded` is a draft that was closed,
+//! which reads as closed from outside.
 
 use super::script::World;
 
-pub const STATES: [&str; 11] = [
+pub const STATES: [&str; 13] = [
     "none",
     "draft",
     "proposed",
@@ -16,12 +17,14 @@ pub const STATES: [&str; 11] = [
     "accepted",
     "rejected",
     "activated",
+    "completing",
+    "unconfirmed",
     "completed",
     "closed",
     "discarded",
 ];
 
-pub const ACTIONS: [&str; 14] = [
+pub const ACTIONS: [&str; 16] = [
     "draft",
     "initiate",
     "accept",
@@ -33,6 +36,8 @@ pub const ACTIONS: [&str; 14] = [
     "withdraw",
     "activate",
     "complete",
+    "confirm",
+    "dispute",
     "extend_sla",
     "close",
     "elapse",
@@ -44,6 +49,11 @@ pub const CALLERS: [&str; 8] =
 const WITH_ARTIFACT: &str = concat!(
     "sender initiate h1 ",
     r#"artifacts=[{"artifact_id":"log","ref":{"type":"file","path":"/log"}}]"#,
+);
+
+const COMPLETE_WITH_ARTIFACT: &str = concat!(
+    "target complete h1 ",
+    r#"final_artifacts=[{"artifact_id":"log","ref":{"type":"file","path":"/log"}}]"#,
 );
 
 /// A world in which `h1` is in the state.
@@ -58,6 +68,18 @@ pub fn world_in(state: &str) -> World {
         "accepted" => &["sender initiate h1", "target accept h1"],
         "rejected" => &["sender initiate h1", "target reject h1"],
         "activated" => &["sender initiate h1", "target accept h1", "target activate h1"],
+        "completing" => &[
+            "sender initiate h1",
+            "target accept h1",
+            "target activate h1",
+            COMPLETE_WITH_ARTIFACT,
+        ],
+        "unconfirmed" => &[
+            "sender initiate h1 policy.requires_verifier=true",
+            "target accept h1",
+            "target activate h1",
+            "target complete h1",
+        ],
         "completed" => {
             &["sender initiate h1", "target accept h1", "target activate h1", "target complete h1"]
         }
@@ -85,7 +107,7 @@ pub fn cell(state: &str, action: &str, caller: &str) -> String {
         (_, _) => "",
     };
     let shown = world.play(&format!("{caller} {action} h1 {request}"));
-    let shown = shown.replace(" (wants look)", "");
+    let shown = shown.replace(" (wants look)", "").replace(" (wants look/1)", "");
     if shown.ends_with("(nothing recorded)") {
         return "nothing".to_owned();
     }
@@ -130,6 +152,8 @@ validating   wrong_state not_allowed not_allowed not_allowed not_allowed not_all
 accepted     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 rejected     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 activated    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+completing   wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+unconfirmed  wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 completed    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 closed       wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 discarded    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -143,6 +167,8 @@ validating   wrong_state not_allowed not_allowed not_allowed not_allowed not_all
 accepted     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 rejected     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 activated    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+completing   wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+unconfirmed  wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 completed    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 closed       wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 discarded    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -156,6 +182,8 @@ validating   not_allowed wrong_state not_allowed not_allowed not_allowed not_all
 accepted     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 activated    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+completing   not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+unconfirmed  not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -169,6 +197,8 @@ validating   not_allowed not_allowed not_allowed not_allowed not_allowed not_all
 accepted     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 rejected     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 activated    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+completing   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed completed
+unconfirmed  not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 completed    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 closed       not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 discarded    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
@@ -182,6 +212,8 @@ validating   not_allowed not_allowed not_allowed not_allowed wrong_state not_all
 accepted     not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 rejected     not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 activated    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
+completing   not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
+unconfirmed  not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 completed    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 closed       not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 discarded    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
@@ -195,6 +227,8 @@ validating   not_allowed not_allowed not_allowed not_allowed wrong_state not_all
 accepted     not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 rejected     not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 activated    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
+completing   not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
+unconfirmed  not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 completed    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 closed       not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 discarded    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
@@ -208,6 +242,8 @@ validating   not_allowed rejected    not_allowed not_allowed not_allowed not_all
 accepted     not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 activated    not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+completing   not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+unconfirmed  not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -221,6 +257,8 @@ validating   wrong_state not_allowed not_allowed not_allowed not_allowed not_all
 accepted     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 rejected     proposed    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 activated    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+completing   wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+unconfirmed  wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 completed    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 closed       wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 discarded    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -234,6 +272,8 @@ validating   closed      not_allowed not_allowed not_allowed not_allowed not_all
 accepted     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 rejected     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 activated    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+completing   wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+unconfirmed  wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 completed    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 closed       wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 discarded    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -247,6 +287,8 @@ validating   not_allowed wrong_state not_allowed not_allowed not_allowed not_all
 accepted     not_allowed activated   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 activated    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+completing   not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+unconfirmed  not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -260,9 +302,41 @@ validating   not_allowed wrong_state not_allowed not_allowed not_allowed not_all
 accepted     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 activated    not_allowed completed   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+completing   not_allowed completed   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+unconfirmed  not_allowed activated   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+
+confirm      sender      target      coordinator operator    human       stranger    customer    system
+none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
+draft        wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+proposed     wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+guarded      wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+validating   wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+accepted     wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+rejected     wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+activated    wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+completing   wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+unconfirmed  completed   not_allowed completed   completed   not_allowed not_allowed not_allowed not_allowed
+completed    wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+closed       wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+discarded    wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+
+dispute      sender      target      coordinator operator    human       stranger    customer    system
+none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
+draft        wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+proposed     wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+guarded      wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+validating   wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+accepted     wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+rejected     wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+activated    wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+completing   wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+unconfirmed  activated   not_allowed activated   activated   not_allowed not_allowed not_allowed not_allowed
+completed    wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+closed       wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+discarded    wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
 
 extend_sla   sender      target      coordinator operator    human       stranger    customer    system
 none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
@@ -273,6 +347,8 @@ validating   not_allowed not_allowed validating  validating  not_allowed not_all
 accepted     not_allowed not_allowed accepted    accepted    not_allowed not_allowed not_allowed not_allowed
 rejected     not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
 activated    not_allowed not_allowed activated   activated   not_allowed not_allowed not_allowed not_allowed
+completing   not_allowed not_allowed activated   activated   not_allowed not_allowed not_allowed not_allowed
+unconfirmed  not_allowed not_allowed activated   activated   not_allowed not_allowed not_allowed not_allowed
 completed    not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
 closed       not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
 discarded    not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
@@ -286,6 +362,8 @@ validating   wrong_state wrong_state closed      closed      not_allowed not_all
 accepted     wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
 rejected     closed      closed      closed      closed      not_allowed not_allowed not_allowed not_allowed
 activated    wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
+completing   wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
+unconfirmed  wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
 completed    closed      closed      closed      closed      not_allowed not_allowed not_allowed not_allowed
 closed       wrong_state wrong_state wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
 discarded    wrong_state wrong_state wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
@@ -299,6 +377,8 @@ validating   not_allowed not_allowed not_allowed not_allowed not_allowed not_all
 accepted     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
 rejected     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 activated    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
+completing   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
+unconfirmed  not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
 completed    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 closed       not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 discarded    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing

@@ -34,7 +34,8 @@ const INTRODUCTION: &str = r"# Transitions of a handoff
 Made by running the machine; a test keeps it true. `UPDATE_DOCS=1 cargo test -p protocol page` writes it anew.
 
 `none` is a handoff that does not exist yet. A draft that was closed is `closed`, too, and is shown as `discarded`
-here. `guarded` is a proposed one whose policy asks for a human. `verified` and `elapse` are the server's own actions, when it has
+here. `guarded` is a proposed one whose policy asks for a human. `completing` and `unconfirmed` are activated ones that are
+reported as done: the final artifacts are being looked at, or somebody other than the owner must confirm it. `verified` and `elapse` are the server's own actions, when it has
 looked at the artifacts and when a deadline passes. An operator may do what a coordinator may, except
 what only an agent can.
 
@@ -169,7 +170,7 @@ fn derived() -> String {
         let limits: Vec<_> =
             armed.iter().map(|deadline| deadline.due.since(start()).to_string()).collect();
         let mut limit = limits.join(", ");
-        if state == "activated" {
+        if ["activated", "completing", "unconfirmed"].contains(&state) {
             limit.push_str(", or the handoff's own deadline");
         }
         page.push_str(&line(

@@ -17,6 +17,7 @@ use engine::seal::Sealer;
 use protocol::agent::{self, Kind, Profile};
 use protocol::caller::{Caller, Principal};
 use protocol::handoff::command::Reject;
+use protocol::handoff::completion::Completion;
 use protocol::handoff::{self, RejectReason};
 use protocol::ids::{HandoffId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
@@ -231,10 +232,10 @@ async fn make(folder: &Path, story: Story) {
         suggested_fix: None,
     };
     server.handoff(&barry, refused, handoff::Command::Reject(reject)).await;
-    let complete = handoff::Command::Complete {
-        completion_notes: Some("all of it".to_owned()),
-        final_artifacts: Vec::new(),
-    };
+    let complete = handoff::Command::Complete(Completion {
+        notes: Some("all of it".to_owned()),
+        ..Completion::default()
+    });
     server.handoff(&barry, done, complete).await;
     server.seal().await;
 

@@ -1,9 +1,10 @@
-//! What is asked between a proposal and the work: what was found of the artifacts, a human's word,
-//! counter-offers, taking it back, more time.
+//! What is asked between a proposal and the work, and between the work and its end: what was found
+//! of the artifacts, a human's word or a verifier's, counter-offers, taking it back, more time.
 
 use protocol::caller::Caller;
 use protocol::handoff::artifact::{Finding, Seen};
-use protocol::handoff::command::SlaStage;
+use protocol::handoff::command::{Looked, SlaStage};
+use protocol::handoff::completion::{Completion, Evidence};
 use protocol::handoff::package::{Artifact, ArtifactKind, ArtifactRef, OfferedContext};
 use protocol::handoff::state::{Checks, Stage};
 use protocol::handoff::{Command, Handoff, Offer};
@@ -43,16 +44,26 @@ impl Script {
             }
             Stage::Validating(validating) if validating.checks != Checks::Passed => {
                 let server = Caller::system(TeamspaceId::default_teamspace());
-                Some((server, self.verified(&made.terms.package_hash)))
+                let looked = Looked::Package { hash: made.terms.package_hash.clone() };
+                Some((server, self.verified(looked)))
             }
             Stage::Validating(_) if self.random.happens(80) => {
                 Some((agent("dee"), self.human_word()))
+            }
+            Stage::Completing(completing) if completing.checks != Checks::Passed => {
+                let server = Caller::system(TeamspaceId::default_teamspace());
+                let attempt = made.completions;
+                Some((server, self.verified(Looked::Completion { attempt })))
+            }
+            Stage::Completing(_) if self.random.happens(80) => {
+                Some((sender, self.verifiers_word()))
             }
             Stage::Rejected { .. } if self.random.happens(30) => Some((sender, self.counter())),
             Stage::Proposed(_)
             | Stage::Validating(_)
             | Stage::Accepted(_)
             | Stage::Activated(_)
+            | Stage::Completing(_)
             | Stage::Rejected { .. }
             | Stage::Completed { .. }
             | Stage::Closed { .. } => None,
@@ -60,8 +71,10 @@ impl Script {
     }
 
     pub fn any_negotiation(&mut self, watch: &Watch) -> Command {
-        match self.random.below(6) {
-            0 => self.verified("of another package"),
+        match self.random.below(8) {
+            0 => self.verified(Looked::Package { hash: "of another package".to_owned() }),
+            6 => self.verified(Looked::Completion { attempt: 1 }),
+            7 => self.verifiers_word(),
             1 => self.human_word(),
             2 => self.counter(),
             3 => Command::Withdraw { why: Some("a mistake".to_owned()) },
@@ -73,7 +86,7 @@ impl Script {
         }
     }
 
-    fn verified(&mut self, package_hash: &str) -> Command {
+    fn verified(&mut self, looked: Looked) -> Command {
         let detail = "as it is".to_owned();
         let finding = match self.random.below(6) {
             0 => Finding::Missing { detail },
@@ -82,8 +95,33 @@ impl Script {
             3 => Finding::NotVerifiable { detail },
             _ => Finding::Verified { sha256: "ab".repeat(32), size_bytes: 7 },
         };
-        let seen = vec![Seen { artifact_id: "log".to_owned(), finding }];
-        Command::Verified { package_hash: package_hash.to_owned(), seen }
+        let seen = vec![Seen { artifact_id: "log".to_owned(), path: None, finding }];
+        Command::Verified { looked, seen }
+    }
+
+    pub fn complete(&mut self) -> Command {
+        let notes = self.random.happens(50).then(|| "done".to_owned());
+        let mut completion = Completion { notes, ..Completion::default() };
+        if self.random.happens(30) {
+            completion.final_artifacts.push(artifact(self.random.happens(70)));
+        }
+        if self.random.happens(40) {
+            let criterion = if self.random.happens(80) { "CI is green" } else { "CI is blue" };
+            completion.evidence.push(Evidence {
+                criterion: criterion.to_owned(),
+                evidence: "run 7".to_owned(),
+                artifact_ids: Vec::new(),
+            });
+        }
+        Command::Complete(completion)
+    }
+
+    fn verifiers_word(&mut self) -> Command {
+        if self.random.happens(60) {
+            Command::Confirm { why: None }
+        } else {
+            Command::Dispute { why: "the build is red".to_owned() }
+        }
     }
 
     fn human_word(&mut self) -> Command {

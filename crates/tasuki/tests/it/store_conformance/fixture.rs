@@ -169,6 +169,8 @@ pub fn handoff_between(from: &str, to: &str, id: HandoffId, task: &str, status: 
         needs_human: false,
         has_artifacts: false,
         is_guarded: false,
+        requires_evidence: false,
+        requires_verifier: false,
         deadline: None,
         slas: Default::default(),
         chain: vec![from],
@@ -181,6 +183,8 @@ pub fn handoff_between(from: &str, to: &str, id: HandoffId, task: &str, status: 
         stage,
         approval: Approval::NotNeeded,
         revision: 1,
+        completions: 0,
+        shown: None,
         notes: Vec::new(),
     })))
 }
