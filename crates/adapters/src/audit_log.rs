@@ -1,5 +1,5 @@
 //! The audit log for people and scripts: followers of the ledger that append to
-//! `teamspaces/<teamspace>/handoffs/handoffs.jsonl` and `messages/messages.jsonl` beside it.
+//! `teamspaces/<teamspace>/handoffs/handoffs.jsonl` and the other logs beside it.
 //!
 //! [`log`] says which logs there are, [`lines`] what is written, [`files`] how it survives a
 //! crash, [`position`] how it is remembered. A log has no hashes: it is checked by deriving it

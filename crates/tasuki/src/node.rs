@@ -63,7 +63,7 @@ impl Node {
         let (stop_followers, stopped) = watch::channel(false);
         let follow =
             |log| audit_log::run(engine.clone(), config.data.clone(), log, stopped.clone());
-        let followers = [Log::Handoffs, Log::Messages].map(|log| tokio::spawn(follow(log)));
+        let followers = Log::ALL.map(|log| tokio::spawn(follow(log)));
         let connections = Arc::new(ConnectionCounts::default());
         let proxies =
             TrustedProxies::parse(&config.trusted_proxies).context("cannot use trusted_proxies")?;

@@ -1,42 +1,62 @@
 //! The logs there are, one file of each per teamspace: where they lie, and what an entry adds.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
-use protocol::codec::Unreadable;
+use protocol::codec::{self, Unreadable};
+use protocol::handoff::{artifact_line, decision_line};
 use protocol::ids::TeamspaceId;
 use protocol::ledger::{Entry, Subject};
 
 use super::lines;
+use super::position::{Position, PositionFile};
 
 pub const TEAMSPACES_FOLDER: &str = "teamspaces";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Log {
     /// `handoffs/handoffs.jsonl`: what happened to each handoff.
     Handoffs,
     /// `messages/messages.jsonl`: each message that was sent.
     Messages,
+    /// `decisions/decisions.jsonl`: what people and verifiers decided.
+    Decisions,
+    /// `artifacts/registry.jsonl`: each artifact that was verified.
+    Artifacts,
 }
 
 impl Log {
-    fn name(self) -> &'static str {
+    pub const ALL: [Log; 4] = [Log::Handoffs, Log::Messages, Log::Decisions, Log::Artifacts];
+
+    fn folder_name(self) -> &'static str {
         match self {
             Log::Handoffs => "handoffs",
             Log::Messages => "messages",
+            Log::Decisions => "decisions",
+            Log::Artifacts => "artifacts",
+        }
+    }
+
+    fn file_name(self) -> &'static str {
+        match self {
+            Log::Handoffs => "handoffs.jsonl",
+            Log::Messages => "messages.jsonl",
+            Log::Decisions => "decisions.jsonl",
+            Log::Artifacts => "registry.jsonl",
         }
     }
 
     /// The folder of one teamspace.
     pub fn folder(self, data: &Path, teamspace: &TeamspaceId) -> PathBuf {
-        data.join(TEAMSPACES_FOLDER).join(teamspace.as_str()).join(self.name())
+        data.join(TEAMSPACES_FOLDER).join(teamspace.as_str()).join(self.folder_name())
     }
 
     pub fn lines_path(self, data: &Path, teamspace: &TeamspaceId) -> PathBuf {
-        self.folder(data, teamspace).join(format!("{}.jsonl", self.name()))
+        self.folder(data, teamspace).join(self.file_name())
     }
 
     pub fn position_path(self, data: &Path, teamspace: &TeamspaceId) -> PathBuf {
-        self.folder(data, teamspace).join(format!("{}.jsonl.position", self.name()))
+        self.lines_path(data, teamspace).with_added_extension("position")
     }
 
     /// How far all files of this log are.
@@ -44,15 +64,33 @@ impl Log {
         data.join(TEAMSPACES_FOLDER).join(match self {
             Log::Handoffs => ".position",
             Log::Messages => ".messages.position",
+            Log::Decisions => ".decisions.position",
+            Log::Artifacts => ".artifacts.position",
         })
+    }
+
+    /// What was recorded about the file of one teamspace.
+    pub fn read_position(
+        self,
+        data: &Path,
+        teamspace: &TeamspaceId,
+    ) -> io::Result<Option<Position>> {
+        Ok(PositionFile::open(&self.position_path(data, teamspace))?.position())
+    }
+
+    /// What was recorded about all files: their number, and the entry up to which they are
+    /// complete.
+    pub fn read_common_position(self, data: &Path) -> io::Result<Option<Position>> {
+        Ok(PositionFile::open(&self.common_position_path(data))?.position())
     }
 
     /// Whether what happens to such a stream is in this log.
     pub fn is_about(self, subject: &Subject) -> bool {
         match (self, subject) {
-            (Log::Handoffs, Subject::Handoff(_)) | (Log::Messages, Subject::Message(_)) => true,
+            (Log::Handoffs | Log::Decisions | Log::Artifacts, Subject::Handoff(_))
+            | (Log::Messages, Subject::Message(_)) => true,
             (
-                Log::Handoffs | Log::Messages,
+                Log::Handoffs | Log::Messages | Log::Decisions | Log::Artifacts,
                 Subject::Handoff(_)
                 | Subject::Message(_)
                 | Subject::Agent(_)
@@ -62,11 +100,24 @@ impl Log {
         }
     }
 
-    /// The lines that an entry adds, each with its line feed.
-    pub fn lines(self, entry: &Entry) -> Result<String, Unreadable> {
+    /// Whether events of this name may add lines; the others need not be read.
+    fn tells_of(self, event: &str) -> bool {
         match self {
-            Log::Handoffs => lines::of(entry),
-            Log::Messages => lines::of_message(entry),
+            Log::Handoffs => true,
+            Log::Messages => event == "message.sent",
+            Log::Decisions => decision_line::DECISIONS.contains(&event),
+            Log::Artifacts => artifact_line::VERIFICATIONS.contains(&event),
         }
+    }
+
+    /// The lines that an entry adds, each with its line feed. None for what it is not about, and
+    /// none for a body that was erased: a file that had its lines is derived again without them.
+    pub fn lines(self, entry: &Entry) -> Result<String, Unreadable> {
+        if !self.is_about(&entry.stream.subject) || !self.tells_of(&entry.name) {
+            return Ok(String::new());
+        }
+        let Some(text) = entry.body.text() else { return Ok(String::new()) };
+        let event = codec::decode(&entry.name, entry.version, text)?;
+        Ok(lines::of_event(self, entry, &event))
     }
 }

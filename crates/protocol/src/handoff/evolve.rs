@@ -7,7 +7,7 @@ use std::ops::Deref;
 
 use completion::Remembered;
 
-use super::event::{Closed, Drafted, Event, Proposed};
+use super::event::{Closed, Drafted, Event, Proposed, ValidationStarted};
 use super::state::{
     Approval, Checks, Draft, Handoff, Made, Note, Stage, Terms, Validating, Waiting,
 };
@@ -66,12 +66,7 @@ pub fn evolve(
 fn evolve_made(mut made: Made, event: &Event, at: Time) -> Result<Made, BadHistory> {
     let bad = BadHistory { event: event.name() };
     made.stage = match (made.stage, event) {
-        (Stage::Proposed(_), Event::ValidationStarted(started)) => Stage::Validating(Validating {
-            waiting: Waiting::from(at),
-            checks: Checks::Running,
-            passed: Vec::new(),
-            artifacts: started.artifacts.clone(),
-        }),
+        (Stage::Proposed(_), Event::ValidationStarted(started)) => validating(started, at),
         (Stage::Validating(before), Event::VerificationUnavailable(_)) => {
             Stage::Validating(Validating { checks: Checks::Unavailable, ..before })
         }
@@ -98,13 +93,10 @@ fn evolve_made(mut made: Made, event: &Event, at: Time) -> Result<Made, BadHisto
             Stage::Rejected { reason: rejected.reason, at }
         }
         (Stage::Accepted(_), Event::Activated(_)) => Stage::Activated(Waiting::from(at)),
-        (Stage::Completing(mut completing), Event::VerificationUnavailable(_)) => {
-            completing.checks = Checks::Unavailable;
-            Stage::Completing(completing)
-        }
         (
-            stage,
-            Event::CompletionStarted(_)
+            stage @ (Stage::Activated(_) | Stage::Completing(_)),
+            Event::VerificationUnavailable(_)
+            | Event::CompletionStarted(_)
             | Event::CompletionChecked(_)
             | Event::CompletionFailed(_)
             | Event::Confirmed(_)
@@ -137,6 +129,15 @@ fn evolve_made(mut made: Made, event: &Event, at: Time) -> Result<Made, BadHisto
         (_, _) => return Err(bad),
     };
     Ok(made)
+}
+
+fn validating(started: &ValidationStarted, at: Time) -> Stage {
+    Stage::Validating(Validating {
+        waiting: Waiting::from(at),
+        checks: Checks::Running,
+        passed: Vec::new(),
+        artifacts: started.artifacts.clone(),
+    })
 }
 
 enum WasActivated {

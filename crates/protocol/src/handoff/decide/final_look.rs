@@ -1,6 +1,6 @@
 //! `verified`, of a completion: somebody looked at the final artifacts. What is missing or has
-//! other bytes than the owner says fails the completion, and the work goes on; what cannot be looked
-//! at just now leaves it under way.
+//! other bytes than the owner says fails the completion, and the work goes on; what cannot be
+//! looked at just now leaves it under way.
 
 use super::confirm::completed;
 use super::verified::{self, Assessed, UNAVAILABLE};

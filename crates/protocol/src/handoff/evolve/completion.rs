@@ -26,6 +26,10 @@ pub fn evolve(stage: Stage, event: &Event, remembered: Remembered<'_>, at: Time)
             *remembered.completions += 1;
             Some(Stage::Completing(Box::new(completing(before.waiting, started))))
         }
+        (Stage::Completing(mut completing), Event::VerificationUnavailable(_)) => {
+            completing.checks = Checks::Unavailable;
+            Some(Stage::Completing(completing))
+        }
         (Stage::Completing(mut completing), Event::CompletionChecked(checked)) => {
             completing.checks = Checks::Passed;
             completing.passed.clone_from(&checked.passed);

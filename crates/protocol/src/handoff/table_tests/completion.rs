@@ -280,11 +280,9 @@ impl World {
         let unanswered = completion.unanswered(&package);
         shown.extend(unanswered.iter().map(|criterion| format!("{criterion}: not shown")));
         let seen = made.shown.iter().flat_map(|shown| &shown.seen);
-        shown.extend(seen.filter_map(|seen| match &seen.finding {
-            Finding::Verified { size_bytes, .. } => {
-                Some(format!("{} {size_bytes} bytes", seen.artifact_id))
-            }
-            _ => None,
+        shown.extend(seen.filter_map(|seen| {
+            let Finding::Verified { size_bytes, .. } = &seen.finding else { return None };
+            Some(format!("{} {size_bytes} bytes", seen.artifact_id))
         }));
         let by = made.shown.as_ref().and_then(|shown| shown.confirmed_by.as_deref());
         shown.extend(by.map(|by| format!("by {by}")));
