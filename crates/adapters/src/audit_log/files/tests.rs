@@ -70,7 +70,7 @@ proptest! {
         for (teamspace, text) in &expected {
             let found = fs::read_to_string(lines_path(folder.path(), teamspace)).unwrap();
             prop_assert_eq!(&found, text);
-            let position = read_position(folder.path(), teamspace).unwrap().unwrap();
+            let position = Log::Handoffs.read_position(folder.path(), teamspace).unwrap().unwrap();
             prop_assert_eq!(position.length, text.len() as u64);
         }
         let common = Log::Handoffs.read_common_position(folder.path()).unwrap();
