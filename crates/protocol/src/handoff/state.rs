@@ -51,7 +51,7 @@ pub struct Made {
     #[serde(default)]
     pub completions: u32,
     /// What was said about the work that is done, if anything was.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown: Option<Box<Shown>>,
     /// Rejections, escalations and the closure, oldest first. Bounded: each revision adds at
     /// most one of each stage, and there are at most [`super::decide::REVISIONS_MAX`].
@@ -72,9 +72,9 @@ pub struct Terms {
     pub needs_human: bool,
     pub has_artifacts: bool,
     pub is_guarded: bool,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub requires_evidence: bool,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub requires_verifier: bool,
     pub deadline: Option<Time>,
     pub slas: Slas,
