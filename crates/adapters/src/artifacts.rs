@@ -136,6 +136,7 @@ impl Artifacts {
         });
         let seen = |(artifact, finding): (&Artifact, Finding)| Seen {
             artifact_id: artifact.artifact_id.clone(),
+            path: None,
             finding,
         };
         artifacts.iter().zip(findings).map(seen).collect()

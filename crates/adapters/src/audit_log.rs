@@ -1,5 +1,5 @@
 //! The audit log for people and scripts: followers of the ledger that append to
-//! `teamspaces/<teamspace>/handoffs/handoffs.jsonl`, and `messages/messages.jsonl` and
+//! `teamspaces/<teamspace>/handoffs/handoffs.jsonl`, and the other logs and
 //! `roles/ledger.jsonl` beside it.
 //!
 //! [`log`] says which logs there are, [`lines`] what is written, [`files`] how it survives a

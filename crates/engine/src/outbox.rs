@@ -142,10 +142,10 @@ impl Engine {
             return self.store.write_outbox(put_away(claimed, error)).await;
         };
         let (command, failure) = match work {
-            Work::Look { package_hash, artifacts } => {
+            Work::Look { looked, artifacts } => {
                 let seen = self.while_renewing(claimed, adapter.look(artifacts)).await;
                 let failure = seen.iter().find_map(|one| one.finding.detail()).map(str::to_owned);
-                (handoff::Command::Verified { package_hash, seen }, failure)
+                (handoff::Command::Verified { looked, seen }, failure)
             }
             Work::Transfer { package_hash, way, transfer } => {
                 let answers = self.while_renewing(claimed, adapter.transfer(transfer)).await;

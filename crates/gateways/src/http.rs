@@ -6,6 +6,8 @@
 mod acp;
 mod agents;
 mod auth;
+mod completion;
+mod completion_view;
 mod delegation;
 mod dry_run;
 mod events;
@@ -180,7 +182,9 @@ impl Gateway {
             .route("/v1/handoffs/{handoff}/reassign", |at| at.post(delegation::reassign))
             .route("/v1/handoffs/{handoff}/extend_sla", |at| at.post(negotiation::extend_sla))
             .route("/v1/handoffs/{handoff}/activate", |at| at.post(handoffs::activate))
-            .route("/v1/handoffs/{handoff}/complete", |at| at.post(handoffs::complete))
+            .route("/v1/handoffs/{handoff}/complete", |at| at.post(completion::complete))
+            .route("/v1/handoffs/{handoff}/confirm", |at| at.post(completion::confirm))
+            .route("/v1/handoffs/{handoff}/dispute", |at| at.post(completion::dispute))
             .route("/v1/handoffs/{handoff}/close", |at| at.post(handoffs::close))
             .route("/v1/handoffs/{handoff}/erase", |at| at.post(handoffs::erase))
             .route("/v1/handoffs/{handoff}/history", |at| at.get(handoffs::history))

@@ -65,6 +65,17 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
         "handoff.accepted" => read(body).map(handoff::Event::Accepted).map(Event::Handoff),
         "handoff.rejected" => read(body).map(handoff::Event::Rejected).map(Event::Handoff),
         "handoff.activated" => read(body).map(handoff::Event::Activated).map(Event::Handoff),
+        "handoff.completion_started" => {
+            read(body).map(|body| Event::Handoff(handoff::Event::CompletionStarted(Box::new(body))))
+        }
+        "handoff.completion_checked" => {
+            read(body).map(handoff::Event::CompletionChecked).map(Event::Handoff)
+        }
+        "handoff.completion_failed" => {
+            read(body).map(handoff::Event::CompletionFailed).map(Event::Handoff)
+        }
+        "handoff.confirmed" => read(body).map(handoff::Event::Confirmed).map(Event::Handoff),
+        "handoff.disputed" => read(body).map(handoff::Event::Disputed).map(Event::Handoff),
         "handoff.completed" => read(body).map(handoff::Event::Completed).map(Event::Handoff),
         "handoff.closed" => read(body).map(handoff::Event::Closed).map(Event::Handoff),
         "handoff.escalated" => read(body).map(handoff::Event::Escalated).map(Event::Handoff),
@@ -117,6 +128,11 @@ fn encode_handoff(event: &handoff::Event) -> String {
         handoff::Event::Accepted(body) => text(body),
         handoff::Event::Rejected(body) => text(body),
         handoff::Event::Activated(body) => text(body),
+        handoff::Event::CompletionStarted(body) => text(body),
+        handoff::Event::CompletionChecked(body) => text(body),
+        handoff::Event::CompletionFailed(body) => text(body),
+        handoff::Event::Confirmed(body) => text(body),
+        handoff::Event::Disputed(body) => text(body),
         handoff::Event::Completed(body) => text(body),
         handoff::Event::Closed(body) => text(body),
         handoff::Event::Escalated(body) => text(body),

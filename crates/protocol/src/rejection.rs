@@ -16,6 +16,11 @@ pub enum Rejection {
     #[error("{}", describe_conflict(.task_id, .conflict))]
     OwnershipConflict { task_id: TaskId, conflict: Conflict },
 
+    /// Whoever asked for the work asked for evidence too. Names no criterion if all of it is
+    /// missing and only the teamspace asks.
+    #[error("{}", describe_unanswered(.unanswered))]
+    EvidenceMissing { unanswered: Vec<String> },
+
     #[error("cannot {action} a handoff that is {state}; that needs {needed}")]
     WrongState { action: &'static str, state: Status, needed: &'static str },
 
@@ -72,6 +77,7 @@ impl Rejection {
             Rejection::SchemaInvalid { .. } => "schema_invalid",
             Rejection::PolicyViolation { .. } => "policy_violation",
             Rejection::OwnershipConflict { .. } => "ownership_conflict",
+            Rejection::EvidenceMissing { .. } => "evidence_missing",
             Rejection::WrongState { .. } => "wrong_state",
             Rejection::NotAllowed { .. } => "not_allowed",
             Rejection::NotFound { .. } => "not_found",
@@ -89,6 +95,7 @@ impl Rejection {
         match self {
             Rejection::SchemaInvalid { field, .. } => Some(field),
             Rejection::UnknownAgent { field, .. } => Some(field),
+            Rejection::EvidenceMissing { .. } => Some("evidence"),
             Rejection::PayloadTooLarge { .. } => Some("payload"),
             Rejection::LoopGuard { .. } => Some("thread_id"),
             Rejection::SequenceOutOfOrder { .. } => Some("sequence"),
@@ -132,6 +139,12 @@ fn describe_guard(n_max: usize, within: Option<Span>) -> String {
         Some(within) => format!("a thread has at most {n_max} messages in {within}; try later"),
         None => format!("a thread has at most {n_max} messages; start another one"),
     }
+}
+
+fn describe_unanswered(criteria: &[String]) -> String {
+    let quoted: Vec<_> = criteria.iter().map(|criterion| format!("`{criterion}`")).collect();
+    let which = if quoted.is_empty() { "any of them".to_owned() } else { quoted.join(", ") };
+    format!("evidence: expected what shows that each success criterion is met; not shown: {which}")
 }
 
 fn arrows(chain: &[AgentId]) -> String {

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::fork::{self, Forked};
+use crate::handoff::command::Looked;
 use crate::handoff::decide::Context;
 use crate::handoff::package::Artifact;
 use crate::handoff::workq::{Transfer, Way, WorkqStatus};
@@ -80,8 +81,8 @@ pub struct Effect {
 /// What is to be done for an effect, as data.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Work {
-    /// Look at the artifacts of the package with this hash.
-    Look { package_hash: String, artifacts: Vec<Artifact> },
+    /// Look at these artifacts.
+    Look { looked: Looked, artifacts: Vec<Artifact> },
     /// Ask the work queue to hand over the items that the package with this hash names.
     Transfer { package_hash: String, way: Way, transfer: Transfer },
 }
@@ -281,20 +282,30 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
                 ..Needs::default()
             }
         }
+        // The criteria are in the package; without evidence there is nothing to compare with them.
+        handoff::Command::Complete(completion)
+            if !completion.evidence.is_empty()
+                || handoff.is_some_and(Handoff::requires_evidence) =>
+        {
+            Needs { document: stored(), settings: true, ..Needs::default() }
+        }
         handoff::Command::Accept(_)
-        | handoff::Command::Verified { .. }
+        | handoff::Command::Verified { looked: Looked::Package { .. }, .. }
         | handoff::Command::Delegate { .. }
         | handoff::Command::Reassign(_) => Needs { document: stored(), ..Needs::default() },
         handoff::Command::Approve { .. } | handoff::Command::Refuse { .. } => {
             Needs { caller: true, ..Needs::default() }
         }
+        handoff::Command::Complete(_) => Needs { settings: true, ..Needs::default() },
         handoff::Command::Draft { .. }
         | handoff::Command::Withdraw { .. }
         | handoff::Command::ExtendSla { .. }
         | handoff::Command::Child(_)
         | handoff::Command::Reject(_)
         | handoff::Command::Activate { .. }
-        | handoff::Command::Complete { .. }
+        | handoff::Command::Verified { looked: Looked::Completion { .. }, .. }
+        | handoff::Command::Confirm { .. }
+        | handoff::Command::Dispute { .. }
         | handoff::Command::Close { .. }
         | handoff::Command::WorkqAnswered { .. }
         | handoff::Command::Warn { .. }

@@ -8,6 +8,7 @@ use engine::{Engine, clock::SystemClock, ids::RandomIds};
 use protocol::agent::{Command as AgentCommand, Kind, Profile};
 use protocol::caller::{Caller, Principal};
 use protocol::handoff::command::{Accept, Command as Action};
+use protocol::handoff::completion::Completion;
 use protocol::ledger::{Stream, Subject};
 use protocol::{ids::TeamspaceId, step::Command};
 use serde_json::json;
@@ -37,7 +38,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         (&alice, Action::Initiate { offer: None }),
         (&bob, Action::Accept(Accept::default())),
         (&bob, Action::Activate { work_state_update: None }),
-        (&bob, Action::Complete { completion_notes: None, final_artifacts: Vec::new() }),
+        (&bob, Action::Complete(Completion::default())),
         (&alice, Action::Close { closure_notes: None }),
     ] {
         engine.submit(who, handoff.clone(), Command::Handoff(action), None).await?;

@@ -31,16 +31,6 @@ pub fn lines_path(folder: &Path, teamspace: &TeamspaceId) -> PathBuf {
     Log::Handoffs.lines_path(folder, teamspace)
 }
 
-/// What was recorded about it.
-pub fn read_position(folder: &Path, teamspace: &TeamspaceId) -> io::Result<Option<Position>> {
-    Ok(PositionFile::open(&Log::Handoffs.position_path(folder, teamspace))?.position())
-}
-
-/// What was recorded about all of them: their number, and the entry up to which they are complete.
-pub fn read_common_position(folder: &Path) -> io::Result<Option<Position>> {
-    Ok(PositionFile::open(&Log::Handoffs.common_position_path(folder))?.position())
-}
-
 /// The teamspaces that have a folder.
 pub fn teamspaces(folder: &Path) -> io::Result<Vec<TeamspaceId>> {
     let listed = match fs::read_dir(folder.join(TEAMSPACES_FOLDER)) {

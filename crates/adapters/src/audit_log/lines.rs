@@ -3,75 +3,63 @@
 
 use std::collections::BTreeMap;
 
-use protocol::codec::{self, Unreadable};
-use protocol::handoff::audit_line;
+use protocol::codec::Unreadable;
+use protocol::handoff::{artifact_line, audit_line, decision_line};
 use protocol::ids::TeamspaceId;
 use protocol::ledger::{Entry, Subject};
 use protocol::message;
 use protocol::roles;
 use protocol::step::Event;
 
-/// The lines of one entry, each with its line feed. None for what is not about a handoff, and none
-/// for a body that was erased: a file that had its lines is derived again without them.
-pub fn of(entry: &Entry) -> Result<String, Unreadable> {
-    let Subject::Handoff(_) = entry.stream.subject else { return Ok(String::new()) };
-    let Some(text) = entry.body.text() else { return Ok(String::new()) };
-    let event = codec::decode(&entry.name, entry.version, text)?;
-    Ok(of_event(entry, &event))
-}
+use super::log::Log;
 
-/// The same for an event that was read already.
-pub fn of_event(entry: &Entry, event: &Event) -> String {
+/// The lines that an event adds to a log, each with its line feed.
+pub fn of_event(log: Log, entry: &Entry, event: &Event) -> String {
     let mut text = String::new();
-    let (Subject::Handoff(id), Event::Handoff(event)) = (&entry.stream.subject, event) else {
-        return text;
-    };
-    for line in audit_line::lines(*id, event, &entry.actor, entry.at) {
-        text.push_str(&serde_json::to_string(&line).expect("a line is plain data"));
-        text.push('\n');
+    match (log, &entry.stream.subject, event) {
+        (Log::Handoffs, Subject::Handoff(id), Event::Handoff(event)) => {
+            for line in audit_line::lines(*id, event, &entry.actor, entry.at) {
+                add(&mut text, serde_json::to_string(&line));
+            }
+        }
+        (Log::Decisions, Subject::Handoff(id), Event::Handoff(event)) => {
+            if let Some(line) = decision_line::line(*id, event, &entry.actor, entry.at) {
+                add(&mut text, serde_json::to_string(&line));
+            }
+        }
+        (Log::Artifacts, Subject::Handoff(id), Event::Handoff(event)) => {
+            for line in artifact_line::lines(*id, event, entry.at) {
+                add(&mut text, serde_json::to_string(&line));
+            }
+        }
+        (Log::Messages, Subject::Message(id), Event::Message(message::Event::Sent(sent))) => {
+            let line = message::audit_line::line(*id, sent, entry.at);
+            add(&mut text, serde_json::to_string(&line));
+        }
+        (Log::Roles, Subject::Agent(id), Event::Agent(event)) => {
+            let line = roles::audit_line::line(id, entry.position, event, &entry.actor, entry.at);
+            if let Some(line) = line {
+                add(&mut text, serde_json::to_string(&line));
+            }
+        }
+        (Log::Handoffs | Log::Decisions | Log::Artifacts | Log::Messages | Log::Roles, _, _) => {}
     }
     text
 }
 
-/// The line of a message that was sent; nothing for what happens to it later.
-pub fn of_message(entry: &Entry) -> Result<String, Unreadable> {
-    let Subject::Message(id) = entry.stream.subject else { return Ok(String::new()) };
-    let Some(text) = entry.body.text() else { return Ok(String::new()) };
-    match codec::decode(&entry.name, entry.version, text)? {
-        Event::Message(message::Event::Sent(sent)) => {
-            let line = message::audit_line::line(id, &sent, entry.at);
-            Ok(serde_json::to_string(&line).expect("a line is plain data") + "\n")
-        }
-        Event::Message(
-            message::Event::Delivered(_) | message::Event::Read(_) | message::Event::Expired(_),
-        )
-        | Event::Handoff(_)
-        | Event::Agent(_)
-        | Event::Token(_)
-        | Event::Teamspace(_)
-        | Event::Erased(_)
-        | Event::Forked(_) => Ok(String::new()),
-    }
+fn add(text: &mut String, line: serde_json::Result<String>) {
+    text.push_str(&line.expect("a line is plain data"));
+    text.push('\n');
 }
 
-/// The line of an agent that joined, or of a change of its roles; nothing for what it shows.
-pub fn of_roles(entry: &Entry) -> Result<String, Unreadable> {
-    let Subject::Agent(id) = &entry.stream.subject else { return Ok(String::new()) };
-    let Some(text) = entry.body.text() else { return Ok(String::new()) };
-    let event = codec::decode(&entry.name, entry.version, text)?;
-    let Event::Agent(event) = &event else { return Ok(String::new()) };
-    let line = roles::audit_line::line(id, entry.position, event, &entry.actor, entry.at);
-    let text = line.map(|line| serde_json::to_string(&line).expect("a line is plain data"));
-    Ok(text.map(|text| text + "\n").unwrap_or_default())
-}
-
-/// Every `handoffs.jsonl` as the entries tell it.
+/// Every file of a log as the entries tell it.
 pub fn derive<'e>(
+    log: Log,
     entries: impl IntoIterator<Item = &'e Entry>,
 ) -> Result<BTreeMap<TeamspaceId, String>, Unreadable> {
     let mut files: BTreeMap<TeamspaceId, String> = BTreeMap::new();
     for entry in entries {
-        let text = of(entry)?;
+        let text = log.lines(entry)?;
         if !text.is_empty() {
             files.entry(entry.stream.teamspace.clone()).or_default().push_str(&text);
         }

@@ -1,16 +1,19 @@
 //! The logs there are, one file of each per teamspace: where they lie, and what an entry adds.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
-use protocol::codec::Unreadable;
+use protocol::codec::{self, Unreadable};
+use protocol::handoff::{artifact_line, decision_line};
 use protocol::ids::TeamspaceId;
 use protocol::ledger::{Entry, Subject};
 
 use super::lines;
+use super::position::{Position, PositionFile};
 
 pub const TEAMSPACES_FOLDER: &str = "teamspaces";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Log {
     /// `handoffs/handoffs.jsonl`: what happened to each handoff.
     Handoffs,
@@ -18,16 +21,23 @@ pub enum Log {
     Messages,
     /// `roles/ledger.jsonl`: who joined, and what each member is trusted with.
     Roles,
+    /// `decisions/decisions.jsonl`: what people and verifiers decided.
+    Decisions,
+    /// `artifacts/registry.jsonl`: each artifact that was verified.
+    Artifacts,
 }
 
 impl Log {
-    pub const ALL: [Log; 3] = [Log::Handoffs, Log::Messages, Log::Roles];
+    pub const ALL: [Log; 5] =
+        [Log::Handoffs, Log::Messages, Log::Roles, Log::Decisions, Log::Artifacts];
 
     fn folder_name(self) -> &'static str {
         match self {
             Log::Handoffs => "handoffs",
             Log::Messages => "messages",
             Log::Roles => "roles",
+            Log::Decisions => "decisions",
+            Log::Artifacts => "artifacts",
         }
     }
 
@@ -36,6 +46,8 @@ impl Log {
             Log::Handoffs => "handoffs.jsonl",
             Log::Messages => "messages.jsonl",
             Log::Roles => "ledger.jsonl",
+            Log::Decisions => "decisions.jsonl",
+            Log::Artifacts => "registry.jsonl",
         }
     }
 
@@ -49,7 +61,7 @@ impl Log {
     }
 
     pub fn position_path(self, data: &Path, teamspace: &TeamspaceId) -> PathBuf {
-        self.folder(data, teamspace).join(format!("{}.position", self.file_name()))
+        self.lines_path(data, teamspace).with_added_extension("position")
     }
 
     /// How far all files of this log are.
@@ -58,17 +70,34 @@ impl Log {
             Log::Handoffs => ".position",
             Log::Messages => ".messages.position",
             Log::Roles => ".roles.position",
+            Log::Decisions => ".decisions.position",
+            Log::Artifacts => ".artifacts.position",
         })
+    }
+
+    /// What was recorded about the file of one teamspace.
+    pub fn read_position(
+        self,
+        data: &Path,
+        teamspace: &TeamspaceId,
+    ) -> io::Result<Option<Position>> {
+        Ok(PositionFile::open(&self.position_path(data, teamspace))?.position())
+    }
+
+    /// What was recorded about all files: their number, and the entry up to which they are
+    /// complete.
+    pub fn read_common_position(self, data: &Path) -> io::Result<Option<Position>> {
+        Ok(PositionFile::open(&self.common_position_path(data))?.position())
     }
 
     /// Whether what happens to such a stream is in this log.
     pub fn is_about(self, subject: &Subject) -> bool {
         match (self, subject) {
-            (Log::Handoffs, Subject::Handoff(_))
+            (Log::Handoffs | Log::Decisions | Log::Artifacts, Subject::Handoff(_))
             | (Log::Messages, Subject::Message(_))
             | (Log::Roles, Subject::Agent(_)) => true,
             (
-                Log::Handoffs | Log::Messages | Log::Roles,
+                Log::Handoffs | Log::Messages | Log::Roles | Log::Decisions | Log::Artifacts,
                 Subject::Handoff(_)
                 | Subject::Message(_)
                 | Subject::Agent(_)
@@ -79,12 +108,24 @@ impl Log {
         }
     }
 
-    /// The lines that an entry adds, each with its line feed.
-    pub fn lines(self, entry: &Entry) -> Result<String, Unreadable> {
+    /// Whether events of this name may add lines; the others need not be read.
+    fn tells_of(self, event: &str) -> bool {
         match self {
-            Log::Handoffs => lines::of(entry),
-            Log::Messages => lines::of_message(entry),
-            Log::Roles => lines::of_roles(entry),
+            Log::Handoffs | Log::Roles => true,
+            Log::Messages => event == "message.sent",
+            Log::Decisions => decision_line::DECISIONS.contains(&event),
+            Log::Artifacts => artifact_line::VERIFICATIONS.contains(&event),
         }
+    }
+
+    /// The lines that an entry adds, each with its line feed. None for what it is not about, and
+    /// none for a body that was erased: a file that had its lines is derived again without them.
+    pub fn lines(self, entry: &Entry) -> Result<String, Unreadable> {
+        if !self.is_about(&entry.stream.subject) || !self.tells_of(&entry.name) {
+            return Ok(String::new());
+        }
+        let Some(text) = entry.body.text() else { return Ok(String::new()) };
+        let event = codec::decode(&entry.name, entry.version, text)?;
+        Ok(lines::of_event(self, entry, &event))
     }
 }

@@ -14,10 +14,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::Gateway;
+use super::completion::{CompleteInput, ConfirmInput, DisputeInput};
 use super::delegation::ReassignInput;
 use super::dry_run::{self, DryRun};
 use super::handoffs::{
-    self, AcceptInput, ActivateInput, CloseInput, CompleteInput, ListInput, RejectInput, Target,
+    self, AcceptInput, ActivateInput, CloseInput, ListInput, RejectInput, Target,
 };
 use super::input::{Write, read_write, shape};
 use super::negotiation::{ApproveInput, ExtendSlaInput, RefuseInput, WithdrawInput};
@@ -26,13 +27,13 @@ use super::view::HandoffView;
 use super::workq;
 
 const ACTIONS: &str = "draft, initiate, accept, approve, refuse, reject, counter, withdraw, \
-                       delegate, reassign, activate, complete, extend_sla, close or query";
+                       delegate, reassign, activate, complete, confirm, dispute, extend_sla, close or query";
 
 /// The request: an action and its fields. Documented as one object; read strictly by action.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct AcpRequest {
     /// One of draft, initiate, accept, approve, refuse, reject, counter, withdraw, delegate,
-    /// reassign, activate, complete, extend_sla, close, query.
+    /// reassign, activate, complete, confirm, dispute, extend_sla, close, query.
     #[expect(dead_code, reason = "the schema is generated from it; reading goes by action")]
     pub action: String,
     #[expect(dead_code, reason = "the schema is generated from it; reading goes by action")]
@@ -164,7 +165,7 @@ async fn answer(gateway: &Gateway, request: Request) -> Result<AcpResponse, Fail
         .map_err(|problem| Failure { problem, handoff_id, done: None })?;
     let id = handoffs::handoff_id_of(&done).to_owned();
     if let Some(refused) = &done.outcome.refused {
-        let problem = Problem::refused(refused);
+        let problem = Problem::refused(refused, &done.outcome);
         return Err(Failure { problem, handoff_id: Some(id), done: Some(done) });
     }
     Ok(AcpResponse {
@@ -229,10 +230,9 @@ fn command(
             let input: ActivateInput = read(fields)?;
             Ok(Command::Activate { work_state_update: input.work_state_update.map(Box::new) })
         }
-        "complete" => {
-            let CompleteInput { completion_notes, final_artifacts } = read(fields)?;
-            Ok(Command::Complete { completion_notes, final_artifacts })
-        }
+        "complete" => Ok(read::<CompleteInput>(fields)?.into()),
+        "confirm" => Ok(read::<ConfirmInput>(fields)?.into()),
+        "dispute" => Ok(read::<DisputeInput>(fields)?.into()),
         "close" => Ok(Command::Close { closure_notes: read::<CloseInput>(fields)?.closure_notes }),
         _ => Err(Problem::schema_invalid("action", ACTIONS)),
     }

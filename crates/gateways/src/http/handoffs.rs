@@ -11,7 +11,7 @@ use engine::query::Item;
 use engine::submit::{Done, SubmitError};
 use protocol::caller::Caller;
 use protocol::handoff::command::{Accept, Reject};
-use protocol::handoff::package::{Artifact, OfferedWorkState};
+use protocol::handoff::package::OfferedWorkState;
 use protocol::handoff::workq::WorkqStatus;
 use protocol::handoff::{Command, Offer, RejectReason, Status};
 use protocol::ids::{AgentId, HandoffId, TaskId, TeamspaceId};
@@ -23,6 +23,7 @@ use serde_json::Value;
 
 use super::Gateway;
 use super::auth::Asker;
+use super::completion_view;
 use super::dry_run::{self, InitiateQuery};
 use super::input::{Asked, KEY_HEADER, Named, Write};
 use super::problem::Problem;
@@ -63,15 +64,6 @@ pub struct RejectInput {
 pub struct ActivateInput {
     #[serde(default)]
     pub work_state_update: Option<OfferedWorkState>,
-}
-
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CompleteInput {
-    #[serde(default)]
-    pub completion_notes: Option<String>,
-    #[serde(default)]
-    pub final_artifacts: Vec<Artifact>,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -193,17 +185,6 @@ pub async fn activate(
     act(&gateway, write, Target::Existing(id), command).await
 }
 
-pub async fn complete(
-    State(gateway): State<Gateway>,
-    Named(id): Named<HandoffId>,
-    write: Write<CompleteInput>,
-) -> Result<Response, Problem> {
-    let (write, input) = write.split();
-    let CompleteInput { completion_notes, final_artifacts } = input;
-    let command = Command::Complete { completion_notes, final_artifacts };
-    act(&gateway, write, Target::Existing(id), command).await
-}
-
 pub async fn close(
     State(gateway): State<Gateway>,
     Named(id): Named<HandoffId>,
@@ -260,7 +241,7 @@ pub async fn act(
     let key_text = HeaderValue::from_str(&write.key.text);
     let done = submit(gateway, write, target, command).await?;
     if let Some(refused) = &done.outcome.refused {
-        return Err(Problem::refused(refused));
+        return Err(Problem::refused(refused, &done.outcome));
     }
     let id = handoff_id_of(&done);
     let status = match target {
@@ -298,6 +279,7 @@ pub async fn submit(
     };
     let key = write.key.for_action(command.name(), subject.as_deref());
     let stream = stream(&asker.caller.teamspace, target.id());
+    let is_completion = matches!(command, Command::Complete(_));
     let carries_offer = match &command {
         Command::Draft { .. }
         | Command::Initiate { .. }
@@ -315,7 +297,9 @@ pub async fn submit(
         | Command::Child(_)
         | Command::Reject(_)
         | Command::Activate { .. }
-        | Command::Complete { .. }
+        | Command::Complete(_)
+        | Command::Confirm { .. }
+        | Command::Dispute { .. }
         | Command::Close { .. }
         | Command::Warn { .. }
         | Command::Elapse { .. } => false,
@@ -343,6 +327,10 @@ pub async fn submit(
             if done.outcome.workq == WorkqStatus::Pending =>
         {
             Box::pin(workq::awaited(gateway, &stream, done)).await
+        }
+        // Reported as done, and not believed yet.
+        Some(Status::Activated) if is_completion => {
+            Box::pin(verdict::awaited(gateway, &stream, done)).await
         }
         Some(_) | None => Ok(done),
     }
@@ -404,7 +392,8 @@ async fn detail(gateway: &Gateway, asker: &Asker, id: HandoffId) -> Result<Hando
     let text = gateway.engine.document(&item.stream, state.document_hash()).await?;
     let package: Option<Value> = text.and_then(|text| serde_json::from_str(&text).ok());
     let handoff = view::handoff(&item).ok_or_else(|| Problem::not_found("handoff"))?;
-    Ok(HandoffDetail { handoff, package })
+    let completion = completion_view::of(state, package.as_ref());
+    Ok(HandoffDetail { handoff, package, completion })
 }
 
 pub async fn history(

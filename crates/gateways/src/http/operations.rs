@@ -7,12 +7,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use super::acp::{AcpRequest, AcpResponse};
 use super::agents::{RegisterInput, RolesInput};
+use super::completion::{CompleteInput, ConfirmInput, DisputeInput};
 use super::delegation::ReassignInput;
 use super::dry_run::InitiateQuery;
 use super::events::FollowInput;
 use super::handoffs::{
-    AcceptInput, ActivateInput, CloseInput, CompleteInput, EraseInput, ListInput, PageInput,
-    RejectInput,
+    AcceptInput, ActivateInput, CloseInput, EraseInput, ListInput, PageInput, RejectInput,
 };
 use super::ledger::{ForkInput, ForkView};
 use super::messages::{InboxInput, MailboxStatus, MessageView, QueryInput};
@@ -90,7 +90,7 @@ const fn action(
 }
 
 /// All of them, in the order a reader wants them.
-pub const OPERATIONS: [Operation; 50] = [
+pub const OPERATIONS: [Operation; 52] = [
     Operation {
         query: Some(schema::<ListInput>),
         response: Response::Json(schema::<ListPage<HandoffView>>),
@@ -192,8 +192,20 @@ pub const OPERATIONS: [Operation; 50] = [
     action(
         "/v1/handoffs/{handoff}/complete",
         "complete_handoff",
-        "The target reports the work as done.",
+        "The target reports the work as done; final artifacts are verified first.",
         schema::<CompleteInput>,
+    ),
+    action(
+        "/v1/handoffs/{handoff}/confirm",
+        "confirm_completion",
+        "Somebody other than the owner agrees that the work is done.",
+        schema::<ConfirmInput>,
+    ),
+    action(
+        "/v1/handoffs/{handoff}/dispute",
+        "dispute_completion",
+        "Somebody other than the owner does not agree; the work goes on.",
+        schema::<DisputeInput>,
     ),
     action(
         "/v1/handoffs/{handoff}/close",

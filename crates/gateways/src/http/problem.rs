@@ -7,9 +7,10 @@ use axum::response::{IntoResponse, Response};
 use engine::fork::Behind;
 use engine::port::StoreError;
 use engine::submit::SubmitError;
+use protocol::handoff::Status;
 use protocol::json::JsonError;
 use protocol::rejection::{Conflict, Rejection};
-use protocol::step::Refused;
+use protocol::step::{Outcome, Refused};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -28,11 +29,12 @@ pub struct Problem {
 }
 
 /// Every code this gateway can answer with, and its status.
-pub const CODES: [(&str, u16); 32] = [
+pub const CODES: [(&str, u16); 33] = [
     ("already_exists", 409),
     ("body_too_large", 413),
     ("contended", 503),
     ("cursor_invalid", 400),
+    ("evidence_missing", 422),
     ("hash_mismatch", 422),
     ("idempotency_key_reused", 422),
     ("identity_mismatch", 403),
@@ -139,11 +141,14 @@ impl Problem {
         .retry_after(1)
     }
 
-    /// The gate refused, and the handoff is rejected now.
-    pub fn refused(refused: &Refused) -> Self {
+    /// The gate refused: an accept, and the handoff is rejected now, or a completion, and the work
+    /// goes on.
+    pub fn refused(refused: &Refused, outcome: &Outcome) -> Self {
         let code = CODES.iter().map(|(code, _)| *code).find(|code| *code == refused.code);
+        let status = outcome.status.unwrap_or(Status::Rejected);
         Self::new(code.unwrap_or("policy_violation"), refused.detail.clone())
-            .fact("handoff_status", "rejected")
+            .fact("handoff_status", status.as_str())
+            .fact("verification_failed", outcome.failed.clone())
     }
 }
 
@@ -166,6 +171,9 @@ impl From<Rejection> for Problem {
                         problem.fact("handoff_chain", owners)
                     }
                 }
+            }
+            Rejection::EvidenceMissing { unanswered } => {
+                problem.fact("unanswered", unanswered.clone())
             }
             Rejection::WrongState { state, .. } => problem.fact("handoff_status", state.as_str()),
             Rejection::SchemaInvalid { .. }

@@ -139,7 +139,7 @@ fn problem_schema() -> Value {
             "type": { "type": "string" },
             "title": { "type": "string" },
             "status": { "type": "integer" },
-            "code": { "type": "string", "enum": super::CODES.map(|(code, _)| code) },
+            "code": { "type": "string", "enum": super::CODES.iter().map(|(code, _)| *code).collect::<Vec<_>>() },
             "detail": { "type": "string" },
             "field": { "type": "string" },
         },

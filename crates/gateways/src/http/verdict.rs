@@ -1,5 +1,5 @@
 //! Waiting for the gate. Looking at artifacts happens beside the request; most of it is over soon
-//! enough to be waited for, so that the answer to an accept says what was found.
+//! enough to be waited for, so that the answer to an accept or a complete says what was found.
 
 use engine::submit::Done;
 use protocol::codec;
@@ -13,7 +13,7 @@ use super::Gateway;
 use super::problem::Problem;
 
 /// Longer than hashing a few megabytes takes, shorter than any client's patience. What takes longer
-/// is answered with `validating`, and the event stream tells how it ended.
+/// is answered with the state it waits in, and the event stream tells how it ended.
 const VERDICT_WAIT_MAX: Span = Span::from_millis(3_000);
 
 /// Between two looks; twice as long each time, from the first to the last of these.
@@ -26,6 +26,7 @@ const RECENT_ENTRIES: usize = 8;
 /// The outcome with the verdict, if there is one soon.
 pub async fn awaited(gateway: &Gateway, stream: &Stream, mut done: Done) -> Result<Done, Problem> {
     wait_while(gateway, stream, is_being_checked).await?;
+    // Newest first: what came of it in the end, and not on the way.
     for kept in gateway.engine.history(stream, u64::MAX, RECENT_ENTRIES).await? {
         let entry = kept.entry;
         if entry.position < done.position {
@@ -40,7 +41,17 @@ pub async fn awaited(gateway: &Gateway, stream: &Stream, mut done: Done) -> Resu
             Event::Accepted(accepted) => (Status::Accepted, accepted.passed, Vec::new(), None),
             Event::Checked(checked) => (Status::Validating, checked.passed, Vec::new(), None),
             Event::VerificationUnavailable(unavailable) => {
-                (Status::Validating, Vec::new(), unavailable.failed, None)
+                let status = done.outcome.status.unwrap_or(Status::Validating);
+                (status, Vec::new(), unavailable.failed, None)
+            }
+            Event::Completed(completed) => (Status::Completed, completed.passed, Vec::new(), None),
+            Event::CompletionChecked(checked) => {
+                (Status::Activated, checked.passed, Vec::new(), None)
+            }
+            Event::CompletionFailed(failure) => {
+                let code = failure.reason.as_str().to_owned();
+                let refused = Some(Refused { code, detail: failure.detail });
+                (Status::Activated, failure.passed, failure.failed, refused)
             }
             Event::Rejected(rejected) => {
                 let code = rejected.reason.as_str().to_owned();
@@ -53,7 +64,9 @@ pub async fn awaited(gateway: &Gateway, stream: &Stream, mut done: Done) -> Resu
             | Event::Approved(_)
             | Event::Refused(_)
             | Event::Activated(_)
-            | Event::Completed(_)
+            | Event::CompletionStarted(_)
+            | Event::Confirmed(_)
+            | Event::Disputed(_)
             | Event::Closed(_)
             | Event::Escalated(_)
             | Event::SlaExtended(_)
@@ -97,8 +110,17 @@ pub async fn wait_while(
 
 fn is_being_checked(handoff: &Handoff) -> bool {
     let Handoff::Made(made) = handoff else { return false };
-    let Stage::Validating(validating) = &made.stage else { return false };
-    match validating.checks {
+    let checks = match &made.stage {
+        Stage::Validating(validating) => validating.checks,
+        Stage::Completing(completing) => completing.checks,
+        Stage::Proposed(_)
+        | Stage::Accepted(_)
+        | Stage::Activated(_)
+        | Stage::Rejected { .. }
+        | Stage::Completed { .. }
+        | Stage::Closed { .. } => return false,
+    };
+    match checks {
         Checks::Running => true,
         Checks::Unavailable | Checks::Passed => false,
     }

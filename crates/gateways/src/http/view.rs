@@ -18,6 +18,8 @@ use serde_json::Value;
 
 use super::workq::{self, HandoffContext};
 
+use super::completion_view::{self, CompletionView, Progress};
+
 /// A handoff.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HandoffView {
@@ -42,6 +44,9 @@ pub struct HandoffView {
     pub due_at: Option<String>,
     /// Whether a human must agree: `not_needed`, `wanted` or `given`.
     pub approval: &'static str,
+    /// How far it is reported as done: `verifying`, `verification_unavailable`, `unconfirmed` or
+    /// `done`; `null` before.
+    pub completing: Option<Progress>,
     /// 1 for the first package; each counter-offer adds 1.
     pub revision: u32,
     /// The handoff whose owner delegated this one.
@@ -71,6 +76,8 @@ pub struct HandoffDetail {
     pub handoff: HandoffView,
     /// The sealed package, or the offer as saved so far for a draft. `null` once erased.
     pub package: Option<Value>,
+    /// What was said when the work was reported as done, and what of it is shown.
+    pub completion: Option<CompletionView>,
 }
 
 /// The answer to an action.
@@ -239,6 +246,7 @@ pub fn handoff(item: &Item) -> Option<HandoffView> {
         changed_at: item.changed_at.to_string(),
         due_at: derive::deadlines(state).first().map(|deadline| deadline.due.to_string()),
         approval: approval(state),
+        completing: completion_view::progress(state),
         revision: made.map_or(1, |made| made.revision),
         parent_handoff_id: made.and_then(|made| made.terms.parent).map(|id| id.to_string()),
         replaces_handoff_id: made.and_then(|made| made.terms.replaces).map(|id| id.to_string()),

@@ -5,6 +5,7 @@
 //! A new event or a new shape of one gets a file by `UPDATE_GOLDEN=1 cargo test -p protocol
 //! golden`, which never touches a file that is there.
 
+mod completion_shapes;
 mod handoff_shapes;
 
 use std::collections::BTreeSet;
@@ -15,6 +16,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use completion_shapes::completion_shapes;
 use handoff_shapes::{agent, handoff_shapes, time};
 
 use super::{decode, encode};
@@ -55,6 +57,11 @@ events! {
     Event::Handoff(HandoffEvent::Accepted(_)) => "handoff.accepted",
     Event::Handoff(HandoffEvent::Rejected(_)) => "handoff.rejected",
     Event::Handoff(HandoffEvent::Activated(_)) => "handoff.activated",
+    Event::Handoff(HandoffEvent::CompletionStarted(_)) => "handoff.completion_started",
+    Event::Handoff(HandoffEvent::CompletionChecked(_)) => "handoff.completion_checked",
+    Event::Handoff(HandoffEvent::CompletionFailed(_)) => "handoff.completion_failed",
+    Event::Handoff(HandoffEvent::Confirmed(_)) => "handoff.confirmed",
+    Event::Handoff(HandoffEvent::Disputed(_)) => "handoff.disputed",
     Event::Handoff(HandoffEvent::Completed(_)) => "handoff.completed",
     Event::Handoff(HandoffEvent::Closed(_)) => "handoff.closed",
     Event::Handoff(HandoffEvent::Escalated(_)) => "handoff.escalated",
@@ -135,8 +142,11 @@ fn file_text(event: &Event) -> String {
 
 /// `least` has only what is always there, `most` has everything.
 fn shapes() -> Vec<(&'static str, Event)> {
-    let mut shapes: Vec<_> =
-        handoff_shapes().into_iter().map(|(shape, event)| (shape, Event::Handoff(event))).collect();
+    let mut shapes: Vec<_> = handoff_shapes()
+        .into_iter()
+        .chain(completion_shapes())
+        .map(|(shape, event)| (shape, Event::Handoff(event)))
+        .collect();
     let registered = |profile| {
         Event::Agent(agent::Event::Registered(agent::Registered { kind: Kind::Worker, profile }))
     };

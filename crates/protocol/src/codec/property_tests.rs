@@ -1,11 +1,15 @@
 //! Any event comes back as itself, and any text is answered.
 
+mod completions;
+
 use std::collections::BTreeSet;
 
 use proptest::collection::{btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
+
+use completions::completions;
 
 use super::{decode, encode};
 use crate::agent::{self, Kind, Profile};
@@ -15,10 +19,10 @@ use crate::handoff::Status;
 use crate::handoff::artifact::{Finding, Seen};
 use crate::handoff::command::{RejectReason, SlaStage};
 use crate::handoff::event::{
-    Accepted, Activated, Approved, Checked, Closed, Completed, Countered, Delegated,
-    DelegationEnded, DelegationReopened, Drafted, Escalated, Event as HandoffEvent, Parties,
-    Proposed, Refused, Rejected, SlaExtended, SlaWarned, ValidationStarted,
-    VerificationUnavailable, WorkqDegraded, WorkqSettled,
+    Accepted, Activated, Approved, Checked, Closed, Countered, Delegated, DelegationEnded,
+    DelegationReopened, Drafted, Escalated, Event as HandoffEvent, Parties, Proposed, Refused,
+    Rejected, SlaExtended, SlaWarned, ValidationStarted, VerificationUnavailable, WorkqDegraded,
+    WorkqSettled,
 };
 use crate::handoff::package::{
     Artifact, ArtifactKind, ArtifactRef, OfferedWorkState, Priority, TaskKind, TestStatus,
@@ -35,13 +39,18 @@ use crate::teamspace::{self, Configuration, Settings};
 use crate::time::Time;
 use crate::token::{self, BearerKind, Grant};
 
-const NAMES: [&str; 19] = [
+const NAMES: [&str; 24] = [
     "handoff.drafted",
     "handoff.proposed",
     "handoff.validation_started",
     "handoff.accepted",
     "handoff.rejected",
     "handoff.activated",
+    "handoff.completion_started",
+    "handoff.completion_checked",
+    "handoff.completion_failed",
+    "handoff.confirmed",
+    "handoff.disputed",
     "handoff.completed",
     "handoff.closed",
     "handoff.escalated",
@@ -116,6 +125,7 @@ fn events() -> impl Strategy<Value = Event> {
         6 => endings().prop_map(Event::Handoff),
         3 => delegations().prop_map(Event::Handoff),
         3 => workq().prop_map(Event::Handoff),
+        6 => completions().prop_map(Event::Handoff),
         1 => registrations(),
         1 => tokens(),
         1 => teamspaces(),
@@ -141,7 +151,7 @@ fn openings() -> impl Strategy<Value = HandoffEvent> {
 
 fn proposals() -> impl Strategy<Value = Proposed> {
     let names = (parties(), task(), thread(), text(), text(), text(), text());
-    let flags = (any::<[bool; 7]>(), option::of(time()), vec(agent(), 0..4));
+    let flags = (any::<[bool; 9]>(), option::of(time()), vec(agent(), 0..4));
     let others = (option::of(handoff()), option::of(handoff()));
     (names, flags, others).prop_map(|(names, (flags, deadline, chain), (parent, replaces))| {
         let (parties, task_id, thread_id, title, reason, origin_session, package_hash) = names;
@@ -153,6 +163,8 @@ fn proposals() -> impl Strategy<Value = Proposed> {
             is_guarded,
             has_workq_items,
             merges,
+            requires_evidence,
+            requires_verifier,
         ] = flags;
         let task_kind = if merges { TaskKind::Merge } else { TaskKind::Execution };
         Proposed {
@@ -168,6 +180,8 @@ fn proposals() -> impl Strategy<Value = Proposed> {
             has_workq_items,
             is_guarded,
             task_kind,
+            requires_evidence,
+            requires_verifier,
             deadline,
             slas: Slas::default(),
             chain,
@@ -222,7 +236,11 @@ fn seen() -> impl Strategy<Value = Seen> {
         text().prop_map(|detail| Finding::Forbidden { detail }),
         text().prop_map(|detail| Finding::Unavailable { detail }),
     ];
-    (text(), finding).prop_map(|(artifact_id, finding)| Seen { artifact_id, finding })
+    (text(), option::of(text()), finding).prop_map(|(artifact_id, path, finding)| Seen {
+        artifact_id,
+        path,
+        finding,
+    })
 }
 
 fn answers() -> impl Strategy<Value = HandoffEvent> {
@@ -260,11 +278,6 @@ fn endings() -> impl Strategy<Value = HandoffEvent> {
             HandoffEvent::Activated(Activated { parties, chain, work_state_update })
         },
     );
-    let completed = (parties(), option::of(text()), vec(artifact(), 0..3)).prop_map(
-        |(parties, completion_notes, final_artifacts)| {
-            HandoffEvent::Completed(Completed { parties, completion_notes, final_artifacts })
-        },
-    );
     let status = select(Status::ALL.to_vec());
     let flags = (any::<bool>(), any::<bool>(), option::of(handoff()));
     let closed = (agent(), option::of(agent()), status, option::of(text()), flags, time())
@@ -295,7 +308,7 @@ fn endings() -> impl Strategy<Value = HandoffEvent> {
             })
         },
     );
-    prop_oneof![activated, completed, closed, escalated]
+    prop_oneof![activated, closed, escalated]
 }
 
 fn delegations() -> impl Strategy<Value = HandoffEvent> {

@@ -9,6 +9,9 @@ use super::package::ArtifactRef;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
     pub artifact_id: String,
+    /// Where it was, as its package or its owner says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     pub finding: Finding,
 }
 

@@ -99,6 +99,9 @@ pub fn lines<'a>(id: HandoffId, event: &'a Event, actor: &'a str, at: Time) -> V
         Event::Drafted(_)
         | Event::Approved(_)
         | Event::Refused(_)
+        | Event::CompletionStarted(_)
+        | Event::Confirmed(_)
+        | Event::Disputed(_)
         | Event::SlaExtended(_)
         | Event::SlaWarned(_)
         | Event::Delegated(_)
@@ -110,6 +113,8 @@ pub fn lines<'a>(id: HandoffId, event: &'a Event, actor: &'a str, at: Time) -> V
         Event::ValidationStarted(_) => vec![moved(Status::Proposed, Status::Validating)],
         Event::VerificationUnavailable(unavailable) => vec![verified(&[], &unavailable.failed)],
         Event::Checked(checked) => vec![verified(&checked.passed, &[])],
+        Event::CompletionChecked(checked) => vec![verified(&checked.passed, &[])],
+        Event::CompletionFailed(failure) => vec![verified(&failure.passed, &failure.failed)],
         Event::Countered(_) => vec![moved(Status::Rejected, Status::Proposed)],
         Event::Accepted(accepted) => {
             vec![moved(Status::Validating, Status::Accepted), verified(&accepted.passed, &[])]

@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::artifact::Seen;
-use super::package::{Artifact, Offer, OfferedWorkState, TaskKind};
+use super::completion::Completion;
+use super::package::{Offer, OfferedWorkState, TaskKind};
 use super::sla::Slas;
 use super::state::Status;
 use super::workq::{Answered, Way};
@@ -26,10 +27,9 @@ pub enum Command {
         offer: Option<Box<Offer>>,
     },
     Accept(Accept),
-    /// What came of looking at the artifacts. Asked by the server alone.
+    /// What came of looking at artifacts. Asked by the server alone.
     Verified {
-        /// Of the package whose artifacts were looked at.
-        package_hash: String,
+        looked: Looked,
         seen: Vec<Seen>,
     },
     /// What the work queue answered when it was asked to hand over the items. Asked by the server
@@ -76,9 +76,14 @@ pub enum Command {
     Activate {
         work_state_update: Option<Box<OfferedWorkState>>,
     },
-    Complete {
-        completion_notes: Option<String>,
-        final_artifacts: Vec<Artifact>,
+    Complete(Completion),
+    /// Somebody other than the owner agrees that the work is done.
+    Confirm {
+        why: Option<String>,
+    },
+    /// Somebody other than the owner does not agree, which leaves the work with its owner.
+    Dispute {
+        why: String,
     },
     Close {
         closure_notes: Option<String>,
@@ -93,6 +98,15 @@ pub enum Command {
         stage: SlaStage,
         due: Time,
     },
+}
+
+/// Whose artifacts were looked at. The world may have moved on since.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Looked {
+    /// Those of the package with this hash.
+    Package { hash: String },
+    /// Those of the handoff's first, second, … completion.
+    Completion { attempt: u32 },
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -196,7 +210,9 @@ impl Command {
             Command::Child(_) => "child",
             Command::Reject(_) => "reject",
             Command::Activate { .. } => "activate",
-            Command::Complete { .. } => "complete",
+            Command::Complete(_) => "complete",
+            Command::Confirm { .. } => "confirm",
+            Command::Dispute { .. } => "dispute",
             Command::Close { .. } => "close",
             Command::Warn { .. } => "warn",
             Command::Elapse { .. } => "elapse",

@@ -6,11 +6,13 @@ mod activate;
 mod approve;
 mod close;
 mod complete;
+mod confirm;
 mod counter;
 mod delegate;
 mod draft;
 mod elapse;
 mod extend_sla;
+mod final_look;
 mod follow;
 pub(crate) mod initiate;
 mod reassign;
@@ -61,9 +63,7 @@ pub fn decide(
         Command::Draft { offer } => draft::decide(id, state, offer, context),
         Command::Initiate { offer } => initiate::decide(id, state, offer.as_deref(), context),
         Command::Accept(accept) => accept::decide(state, accept, context),
-        Command::Verified { package_hash, seen } => {
-            verified::decide(state, package_hash, seen, context)
-        }
+        Command::Verified { looked, seen } => verified::decide(state, looked, seen, context),
         Command::WorkqAnswered { package_hash, way, answers } => {
             workq_answered::decide(state, package_hash, *way, answers, context)
         }
@@ -80,9 +80,9 @@ pub fn decide(
         Command::Activate { work_state_update } => {
             activate::decide(state, work_state_update.as_deref(), context)
         }
-        Command::Complete { completion_notes, final_artifacts } => {
-            complete::decide(state, completion_notes.as_deref(), final_artifacts, context)
-        }
+        Command::Complete(completion) => complete::decide(state, completion, context),
+        Command::Confirm { why } => confirm::confirm(state, why.as_deref(), context),
+        Command::Dispute { why } => confirm::dispute(state, why, context),
         Command::Close { closure_notes } => close::decide(state, closure_notes.as_deref(), context),
         Command::Warn { stage, at } => elapse::warn(state, *stage, *at, context),
         Command::Elapse { stage, due } => elapse::decide(state, *stage, *due, context),

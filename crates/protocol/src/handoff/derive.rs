@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{Child, SlaStage};
 use super::package::TaskKind;
-use super::state::{Checks, Handoff, Made, Stage, Terms, Waiting};
+use super::state::{Handoff, Made, Stage, Terms, Waiting};
 use super::workq::Workq;
 use crate::ids::{AgentId, HandoffId, TaskId};
 use crate::step::{Deadline, Effect, Hold};
@@ -51,22 +51,30 @@ pub const LOOK: &str = "look";
 /// Asking the work queue, until it has answered or cannot be asked.
 pub const TRANSFER: &str = "transfer";
 
+/// Looking at the final artifacts of a completion. Each has a name of its own, so that one that
+/// replaces another does not wait for as long as the other was put off.
+fn final_look(attempt: u32) -> String {
+    format!("{LOOK}/{attempt}")
+}
+
 /// What must happen outside while the handoff is in this state.
 pub fn effects(handoff: &Handoff) -> Vec<Effect> {
     let Handoff::Made(made) = handoff else { return Vec::new() };
-    match &made.stage {
-        Stage::Validating(validating) => match validating.checks {
-            Checks::Running | Checks::Unavailable => vec![Effect { name: LOOK.into() }],
-            Checks::Passed => Vec::new(),
-        },
-        Stage::Activated(_) | Stage::Completed { .. } | Stage::Rejected { .. } => {
-            match made.workq {
-                Workq::Asked(_) => vec![Effect { name: TRANSFER.into() }],
-                Workq::Idle | Workq::Transferred | Workq::Missing | Workq::Degraded => Vec::new(),
-            }
+    let (look, may_transfer) = match &made.stage {
+        Stage::Validating(validating) => (validating.checks.is_open().then(|| LOOK.into()), false),
+        Stage::Completing(completing) => {
+            let look = || final_look(made.completions).into();
+            (completing.checks.is_open().then(look), true)
         }
-        Stage::Proposed(_) | Stage::Accepted(_) | Stage::Closed { .. } => Vec::new(),
-    }
+        Stage::Activated(_) | Stage::Completed { .. } | Stage::Rejected { .. } => (None, true),
+        Stage::Proposed(_) | Stage::Accepted(_) | Stage::Closed { .. } => (None, false),
+    };
+    let asks = match made.workq {
+        Workq::Asked(_) => may_transfer,
+        Workq::Idle | Workq::Transferred | Workq::Missing | Workq::Degraded => false,
+    };
+    let names = look.into_iter().chain(asks.then(|| TRANSFER.into()));
+    names.map(|name| Effect { name }).collect()
 }
 
 /// The stage whose clock is running, if one is.
@@ -76,6 +84,7 @@ pub fn clocked(stage: &Stage) -> Option<(SlaStage, Waiting)> {
         Stage::Validating(validating) => Some((SlaStage::Validating, validating.waiting)),
         Stage::Accepted(waiting) => Some((SlaStage::Accepted, *waiting)),
         Stage::Activated(waiting) => Some((SlaStage::Activated, *waiting)),
+        Stage::Completing(completing) => Some((SlaStage::Activated, completing.waiting)),
         Stage::Rejected { .. } | Stage::Completed { .. } | Stage::Closed { .. } => None,
     }
 }
@@ -132,7 +141,7 @@ pub fn owners(made: &Made) -> Vec<AgentId> {
 
 fn target_owns(made: &Made) -> bool {
     match made.stage {
-        Stage::Activated(_) | Stage::Completed { .. } => true,
+        Stage::Activated(_) | Stage::Completing(_) | Stage::Completed { .. } => true,
         Stage::Closed { was_activated, .. } => was_activated,
         Stage::Proposed(_) | Stage::Validating(_) | Stage::Accepted(_) | Stage::Rejected { .. } => {
             false

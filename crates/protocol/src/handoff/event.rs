@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::artifact::Seen;
 use super::command::{RejectReason, SlaStage};
+use super::completion::Evidence;
 use super::package::{Artifact, OfferedWorkState, TaskKind};
 use super::sla::Slas;
 use super::state::Status;
@@ -24,6 +25,11 @@ pub enum Event {
     Accepted(Accepted),
     Rejected(Rejected),
     Activated(Activated),
+    CompletionStarted(Box<CompletionStarted>),
+    CompletionChecked(CompletionChecked),
+    CompletionFailed(CompletionFailed),
+    Confirmed(Confirmed),
+    Disputed(Disputed),
     Completed(Completed),
     Closed(Closed),
     Escalated(Escalated),
@@ -83,6 +89,12 @@ pub struct Proposed {
     pub is_guarded: bool,
     #[serde(default, skip_serializing_if = "TaskKind::is_execution")]
     pub task_kind: TaskKind,
+    /// Each success criterion must be answered before it is completed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub requires_evidence: bool,
+    /// Somebody other than the owner must confirm that it is completed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub requires_verifier: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Time>,
     #[serde(default, skip_serializing_if = "Slas::is_default")]
@@ -174,6 +186,62 @@ pub struct Activated {
     pub work_state_update: Option<Box<OfferedWorkState>>,
 }
 
+/// The owner reports the work as done, and that is to be looked at or confirmed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CompletionStarted {
+    pub parties: Parties,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion_notes: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub final_artifacts: Vec<Artifact>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<Evidence>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub needs_verifier: bool,
+}
+
+/// The final artifacts are what the owner says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CompletionChecked {
+    pub parties: Parties,
+    pub passed: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<Seen>,
+    /// Somebody other than the owner must confirm it now.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub needs_verifier: bool,
+}
+
+/// The final artifacts are not what the owner says; the work goes on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CompletionFailed {
+    pub parties: Parties,
+    /// Of the first check that failed.
+    pub reason: RejectReason,
+    pub detail: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passed: Vec<String>,
+    pub failed: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<Seen>,
+}
+
+/// Somebody other than the owner agrees that the work is done; who it was is the actor of the
+/// entry.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Confirmed {
+    pub parties: Parties,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// Somebody other than the owner does not agree; the work goes on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Disputed {
+    pub parties: Parties,
+    pub why: String,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Completed {
     pub parties: Parties,
@@ -181,6 +249,15 @@ pub struct Completed {
     pub completion_notes: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub final_artifacts: Vec<Artifact>,
+    /// What shows that the criteria are met; one that is not among it is not shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<Evidence>,
+    /// The checks of the final artifacts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passed: Vec<String>,
+    /// Who confirmed it, where somebody other than the owner had to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmed_by: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -334,6 +411,11 @@ impl Event {
             Event::Accepted(_) => "handoff.accepted",
             Event::Rejected(_) => "handoff.rejected",
             Event::Activated(_) => "handoff.activated",
+            Event::CompletionStarted(_) => "handoff.completion_started",
+            Event::CompletionChecked(_) => "handoff.completion_checked",
+            Event::CompletionFailed(_) => "handoff.completion_failed",
+            Event::Confirmed(_) => "handoff.confirmed",
+            Event::Disputed(_) => "handoff.disputed",
             Event::Completed(_) => "handoff.completed",
             Event::Closed(_) => "handoff.closed",
             Event::Escalated(_) => "handoff.escalated",

@@ -1,9 +1,13 @@
 //! What is true after an event. Total over the histories that [`super::decide`] can write; any
 //! other order is a damaged ledger, and evolving over it is refused by name.
 
+mod completion;
+
 use std::ops::Deref;
 
-use super::event::{Closed, Drafted, Event, Proposed};
+use completion::Remembered;
+
+use super::event::{Closed, Drafted, Event, Proposed, ValidationStarted};
 use super::state::{
     Approval, Checks, Delegations, Draft, Handoff, Made, Note, Stage, Terms, Validating, Waiting,
 };
@@ -28,6 +32,8 @@ pub fn evolve(
             stage: Stage::Proposed(Waiting::from(at)),
             approval: approval(proposed),
             revision: 1,
+            completions: 0,
+            shown: None,
             notes: Vec::new(),
             delegations: Delegations::default(),
             workq: Workq::Idle,
@@ -38,6 +44,8 @@ pub fn evolve(
                 stage: Stage::Proposed(Waiting::from(at)),
                 approval: approval(&countered.proposed),
                 revision: countered.revision,
+                completions: made.completions,
+                shown: None,
                 notes: made.notes,
                 delegations: made.delegations,
                 workq: Workq::Idle,
@@ -46,6 +54,7 @@ pub fn evolve(
             | Stage::Validating(_)
             | Stage::Accepted(_)
             | Stage::Activated(_)
+            | Stage::Completing(_)
             | Stage::Completed { .. }
             | Stage::Closed { .. } => Err(BadHistory { event: event.name() }),
         },
@@ -62,12 +71,7 @@ pub fn evolve(
 fn evolve_made(mut made: Made, event: &Event, at: Time) -> Result<Made, BadHistory> {
     let bad = BadHistory { event: event.name() };
     made.stage = match (made.stage, event) {
-        (Stage::Proposed(_), Event::ValidationStarted(started)) => Stage::Validating(Validating {
-            waiting: Waiting::from(at),
-            checks: Checks::Running,
-            passed: Vec::new(),
-            artifacts: started.artifacts.clone(),
-        }),
+        (Stage::Proposed(_), Event::ValidationStarted(started)) => validating(started, at),
         (Stage::Validating(before), Event::VerificationUnavailable(_)) => {
             Stage::Validating(Validating { checks: Checks::Unavailable, ..before })
         }
@@ -83,7 +87,11 @@ fn evolve_made(mut made: Made, event: &Event, at: Time) -> Result<Made, BadHisto
         (stage @ (Stage::Proposed(_) | Stage::Validating(_)), Event::Refused(_)) => stage,
         (Stage::Validating(_), Event::Accepted(_)) => Stage::Accepted(Waiting::from(at)),
         (
-            Stage::Proposed(_) | Stage::Validating(_) | Stage::Accepted(_) | Stage::Activated(_),
+            Stage::Proposed(_)
+            | Stage::Validating(_)
+            | Stage::Accepted(_)
+            | Stage::Activated(_)
+            | Stage::Completing(_),
             Event::Rejected(rejected),
         ) => {
             made.notes.push(Note::Rejection(rejected.clone()));
@@ -104,52 +112,94 @@ fn evolve_made(mut made: Made, event: &Event, at: Time) -> Result<Made, BadHisto
             made.workq = Workq::Degraded;
             stage
         }
-        (Stage::Activated(_), Event::Completed(_)) => Stage::Completed { at },
-        (Stage::Activated(_) | Stage::Completed { .. }, Event::Closed(closed)) => {
-            close(&mut made.notes, closed, at, WasActivated::Yes)
+        (
+            stage @ (Stage::Activated(_) | Stage::Completing(_)),
+            Event::VerificationUnavailable(_)
+            | Event::CompletionStarted(_)
+            | Event::CompletionChecked(_)
+            | Event::CompletionFailed(_)
+            | Event::Confirmed(_)
+            | Event::Disputed(_)
+            | Event::Completed(_),
+        ) => {
+            let (completions, shown) = (&mut made.completions, &mut made.shown);
+            completion::evolve(stage, event, Remembered { completions, shown }, at).ok_or(bad)?
         }
+        (
+            Stage::Activated(_) | Stage::Completing(_) | Stage::Completed { .. },
+            Event::Closed(closed),
+        ) => close(&mut made.notes, closed, at, WasActivated::Yes),
         (
             Stage::Proposed(_) | Stage::Validating(_) | Stage::Accepted(_) | Stage::Rejected { .. },
             Event::Closed(closed),
         ) => close(&mut made.notes, closed, at, WasActivated::No),
-        (stage @ Stage::Activated(_), Event::Delegated(delegated)) => {
-            made.delegations.count += 1;
-            made.delegations.open.push(delegated.child);
+        (
+            stage @ Stage::Activated(_),
+            Event::Delegated(_) | Event::DelegationEnded(_) | Event::DelegationReopened(_),
+        ) => {
+            made.delegations.follow(event);
             stage
         }
-        (stage @ Stage::Activated(_), Event::DelegationEnded(ended)) => {
-            made.delegations.open.retain(|child| *child != ended.child);
-            stage
-        }
-        (stage @ Stage::Activated(_), Event::DelegationReopened(reopened)) => {
-            made.delegations.open.push(reopened.child);
-            stage
-        }
-        (stage, Event::Escalated(escalated)) => {
-            made.notes.push(Note::Escalation(escalated.clone()));
-            with_clock(stage, |waiting| Waiting { escalated: true, ..waiting }).ok_or(bad)?
-        }
-        (stage, Event::SlaExtended(extended)) => {
-            let due = Some(extended.due);
-            let extend = |waiting| Waiting { due, escalated: false, warned: false, ..waiting };
-            with_clock(stage, extend).ok_or(bad)?
-        }
-        (stage, Event::SlaWarned(_)) => {
-            with_clock(stage, |waiting| Waiting { warned: true, ..waiting }).ok_or(bad)?
+        (stage, Event::Escalated(_) | Event::SlaExtended(_) | Event::SlaWarned(_)) => {
+            if let Event::Escalated(escalated) = event {
+                made.notes.push(Note::Escalation(escalated.clone()));
+            }
+            with_clock(stage, |waiting| clock(waiting, event)).ok_or(bad)?
         }
         (_, _) => return Err(bad),
     };
     Ok(made)
 }
 
+/// The clock of a stage after something about its limit.
+fn clock(before: Waiting, event: &Event) -> Waiting {
+    if let Event::SlaExtended(extended) = event {
+        return Waiting { due: Some(extended.due), escalated: false, warned: false, ..before };
+    }
+    let is_warning = matches!(event, Event::SlaWarned(_));
+    let is_escalation = matches!(event, Event::Escalated(_));
+    Waiting {
+        warned: before.warned || is_warning,
+        escalated: before.escalated || is_escalation,
+        ..before
+    }
+}
+
+impl Delegations {
+    fn follow(&mut self, event: &Event) {
+        if let Event::Delegated(delegated) = event {
+            self.count += 1;
+            self.open.push(delegated.child);
+        }
+        if let Event::DelegationEnded(ended) = event {
+            self.open.retain(|child| *child != ended.child);
+        }
+        if let Event::DelegationReopened(reopened) = event {
+            self.open.push(reopened.child);
+        }
+    }
+}
+
 /// Whether the work queue may have been asked about the items.
 fn may_have_asked(stage: &Stage) -> bool {
     match stage {
-        Stage::Activated(_) | Stage::Completed { .. } | Stage::Rejected { .. } => true,
+        Stage::Activated(_)
+        | Stage::Completing(_)
+        | Stage::Completed { .. }
+        | Stage::Rejected { .. } => true,
         Stage::Proposed(_) | Stage::Validating(_) | Stage::Accepted(_) | Stage::Closed { .. } => {
             false
         }
     }
+}
+
+fn validating(started: &ValidationStarted, at: Time) -> Stage {
+    Stage::Validating(Validating {
+        waiting: Waiting::from(at),
+        checks: Checks::Running,
+        passed: Vec::new(),
+        artifacts: started.artifacts.clone(),
+    })
 }
 
 enum WasActivated {
@@ -175,6 +225,10 @@ fn with_clock(stage: Stage, change: impl Fn(Waiting) -> Waiting) -> Option<Stage
         }
         Stage::Accepted(waiting) => Some(Stage::Accepted(change(waiting))),
         Stage::Activated(waiting) => Some(Stage::Activated(change(waiting))),
+        Stage::Completing(mut completing) => {
+            completing.waiting = change(completing.waiting);
+            Some(Stage::Completing(completing))
+        }
         Stage::Rejected { .. } | Stage::Completed { .. } | Stage::Closed { .. } => None,
     }
 }
@@ -211,6 +265,8 @@ fn terms(id: HandoffId, proposed: &Proposed, at: Time) -> Terms {
         has_workq_items: proposed.has_workq_items,
         is_guarded: proposed.is_guarded,
         task_kind: proposed.task_kind,
+        requires_evidence: proposed.requires_evidence,
+        requires_verifier: proposed.requires_verifier,
         deadline: proposed.deadline,
         slas: proposed.slas,
         chain: proposed.chain.clone(),
@@ -240,6 +296,7 @@ pub fn without_texts(handoff: Handoff) -> Handoff {
         Handoff::Made(mut made) => {
             let terms = made.terms.deref().clone();
             made.terms = Terms { title: erased(), reason: String::new(), ..terms }.into();
+            made.shown = None;
             for note in &mut made.notes {
                 match note {
                     Note::Rejection(rejected) => {

@@ -22,6 +22,12 @@ pub struct Failure {
     pub detail: String,
 }
 
+impl Failure {
+    pub fn sentence(&self) -> String {
+        format!("{}: {}", self.check, self.detail)
+    }
+}
+
 /// Runs every check, even after one failed: whoever mends the package wants to know all of it.
 pub fn inspect(terms: &Terms, stored_package: Option<&str>) -> Findings {
     let package = parse(stored_package);
@@ -51,6 +57,12 @@ type Check = Result<(), (RejectReason, String)>;
 /// The package in the store, if there is one that can be read.
 pub fn read_package(stored: Option<&str>) -> Option<Package> {
     parse(stored).ok()
+}
+
+/// The package in the store, if it is the very one that was proposed.
+pub fn sealed_package(terms: &Terms, stored: Option<&str>) -> Option<Package> {
+    check_hash(terms, stored).ok()?;
+    read_package(stored)
 }
 
 fn parse(stored: Option<&str>) -> Result<Package, String> {

@@ -72,6 +72,7 @@ pub fn lint(offer: &Offer, now: Time) -> Vec<Remark> {
         });
     }
     remarks.extend(criteria(offer));
+    remarks.extend(verifier(offer));
     remarks.extend(context(offer));
     remarks.extend(work_state(offer));
     let artifacts = offer.artifacts.iter().enumerate();
@@ -95,7 +96,10 @@ fn criteria(offer: &Offer) -> Vec<Remark> {
             .collect();
         let vague = words.iter().find(|word| VAGUE_WORDS.contains(&word.as_str()));
         let field = format!("task.success_criteria[{index}]");
-        if let Some(word) = vague {
+        if criteria[..index].iter().any(|other| other.trim() == criterion.trim()) {
+            let fix = "say it once; evidence names a criterion by its words";
+            remarks.push(advice(field, "it is said twice", fix));
+        } else if let Some(word) = vague {
             let problem = format!("`{word}` can be argued about");
             let fix = "say what can be observed, with a number, a command or a name";
             remarks.push(advice(field, &problem, fix));
@@ -105,6 +109,13 @@ fn criteria(offer: &Offer) -> Vec<Remark> {
         }
     }
     remarks
+}
+
+fn verifier(offer: &Offer) -> Option<Remark> {
+    let policy = offer.policy.as_ref().filter(|policy| policy.is_guarded())?;
+    let fix = "set it, so that somebody other than the owner confirms that the work is done";
+    let problem = "nobody but the owner says whether guarded work is done";
+    (!policy.requires_verifier).then(|| advice("policy.requires_verifier", problem, fix))
 }
 
 fn context(offer: &Offer) -> Vec<Remark> {
@@ -248,6 +259,20 @@ mod tests {
             "artifacts[1].ref.version",
         ];
         assert_eq!(remarks(offer), expected);
+    }
+
+    #[test]
+    fn evidence_needs_criteria_it_can_name_and_guarded_work_somebody_who_confirms_it() {
+        let mut offer = sound();
+        let criterion = offer["task"]["success_criteria"][0].clone();
+        offer["task"]["success_criteria"].as_array_mut().unwrap().push(criterion);
+        offer["policy"] = json!({ "sensitivity": "high" });
+        assert_eq!(
+            remarks(offer.clone()),
+            ["task.success_criteria[1]", "policy.requires_verifier"]
+        );
+        offer["policy"]["requires_verifier"] = json!(true);
+        assert_eq!(remarks(offer), ["task.success_criteria[1]"]);
     }
 
     #[test]

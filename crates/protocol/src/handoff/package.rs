@@ -239,8 +239,14 @@ pub struct Policy {
     pub export_restrictions: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub human_gate: Option<HumanGate>,
+    /// Whoever completes the handoff must say for each success criterion what shows it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub requires_evidence: bool,
     #[serde(default)]
     pub requires_human_approval: bool,
+    /// Somebody other than the owner must confirm that the work is done.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub requires_verifier: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitivity: Option<Sensitivity>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

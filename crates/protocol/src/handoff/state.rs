@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::command::RejectReason;
+use super::completion::{Completing, Shown};
 use super::event::{Closed, Escalated};
 use super::package::TaskKind;
 use super::sla::Slas;
@@ -48,6 +49,12 @@ pub struct Made {
     pub approval: Approval,
     /// 1 for the package that was proposed first; a counter-offer adds 1.
     pub revision: u32,
+    /// How often the owner reported the work as done in a way that had to be looked at first.
+    #[serde(default)]
+    pub completions: u32,
+    /// What was said about the work that is done, if anything was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<Box<Shown>>,
     /// Rejections, escalations and the closure, oldest first. Bounded: each revision adds at
     /// most one of each stage, and there are at most [`super::decide::REVISIONS_MAX`].
     pub notes: Vec<Note>,
@@ -84,6 +91,10 @@ pub struct Terms {
     pub is_guarded: bool,
     #[serde(default, skip_serializing_if = "TaskKind::is_execution")]
     pub task_kind: TaskKind,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub requires_evidence: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub requires_verifier: bool,
     pub deadline: Option<Time>,
     pub slas: Slas,
     /// The owners of the task when this handoff was proposed; the last one is responsible.
@@ -107,6 +118,9 @@ pub enum Stage {
     Accepted(Waiting),
     /// The target owns the task and works on it; it completes, or rejects and so re-opens it.
     Activated(Waiting),
+    /// Activated still: the owner reports the work as done. Waits for a look at the final
+    /// artifacts, then for whoever must confirm it, whose word completes it or gives it back.
+    Completing(Box<Completing>),
     /// Refused; the task is free. Sender, target or a coordinator closes it.
     Rejected { reason: RejectReason, at: Time },
     /// The work is done. Sender, target or a coordinator closes it.
@@ -247,8 +261,17 @@ impl Handoff {
                 Stage::Proposed(_)
                 | Stage::Validating(_)
                 | Stage::Accepted(_)
-                | Stage::Activated(_) => None,
+                | Stage::Activated(_)
+                | Stage::Completing(_) => None,
             },
+        }
+    }
+
+    /// Whether the package asks for evidence.
+    pub fn requires_evidence(&self) -> bool {
+        match self {
+            Handoff::Made(made) => made.terms.requires_evidence,
+            Handoff::Draft(_) | Handoff::Discarded { .. } => false,
         }
     }
 
@@ -276,6 +299,16 @@ impl Handoff {
     }
 }
 
+impl Checks {
+    /// Whether somebody must still look.
+    pub fn is_open(self) -> bool {
+        match self {
+            Checks::Running | Checks::Unavailable => true,
+            Checks::Passed => false,
+        }
+    }
+}
+
 impl Stage {
     pub fn status(&self) -> Status {
         match self {
@@ -283,7 +316,7 @@ impl Stage {
             Stage::Validating(_) => Status::Validating,
             Stage::Accepted(_) => Status::Accepted,
             Stage::Rejected { .. } => Status::Rejected,
-            Stage::Activated(_) => Status::Activated,
+            Stage::Activated(_) | Stage::Completing(_) => Status::Activated,
             Stage::Completed { .. } => Status::Completed,
             Stage::Closed { .. } => Status::Closed,
         }

@@ -7,6 +7,7 @@ mod artifacts;
 mod audit;
 mod cells;
 mod chain;
+mod completion;
 mod content;
 mod delegation;
 mod gate;

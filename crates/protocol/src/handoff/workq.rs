@@ -151,6 +151,7 @@ impl Made {
                 | Stage::Accepted(_)
                 | Stage::Rejected { .. }
                 | Stage::Activated(_)
+                | Stage::Completing(_)
                 | Stage::Completed { .. } => WorkqStatus::Pending,
             },
         }

@@ -17,7 +17,15 @@ use crate::ids::HandoffId;
 const EXCERPT_BYTES_MAX: usize = 1_500;
 
 /// The names of the events of which somebody is told.
-pub const CAUSES: [&str; 3] = ["handoff.rejected", "handoff.escalated", "handoff.sla_warned"];
+pub const CAUSES: [&str; 7] = [
+    "handoff.rejected",
+    "handoff.escalated",
+    "handoff.sla_warned",
+    "handoff.completion_started",
+    "handoff.completion_checked",
+    "handoff.completion_failed",
+    "handoff.disputed",
+];
 
 /// The notice that an event gives cause for, if it does.
 pub fn of(id: HandoffId, event: &Event, handoff: &Handoff) -> Option<Outgoing> {
@@ -33,6 +41,23 @@ pub fn of(id: HandoffId, event: &Event, handoff: &Handoff) -> Option<Outgoing> {
                 vec![("stage", warned.stage.as_str().to_owned()), ("due", warned.due.to_string())];
             (Kind::StatusUpdate, warned.parties.to.clone(), Priority::Normal, says)
         }
+        Event::CompletionFailed(failure) => {
+            let says =
+                vec![("reason", failure.reason.to_string()), ("detail", excerpt(&failure.detail))];
+            (Kind::SystemError, failure.parties.to.clone(), Priority::Normal, says)
+        }
+        Event::Disputed(disputed) => {
+            let says = vec![("reason", "disputed".to_owned()), ("detail", excerpt(&disputed.why))];
+            (Kind::SystemError, disputed.parties.to.clone(), Priority::Normal, says)
+        }
+        Event::CompletionStarted(started)
+            if started.needs_verifier && started.final_artifacts.is_empty() =>
+        {
+            (Kind::StatusUpdate, started.parties.from.clone(), Priority::Normal, to_confirm())
+        }
+        Event::CompletionChecked(checked) if checked.needs_verifier => {
+            (Kind::StatusUpdate, checked.parties.from.clone(), Priority::Normal, to_confirm())
+        }
         Event::Drafted(_)
         | Event::Proposed(_)
         | Event::ValidationStarted(_)
@@ -42,6 +67,9 @@ pub fn of(id: HandoffId, event: &Event, handoff: &Handoff) -> Option<Outgoing> {
         | Event::Refused(_)
         | Event::Accepted(_)
         | Event::Activated(_)
+        | Event::CompletionStarted(_)
+        | Event::CompletionChecked(_)
+        | Event::Confirmed(_)
         | Event::Completed(_)
         | Event::Closed(_)
         | Event::SlaExtended(_)
@@ -77,6 +105,11 @@ fn why(rejected: &Rejected) -> Vec<(&'static str, String)> {
         vec![("reason", rejected.reason.to_string()), ("detail", excerpt(&rejected.detail))];
     says.extend(fix.map(|fix| ("suggested_fix", excerpt(fix))));
     says
+}
+
+/// Whoever handed the task over is the first who can say that it is done.
+fn to_confirm() -> Vec<(&'static str, String)> {
+    vec![("completion", "reported as done; confirm or dispute it".to_owned())]
 }
 
 /// The escalation notification of the ACP design.

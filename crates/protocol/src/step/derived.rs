@@ -5,6 +5,7 @@ use super::{
     Command, Deadline, Effect, Event, Facts, Hold, HoldState, HoldWrite, Outcome, Refused, State,
     Work,
 };
+use crate::handoff::command::Looked;
 use crate::handoff::state::Note;
 use crate::handoff::workq::{self, Workq, WorkqStatus};
 use crate::handoff::{self, Handoff, Stage, derive};
@@ -49,19 +50,33 @@ pub fn work(state: &State, effect: &str, document: Option<&str>) -> Option<Work>
     let State::Handoff(handoff) = state else { return None };
     let is_wanted = derive::effects(handoff).iter().any(|wanted| wanted.name == effect);
     match handoff.as_ref() {
-        Handoff::Made(made) if is_wanted => {
-            let package_hash = made.terms.package_hash.clone();
+        Handoff::Made(made) if is_wanted && effect == derive::TRANSFER => {
+            let Workq::Asked(way) = made.workq else { return None };
             let package = handoff::gate::read_package(document);
-            if let Workq::Asked(way) = made.workq {
-                let transfer = workq::transfer(made, way, package.as_ref());
-                return Some(Work::Transfer { package_hash, way, transfer });
-            }
-            let Stage::Validating(validating) = &made.stage else { return None };
-            // Of a package that cannot be read there is nothing to look at; the rules say the rest.
-            let wanted = |package| handoff::decide::verified::wanted(package, validating);
-            let artifacts = package.map(wanted).unwrap_or_default();
-            Some(Work::Look { package_hash, artifacts })
+            let transfer = workq::transfer(made, way, package.as_ref());
+            Some(Work::Transfer { package_hash: made.terms.package_hash.clone(), way, transfer })
         }
+        Handoff::Made(made) if is_wanted => match &made.stage {
+            Stage::Validating(validating) => {
+                // Of a package that cannot be read there is nothing to look at; the rules say the
+                // rest.
+                let package = handoff::gate::read_package(document);
+                let wanted = |package| handoff::decide::verified::wanted(package, validating);
+                let artifacts = package.map(wanted).unwrap_or_default();
+                let looked = Looked::Package { hash: made.terms.package_hash.clone() };
+                Some(Work::Look { looked, artifacts })
+            }
+            Stage::Completing(completing) => Some(Work::Look {
+                looked: Looked::Completion { attempt: made.completions },
+                artifacts: completing.completion.final_artifacts.clone(),
+            }),
+            Stage::Proposed(_)
+            | Stage::Accepted(_)
+            | Stage::Activated(_)
+            | Stage::Rejected { .. }
+            | Stage::Completed { .. }
+            | Stage::Closed { .. } => None,
+        },
         Handoff::Made(_) | Handoff::Draft(_) | Handoff::Discarded { .. } => None,
     }
 }

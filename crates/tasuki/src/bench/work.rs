@@ -12,6 +12,7 @@ use protocol::agent::{self, Kind, Profile};
 use protocol::caller::{Caller, Principal};
 use protocol::canonical;
 use protocol::handoff::command::Accept;
+use protocol::handoff::completion::Completion;
 use protocol::handoff::{Command, Offer};
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
@@ -130,10 +131,10 @@ impl EngineWalker {
         let rest = [
             Command::Accept(Accept::default()),
             Command::Activate { work_state_update: None },
-            Command::Complete {
-                completion_notes: Some(COMPLETION_NOTES.to_owned()),
-                final_artifacts: Vec::new(),
-            },
+            Command::Complete(Completion {
+                notes: Some(COMPLETION_NOTES.to_owned()),
+                ..Completion::default()
+            }),
             Command::Close { closure_notes: None },
         ];
         let (sender, target) = (caller_of(SENDER), caller_of(TARGET));

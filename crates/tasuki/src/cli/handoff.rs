@@ -1,6 +1,6 @@
 //! `tasuki handoff`: every action, lists, and the story of one handoff.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -120,6 +120,25 @@ enum HandoffCommand {
         id: String,
         #[arg(long)]
         notes: Option<String>,
+        /// A success criterion, word for word, and what shows that it is met; may be repeated
+        #[arg(long, num_args = 2, value_names = ["CRITERION", "EVIDENCE"])]
+        evidence: Vec<String>,
+        /// A JSON file with `final_artifacts` and `evidence`; `-` reads standard input
+        #[arg(long, value_name = "FILE")]
+        file: Option<PathBuf>,
+    },
+    /// Agree that the work is done, if you are not its owner
+    Confirm {
+        id: String,
+        #[arg(long)]
+        why: Option<String>,
+    },
+    /// Do not agree that the work is done; it stays with its owner
+    Dispute {
+        id: String,
+        /// What is missing
+        #[arg(long)]
+        why: String,
     },
     /// Make the record final; a coordinator may force it
     Close {
@@ -234,6 +253,8 @@ pub async fn run(args: HandoffArgs) -> Result<u8> {
         | HandoffCommand::Reject { .. }
         | HandoffCommand::Activate { .. }
         | HandoffCommand::Complete { .. }
+        | HandoffCommand::Confirm { .. }
+        | HandoffCommand::Dispute { .. }
         | HandoffCommand::Close { .. }
         | HandoffCommand::Erase { .. }) => act(client, action, json).await?,
     }
@@ -242,6 +263,7 @@ pub async fn run(args: HandoffArgs) -> Result<u8> {
 }
 
 async fn act(client: &Client, action: HandoffCommand, json: bool) -> Result<()> {
+    let is_completion = matches!(action, HandoffCommand::Complete { .. });
     let answer = client.call(call_of(action)?).await?.success()?;
     if json {
         output::json(&answer);
@@ -252,6 +274,11 @@ async fn act(client: &Client, action: HandoffCommand, json: bool) -> Result<()> 
         Some(new) => {
             output::line(new);
             output::remark(&format!("is proposed; {} is {}", text("handoff_id"), text("status")));
+        }
+        None if is_completion && text("status") == "activated" => {
+            output::line(text("handoff_id"));
+            let remark = "is reported as done; it is completed once that is verified or confirmed";
+            output::remark(remark);
         }
         None => {
             output::line(text("handoff_id"));
@@ -281,13 +308,8 @@ fn call_of(action: HandoffCommand) -> Result<Call> {
             Call::post(format!("/v1/handoffs/{}/initiate", percent_encode(&id)), offer.body()?)
         }
         HandoffCommand::Accept { id, notes, artifacts } => {
-            let mut fields = Map::new();
-            put(&mut fields, "notes", notes);
-            if !artifacts.is_empty() {
-                fields.insert("artifacts".to_owned(), json!(artifacts));
-            }
             let path = format!("/v1/handoffs/{}/accept", percent_encode(&id));
-            Call::post(path, Value::Object(fields))
+            Call::post(path, acceptance(notes, &artifacts))
         }
         HandoffCommand::Approve { id, why } => on(&id, "approve", [("why", why)]),
         HandoffCommand::Refuse { id, why } => on(&id, "refuse", [("why", Some(why))]),
@@ -313,9 +335,12 @@ fn call_of(action: HandoffCommand) -> Result<Call> {
             on(&id, "reject", fields)
         }
         HandoffCommand::Activate { id } => on(&id, "activate", []),
-        HandoffCommand::Complete { id, notes } => {
-            on(&id, "complete", [("completion_notes", notes)])
+        HandoffCommand::Complete { id, notes, evidence, file } => {
+            let path = format!("/v1/handoffs/{}/complete", percent_encode(&id));
+            Call::post(path, completion(notes, &evidence, file.as_deref())?)
         }
+        HandoffCommand::Confirm { id, why } => on(&id, "confirm", [("why", why)]),
+        HandoffCommand::Dispute { id, why } => on(&id, "dispute", [("why", Some(why))]),
         HandoffCommand::Close { id, notes } => on(&id, "close", [("closure_notes", notes)]),
         HandoffCommand::Erase { id, position, reason } => {
             let body = json!({ "position": position, "reason": reason });
@@ -328,6 +353,36 @@ fn call_of(action: HandoffCommand) -> Result<Call> {
             unreachable!("reading is not an action")
         }
     })
+}
+
+fn acceptance(notes: Option<String>, artifacts: &[String]) -> Value {
+    let mut fields = Map::new();
+    put(&mut fields, "notes", notes);
+    if !artifacts.is_empty() {
+        fields.insert("artifacts".to_owned(), json!(artifacts));
+    }
+    Value::Object(fields)
+}
+
+/// What is said about work that is done: as a file, as flags, or as a file with flags on top.
+fn completion(notes: Option<String>, evidence: &[String], file: Option<&Path>) -> Result<Value> {
+    let mut body = match file {
+        Some(path) => read_json(path)?,
+        None => json!({}),
+    };
+    anyhow::ensure!(body.is_object(), "expected a JSON object with what shows that it is done");
+    if let Some(notes) = notes {
+        body["completion_notes"] = notes.into();
+    }
+    let answers = evidence.chunks_exact(2);
+    let mut answers: Vec<_> =
+        answers.map(|answer| json!({ "criterion": answer[0], "evidence": answer[1] })).collect();
+    if !answers.is_empty() {
+        let given = body["evidence"].as_array().cloned().unwrap_or_default();
+        answers.splice(0..0, given);
+        body["evidence"] = answers.into();
+    }
+    Ok(body)
 }
 
 fn on<const N: usize>(id: &str, action: &str, given: [(&str, Option<String>); N]) -> Call {

@@ -58,6 +58,7 @@ pub fn tell(handoff: &Value, entries: &[Value], now: Time) -> String {
         lines.push(format!("  workq   {}", text("workq_status")));
     }
     lines.extend(package(&handoff["package"]));
+    lines.extend(completion(&handoff["completion"]));
     lines.push(String::new());
     for entry in entries {
         let at = entry["at"].as_str().and_then(|at| at.parse::<Time>().ok());
@@ -78,6 +79,23 @@ fn package(package: &Value) -> Vec<String> {
     add("next", &package["work_state"]["next_step"]);
     for criterion in package["task"]["success_criteria"].as_array().into_iter().flatten() {
         add("done if", criterion);
+    }
+    lines
+}
+
+/// What was said of each criterion once the work was reported as done.
+fn completion(completion: &Value) -> Vec<String> {
+    let criteria = completion["criteria"].as_array().into_iter().flatten();
+    let shown = |one: &Value| {
+        let criterion = clean(one["criterion"].as_str().unwrap_or_default());
+        match one["evidence"].as_str() {
+            Some(evidence) => format!("  shown   {criterion}: “{}”", clean(evidence)),
+            None => format!("  not shown: {criterion}"),
+        }
+    };
+    let mut lines: Vec<_> = criteria.map(shown).collect();
+    if let Some(by) = completion["confirmed_by"].as_str() {
+        lines.push(format!("  confirmed by {}", clean(by)));
     }
     lines
 }
@@ -120,7 +138,6 @@ fn sentence(entry: &Value) -> String {
             format!("{actor} rejected it ({}){reopened}{}{fix}", text("reason"), quoted("detail"))
         }
         "handoff.activated" => format!("{actor} started the work and owns the task"),
-        "handoff.completed" => format!("{actor} completed it{}", quoted("completion_notes")),
         "handoff.closed" => {
             let is = |name: &str| data[name].as_bool() == Some(true);
             let how = match (data["reassigned_to"].as_str(), is("forced"), is("withdrawn")) {
@@ -150,8 +167,36 @@ fn sentence(entry: &Value) -> String {
             let (items, reason) = (clean(&list("orphaned")), text("reason"));
             format!("orphaned in the work queue ({reason}): {items}{}", quoted("detail"))
         }
-        other => negotiation(other, actor, data),
+        other => ending(other, actor, data).unwrap_or_else(|| negotiation(other, actor, data)),
     }
+}
+
+/// What happens between the work and its end.
+fn ending(event: &str, actor: &str, data: &Value) -> Option<String> {
+    let quoted = |name: &str| match data[name].as_str() {
+        Some(text) if !text.is_empty() => format!(": “{}”", clean(text)),
+        Some(_) | None => String::new(),
+    };
+    let passed = data["passed"].as_array().into_iter().flatten();
+    let passed = passed.filter_map(Value::as_str).map(clean).collect::<Vec<_>>().join(", ");
+    Some(match event {
+        "handoff.completion_started" => {
+            format!("{actor} reported it as done{}", quoted("completion_notes"))
+        }
+        "handoff.completion_checked" => format!("{passed} hold"),
+        "handoff.completion_failed" => {
+            let reason = clean(data["reason"].as_str().unwrap_or_default());
+            format!("what came of it could not be verified ({reason}){}", quoted("detail"))
+        }
+        "handoff.confirmed" => format!("{actor} confirmed that it is done{}", quoted("why")),
+        "handoff.disputed" => format!("{actor} disputed that it is done{}", quoted("why")),
+        // Whoever reported it said so before; the entry itself is by whoever ended the wait.
+        "handoff.completed" if !passed.is_empty() || data["confirmed_by"].is_string() => {
+            "completed".to_owned()
+        }
+        "handoff.completed" => format!("{actor} completed it{}", quoted("completion_notes")),
+        _ => return None,
+    })
 }
 
 /// What happens between a proposal and the work.

@@ -10,3 +10,4 @@ mod follower;
 mod jsonl;
 mod ledger;
 mod sound;
+mod trail;

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
+use adapters::audit_log::log::Log;
 use adapters::audit_log::{files, lines};
 use adapters::checkpoint_file::NEWEST_FILE;
 use engine::clock::{Clock, SystemClock};
@@ -139,7 +140,7 @@ impl Ledger {
     pub fn check_recorded_lines(&self, data: &Path) -> Verdict {
         for (teamspace, expected) in self.lines()? {
             let failed = |error: std::io::Error| format!("the audit log of {teamspace}: {error}");
-            let recorded = files::read_position(data, &teamspace).map_err(failed)?;
+            let recorded = Log::Handoffs.read_position(data, &teamspace).map_err(failed)?;
             let length = recorded.map_or(0, |position| position.length as usize);
             let found = std::fs::read(files::lines_path(data, &teamspace)).unwrap_or_default();
             let found = found.get(..length).ok_or("the audit log is shorter than recorded")?;
@@ -151,7 +152,8 @@ impl Ledger {
     }
 
     fn lines(&self) -> Result<BTreeMap<protocol::ids::TeamspaceId, String>, String> {
-        lines::derive(self.entries.iter().map(|one| &one.entry)).map_err(|error| error.to_string())
+        lines::derive(Log::Handoffs, self.entries.iter().map(|one| &one.entry))
+            .map_err(|error| error.to_string())
     }
 }
 
@@ -194,6 +196,11 @@ impl Active {
             | HandoffEvent::Approved(_)
             | HandoffEvent::Refused(_)
             | HandoffEvent::Activated(_)
+            | HandoffEvent::CompletionStarted(_)
+            | HandoffEvent::CompletionChecked(_)
+            | HandoffEvent::CompletionFailed(_)
+            | HandoffEvent::Confirmed(_)
+            | HandoffEvent::Disputed(_)
             | HandoffEvent::Escalated(_)
             | HandoffEvent::SlaExtended(_)
             | HandoffEvent::SlaWarned(_)
@@ -215,6 +222,11 @@ fn title(event: &HandoffEvent) -> Option<&str> {
         | HandoffEvent::Accepted(_)
         | HandoffEvent::Rejected(_)
         | HandoffEvent::Activated(_)
+        | HandoffEvent::CompletionStarted(_)
+        | HandoffEvent::CompletionChecked(_)
+        | HandoffEvent::CompletionFailed(_)
+        | HandoffEvent::Confirmed(_)
+        | HandoffEvent::Disputed(_)
         | HandoffEvent::Completed(_)
         | HandoffEvent::Closed(_)
         | HandoffEvent::VerificationUnavailable(_)

@@ -19,6 +19,7 @@ mod power_loss;
 mod refusals;
 mod road;
 mod server;
+mod shown;
 mod simulation;
 mod slow_sockets;
 mod sse;

@@ -38,7 +38,7 @@ const SHORT: Bound = Bound { max: 900, without_news: 8 };
 const FULL: Bound = Bound { max: 1_000, without_news: 100 };
 
 /// All that can be asked for, and all that it can be refused with.
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 25] = [
     "draft",
     "initiate",
     "accept",
@@ -53,6 +53,8 @@ const COMMANDS: [&str; 23] = [
     "reassign",
     "activate",
     "complete",
+    "confirm",
+    "dispute",
     "extend_sla",
     "close",
     "warn",
@@ -63,12 +65,13 @@ const COMMANDS: [&str; 23] = [
     "revoke",
     "erase",
 ];
-const CODES: [&str; 8] = [
+const CODES: [&str; 9] = [
     "schema_invalid",
     "ownership_conflict",
     "wrong_state",
     "not_allowed",
     "not_found",
+    "evidence_missing",
     "unknown_agent",
     "already_exists",
     "key_reused",

@@ -12,6 +12,7 @@ use protocol::agent::{self, Kind, Profile};
 use protocol::caller::{Caller, Principal, Role};
 use protocol::canonical;
 use protocol::handoff::command::Reject;
+use protocol::handoff::completion::Completion;
 use protocol::handoff::package::{OfferedContext, OfferedTask, OfferedWorkState};
 use protocol::handoff::{self, Offer, RejectReason};
 use protocol::ids::{AgentId, HandoffId, TeamspaceId};
@@ -111,8 +112,7 @@ pub fn activate() -> Command {
 }
 
 pub fn complete() -> Command {
-    let final_artifacts = Vec::new();
-    Command::Handoff(handoff::Command::Complete { completion_notes: None, final_artifacts })
+    Command::Handoff(handoff::Command::Complete(Completion::default()))
 }
 
 pub fn close() -> Command {

@@ -350,6 +350,6 @@ fn id(answer: &Value) -> &str {
     answer["handoff_id"].as_str().expect("an answer names its handoff")
 }
 
-fn sha256(bytes: &[u8]) -> String {
+pub fn sha256(bytes: &[u8]) -> String {
     protocol::canonical::hex(&protocol::canonical::sha256(&[bytes]))
 }

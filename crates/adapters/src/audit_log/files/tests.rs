@@ -65,15 +65,15 @@ proptest! {
         let rest: Vec<_> = after(&ledger, files.cursor(), ledger.len());
         files.append(rest).unwrap();
         files.record().unwrap();
-        let expected = lines::derive(ledger.iter().map(|one| &one.entry)).unwrap();
+        let expected = lines::derive(Log::Handoffs, ledger.iter().map(|one| &one.entry)).unwrap();
         prop_assert_eq!(expected.len(), 2);
         for (teamspace, text) in &expected {
             let found = fs::read_to_string(lines_path(folder.path(), teamspace)).unwrap();
             prop_assert_eq!(&found, text);
-            let position = read_position(folder.path(), teamspace).unwrap().unwrap();
+            let position = Log::Handoffs.read_position(folder.path(), teamspace).unwrap().unwrap();
             prop_assert_eq!(position.length, text.len() as u64);
         }
-        let common = read_common_position(folder.path()).unwrap();
+        let common = Log::Handoffs.read_common_position(folder.path()).unwrap();
         let last = &ledger[119].entry;
         let expected = Position { length: 2, sequence: 120, hash: last.hash };
         prop_assert_eq!(common, Some(expected));
@@ -93,7 +93,8 @@ fn play(folder: &Path, ledger: &[Sequenced], mut files: Files, step: &Step) -> F
         Step::Reopen => files.record().unwrap(),
         Step::CrashAfterLines { n_entries, n_bytes_torn } => {
             let entries = after(ledger, files.cursor(), *n_entries);
-            let derived = lines::derive(entries.iter().map(|one| &one.entry)).unwrap();
+            let derived =
+                lines::derive(Log::Handoffs, entries.iter().map(|one| &one.entry)).unwrap();
             for (teamspace, text) in derived {
                 let path = lines_path(folder, &teamspace);
                 let mut bytes = fs::read(&path).unwrap_or_default();
@@ -160,7 +161,9 @@ fn lines_of_entries_that_are_gone_go_too() {
     files.derive_again(&outdated.teamspaces, 20).unwrap();
     files.append(&shorter[..4]).unwrap();
     files.record().unwrap();
-    for (teamspace, text) in lines::derive(shorter[..4].iter().map(|one| &one.entry)).unwrap() {
+    for (teamspace, text) in
+        lines::derive(Log::Handoffs, shorter[..4].iter().map(|one| &one.entry)).unwrap()
+    {
         let found = fs::read_to_string(lines_path(folder.path(), &teamspace)).unwrap();
         assert_eq!(found, text);
     }
@@ -199,7 +202,7 @@ fn what_somebody_else_wrote_is_noticed() {
     assert_eq!(fs::read_to_string(&path).unwrap(), before);
     let rest = after(&ledger, files.cursor(), 12);
     files.append(rest).unwrap();
-    let expected = lines::derive(ledger.iter().map(|one| &one.entry)).unwrap();
+    let expected = lines::derive(Log::Handoffs, ledger.iter().map(|one| &one.entry)).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), expected[&"first".parse().unwrap()]);
 }
 

@@ -28,7 +28,7 @@ pub fn handoff_shapes() -> Vec<(&'static str, HandoffEvent)> {
     shapes
 }
 
-fn proposed() -> Proposed {
+pub fn proposed() -> Proposed {
     Proposed {
         parties: parties(),
         task_id: "workq:task-123".parse().expect("a task"),
@@ -42,6 +42,8 @@ fn proposed() -> Proposed {
         has_workq_items: false,
         is_guarded: false,
         task_kind: TaskKind::Execution,
+        requires_evidence: false,
+        requires_verifier: false,
         deadline: None,
         slas: Slas::default(),
         chain: vec![agent("barry")],
@@ -54,8 +56,11 @@ fn proposed() -> Proposed {
 
 fn negotiation_shapes() -> Vec<(&'static str, HandoffEvent)> {
     let detail = "it took too long".to_owned();
-    let not_found =
-        vec![Seen { artifact_id: "log".to_owned(), finding: Finding::Unavailable { detail } }];
+    let not_found = vec![Seen {
+        artifact_id: "log".to_owned(),
+        path: None,
+        finding: Finding::Unavailable { detail },
+    }];
     vec![
         (
             "artifacts",
@@ -95,7 +100,7 @@ fn negotiation_shapes() -> Vec<(&'static str, HandoffEvent)> {
 
 fn approval_shapes() -> Vec<(&'static str, HandoffEvent)> {
     let finding = Finding::Verified { sha256: "ab".repeat(32), size_bytes: 7 };
-    let found = vec![Seen { artifact_id: "log".to_owned(), finding }];
+    let found = vec![Seen { artifact_id: "log".to_owned(), path: None, finding }];
     let passed = vec!["schema".to_owned()];
     let checked = |artifacts| Checked { parties: parties(), passed: passed.clone(), artifacts };
     let approved = |why: Option<&str>| {
@@ -295,7 +300,14 @@ fn ending_shapes() -> Vec<(&'static str, HandoffEvent)> {
     };
     let completed = |notes: Option<&str>, final_artifacts| {
         let completion_notes = notes.map(str::to_owned);
-        HandoffEvent::Completed(Completed { parties: parties(), completion_notes, final_artifacts })
+        HandoffEvent::Completed(Completed {
+            parties: parties(),
+            completion_notes,
+            final_artifacts,
+            evidence: Vec::new(),
+            passed: Vec::new(),
+            confirmed_by: None,
+        })
     };
     let closed = Closed {
         from: agent("barry"),
@@ -349,7 +361,8 @@ fn workq_shapes() -> Vec<(&'static str, HandoffEvent)> {
         transferred: Vec::new(),
         missing: Vec::new(),
     };
-    let present = vec![Seen { artifact_id: "item".to_owned(), finding: Finding::Present }];
+    let present =
+        vec![Seen { artifact_id: "item".to_owned(), path: None, finding: Finding::Present }];
     vec![
         (
             "workq",
@@ -402,7 +415,7 @@ fn work_state() -> OfferedWorkState {
     }
 }
 
-fn artifact() -> Artifact {
+pub fn artifact() -> Artifact {
     Artifact {
         artifact_id: "log".to_owned(),
         reference: ArtifactRef {

@@ -25,6 +25,7 @@ pub fn decide(
         | Stage::Accepted(_)
         | Stage::Rejected { .. }
         | Stage::Activated(_)
+        | Stage::Completing(_)
         | Stage::Completed { .. }
         | Stage::Closed { .. } => {
             return Err(Rejection::WrongState {
@@ -66,7 +67,7 @@ pub fn decide(
 /// The rejection that follows from failed checks: the reason of the first, and what each found.
 pub fn rejected(made: &Made, passed: Vec<String>, failed: &[Failure], at: Time) -> Event {
     let first = failed.first().expect("something failed");
-    let details = failed.iter().map(|failure| format!("{}: {}", failure.check, failure.detail));
+    let details = failed.iter().map(Failure::sentence);
     Event::Rejected(Rejected {
         parties: parties(made),
         from_status: Status::Validating,

@@ -20,6 +20,7 @@ pub fn decide(
         | Stage::Validating(_)
         | Stage::Rejected { .. }
         | Stage::Activated(_)
+        | Stage::Completing(_)
         | Stage::Completed { .. }
         | Stage::Closed { .. } => {
             return Err(Rejection::WrongState {

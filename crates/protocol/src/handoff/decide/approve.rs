@@ -27,6 +27,7 @@ pub fn approve(
         | Stage::Validating(_)
         | Stage::Accepted(_)
         | Stage::Activated(_)
+        | Stage::Completing(_)
         | Stage::Rejected { .. }
         | Stage::Completed { .. }
         | Stage::Closed { .. } => Ok(Decision::event(approved)),

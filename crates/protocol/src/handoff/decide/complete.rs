@@ -1,22 +1,23 @@
-//! `complete`: the target reports the work as done.
+//! `complete`: the target reports the work as done. With final artifacts it is not believed before
+//! somebody looked at them, and with a verifier not before that one confirmed it; until then the
+//! handoff stays activated, and reporting again replaces the report.
 
 use super::delegate::check_no_parts;
-use super::{Context, Decision, as_target, check_text, parties};
-use crate::handoff::check::check_artifacts;
-use crate::handoff::event::{Completed, Event};
-use crate::handoff::package::Artifact;
-use crate::handoff::state::{Handoff, Stage};
+use super::{Context, Decision, as_target, parties};
+use crate::handoff::completion::Completion;
+use crate::handoff::event::{Completed, CompletionStarted, Event};
+use crate::handoff::gate;
+use crate::handoff::state::{Handoff, Made, Stage};
 use crate::rejection::Rejection;
 
 pub fn decide(
     state: Option<&Handoff>,
-    completion_notes: Option<&str>,
-    final_artifacts: &[Artifact],
+    completion: &Completion,
     context: Context<'_>,
 ) -> Result<Decision, Rejection> {
     let made = as_target(state, context, "complete")?;
     match made.stage {
-        Stage::Activated(_) => {}
+        Stage::Activated(_) | Stage::Completing(_) => {}
         Stage::Proposed(_)
         | Stage::Validating(_)
         | Stage::Accepted(_)
@@ -31,10 +32,50 @@ pub fn decide(
         }
     }
     check_no_parts(made, "complete")?;
-    check_artifacts("final_artifacts", final_artifacts)?;
-    Ok(Decision::event(Event::Completed(Completed {
+    completion.check()?;
+    check_evidence(made, completion, context)?;
+    let needs_verifier = made.terms.requires_verifier || context.facts.settings.verifier_required;
+    let Completion { notes, final_artifacts, evidence } = completion.clone();
+    if final_artifacts.is_empty() && !needs_verifier {
+        return Ok(Decision::event(Event::Completed(Completed {
+            parties: parties(made),
+            completion_notes: notes,
+            final_artifacts,
+            evidence,
+            passed: Vec::new(),
+            confirmed_by: None,
+        })));
+    }
+    Ok(Decision::event(Event::CompletionStarted(Box::new(CompletionStarted {
         parties: parties(made),
-        completion_notes: check_text("completion_notes", completion_notes)?,
-        final_artifacts: final_artifacts.to_vec(),
-    })))
+        completion_notes: notes,
+        final_artifacts,
+        evidence,
+        needs_verifier,
+    }))))
+}
+
+/// What is said must be about the criteria that were agreed on, and where evidence is asked for it
+/// must be about all of them.
+fn check_evidence(
+    made: &Made,
+    completion: &Completion,
+    context: Context<'_>,
+) -> Result<(), Rejection> {
+    let is_required = made.terms.requires_evidence || context.facts.settings.evidence_required;
+    if completion.evidence.is_empty() && !is_required {
+        return Ok(());
+    }
+    // Only what the package itself asks for is known early enough to have it read.
+    if completion.evidence.is_empty() && !made.terms.requires_evidence {
+        return Err(Rejection::EvidenceMissing { unanswered: Vec::new() });
+    }
+    let package = gate::sealed_package(&made.terms, context.facts.document.as_deref())
+        .ok_or(Rejection::NotFound { what: "package with a true seal" })?;
+    completion.check_criteria(&package)?;
+    let unanswered = completion.unanswered(&package);
+    if is_required && !unanswered.is_empty() {
+        return Err(Rejection::EvidenceMissing { unanswered });
+    }
+    Ok(())
 }

@@ -59,6 +59,7 @@ fn rejected<'a>(state: Option<&'a Handoff>, context: Context<'_>) -> Result<&'a 
         | Stage::Validating(_)
         | Stage::Accepted(_)
         | Stage::Activated(_)
+        | Stage::Completing(_)
         | Stage::Completed { .. }
         | Stage::Closed { .. } => Err(wrong_state("a rejected one")),
     }

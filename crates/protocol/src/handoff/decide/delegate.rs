@@ -72,6 +72,7 @@ pub fn child(state: Option<&Handoff>, child: &Child) -> Result<Decision, Rejecti
             | Stage::Proposed(_)
             | Stage::Validating(_)
             | Stage::Accepted(_)
+            | Stage::Completing(_)
             | Stage::Rejected { .. }
             | Stage::Completed { .. }
             | Stage::Closed { .. } => Ok(Decision::default()),
@@ -90,6 +91,7 @@ pub fn child(state: Option<&Handoff>, child: &Child) -> Result<Decision, Rejecti
             | Stage::Proposed(_)
             | Stage::Validating(_)
             | Stage::Accepted(_)
+            | Stage::Completing(_)
             | Stage::Rejected { .. }
             | Stage::Completed { .. }
             | Stage::Closed { .. } => Ok(Decision::default()),
@@ -112,6 +114,7 @@ fn check_active(made: &Made, action: &'static str) -> Result<(), Rejection> {
         Stage::Proposed(_)
         | Stage::Validating(_)
         | Stage::Accepted(_)
+        | Stage::Completing(_)
         | Stage::Rejected { .. }
         | Stage::Completed { .. }
         | Stage::Closed { .. } => Err(Rejection::WrongState {

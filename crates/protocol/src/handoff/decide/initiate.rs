@@ -98,6 +98,8 @@ pub fn propose(
         has_workq_items,
         is_guarded: policy.is_guarded(),
         task_kind: kind,
+        requires_evidence: policy.requires_evidence,
+        requires_verifier: policy.requires_verifier,
         deadline: essentials.deadline,
         slas: limits(offer.sla, known.slas, context.facts.settings.sla),
         chain,

@@ -57,9 +57,11 @@ fn under_way(handoff: &Handoff) -> Result<&Made, Rejection> {
     };
     let Handoff::Made(made) = handoff else { return Err(wrong_state) };
     match made.stage {
-        Stage::Proposed(_) | Stage::Validating(_) | Stage::Accepted(_) | Stage::Activated(_) => {
-            Ok(made)
-        }
+        Stage::Proposed(_)
+        | Stage::Validating(_)
+        | Stage::Accepted(_)
+        | Stage::Activated(_)
+        | Stage::Completing(_) => Ok(made),
         Stage::Rejected { .. } | Stage::Completed { .. } | Stage::Closed { .. } => Err(wrong_state),
     }
 }
@@ -70,7 +72,7 @@ fn follow(made: &Made, reassign: &Reassign, context: Context<'_>) -> Result<Foll
     let gone = Rejection::NotFound { what: "package content" };
     let package = read_package(context.facts.document.as_deref()).ok_or(gone)?;
     let from = match made.stage {
-        Stage::Activated(_) => terms.to.clone(),
+        Stage::Activated(_) | Stage::Completing(_) => terms.to.clone(),
         Stage::Proposed(_)
         | Stage::Validating(_)
         | Stage::Accepted(_)

@@ -16,7 +16,11 @@ pub fn decide(
 ) -> Result<Decision, Rejection> {
     let made = as_target(state, context, "reject")?;
     match made.stage {
-        Stage::Proposed(_) | Stage::Validating(_) | Stage::Accepted(_) | Stage::Activated(_) => {}
+        Stage::Proposed(_)
+        | Stage::Validating(_)
+        | Stage::Accepted(_)
+        | Stage::Activated(_)
+        | Stage::Completing(_) => {}
         Stage::Rejected { .. } | Stage::Completed { .. } | Stage::Closed { .. } => {
             return Err(Rejection::WrongState {
                 action: "reject",

@@ -3,9 +3,10 @@
 //! be looked at just now leaves it where it is.
 
 use super::accept::rejected;
-use super::{Context, Decision, parties};
+use super::{Context, Decision, final_look, parties};
 use crate::caller::Principal;
 use crate::handoff::artifact::{Finding, Seen};
+use crate::handoff::command::Looked;
 use crate::handoff::event::{Accepted, Checked, Event, VerificationUnavailable};
 use crate::handoff::gate::{self, Failure, Findings};
 use crate::handoff::package::{Artifact, Package};
@@ -17,7 +18,7 @@ pub const UNAVAILABLE: &str = "verification_unavailable";
 
 pub fn decide(
     state: Option<&Handoff>,
-    package_hash: &str,
+    looked: &Looked,
     seen: &[Seen],
     context: Context<'_>,
 ) -> Result<Decision, Rejection> {
@@ -27,16 +28,77 @@ pub fn decide(
             return Err(Rejection::NotAllowed { action: "verify", who: "the server" });
         }
     }
+    match looked {
+        Looked::Package { hash } => Ok(of_package(state, hash, seen, context)),
+        Looked::Completion { attempt } => Ok(final_look::decide(state, *attempt, seen)),
+    }
+}
+
+fn of_package(
+    state: Option<&Handoff>,
+    package_hash: &str,
+    seen: &[Seen],
+    context: Context<'_>,
+) -> Decision {
     // The world may have moved on while somebody looked; then nobody wants to know any more.
     let Some((made, validating)) = awaiting(state, package_hash) else {
-        return Ok(Decision::default());
+        return Decision::default();
     };
     // Looking takes its time, and what is looked at must still be what was proposed.
     let Findings { mut passed, mut failed, package } =
         gate::inspect(&made.terms, context.facts.document.as_deref());
     let artifacts = package.map(|package| wanted(package, validating)).unwrap_or_default();
+    let assessed = assess(&artifacts, seen, &mut passed, &mut failed);
+    if !failed.is_empty() {
+        return Decision::event(rejected(made, passed, &failed, context.now));
+    }
+    let (parties, artifacts) = (parties(made), located(&artifacts, seen));
+    match (assessed, validating.checks) {
+        (Assessed::Unavailable, Checks::Running) => {
+            let failed = vec![UNAVAILABLE.to_owned()];
+            let unavailable = VerificationUnavailable { parties, failed, artifacts };
+            return Decision::event(Event::VerificationUnavailable(unavailable));
+        }
+        (Assessed::Unavailable, Checks::Unavailable | Checks::Passed) => {
+            return Decision::default();
+        }
+        (Assessed::Known, _) => {}
+    }
+    Decision::event(match made.approval {
+        Approval::Wanted => Event::Checked(Checked { parties, passed, artifacts }),
+        Approval::NotNeeded | Approval::Given => {
+            Event::Accepted(Accepted { parties, passed, artifacts })
+        }
+    })
+}
+
+/// What was seen of these artifacts, each with where it is.
+pub fn located(artifacts: &[Artifact], seen: &[Seen]) -> Vec<Seen> {
+    let of = |artifact: &Artifact| {
+        let finding = finding(artifact, seen)?.clone();
+        let path = Some(artifact.reference.path.clone());
+        Some(Seen { artifact_id: artifact.artifact_id.clone(), path, finding })
+    };
+    artifacts.iter().filter_map(of).collect()
+}
+
+/// Whether all that must be known is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Assessed {
+    Known,
+    /// Something that is required could not be looked at.
+    Unavailable,
+}
+
+/// Sorts what was seen of the artifacts into what passed and what failed.
+pub fn assess(
+    artifacts: &[Artifact],
+    seen: &[Seen],
+    passed: &mut Vec<String>,
+    failed: &mut Vec<Failure>,
+) -> Assessed {
     let mut is_unavailable = false;
-    for artifact in &artifacts {
+    for artifact in artifacts {
         match finding(artifact, seen) {
             Some(Finding::Verified { .. } | Finding::Present) => passed.push(check_of(artifact)),
             Some(finding) => match (finding.reason(), artifact.reference.is_required(), finding) {
@@ -50,28 +112,7 @@ pub fn decide(
             None => is_unavailable |= artifact.reference.is_required(),
         }
     }
-    if !failed.is_empty() {
-        return Ok(Decision::event(rejected(made, passed, &failed, context.now)));
-    }
-    let (parties, artifacts) = (parties(made), seen.to_vec());
-    if is_unavailable {
-        return Ok(match validating.checks {
-            Checks::Running => {
-                Decision::event(Event::VerificationUnavailable(VerificationUnavailable {
-                    parties,
-                    failed: vec![UNAVAILABLE.to_owned()],
-                    artifacts,
-                }))
-            }
-            Checks::Unavailable | Checks::Passed => Decision::default(),
-        });
-    }
-    Ok(Decision::event(match made.approval {
-        Approval::Wanted => Event::Checked(Checked { parties, passed, artifacts }),
-        Approval::NotNeeded | Approval::Given => {
-            Event::Accepted(Accepted { parties, passed, artifacts })
-        }
-    }))
+    if is_unavailable { Assessed::Unavailable } else { Assessed::Known }
 }
 
 /// The handoff, if it waits for news of these artifacts.

@@ -56,7 +56,10 @@ pub fn decide(
 fn awaiting<'a>(state: Option<&'a Handoff>, package_hash: &str, way: Way) -> Option<&'a Made> {
     let Some(Handoff::Made(made)) = state else { return None };
     match made.stage {
-        Stage::Activated(_) | Stage::Completed { .. } | Stage::Rejected { .. } => {}
+        Stage::Activated(_)
+        | Stage::Completing(_)
+        | Stage::Completed { .. }
+        | Stage::Rejected { .. } => {}
         Stage::Proposed(_) | Stage::Validating(_) | Stage::Accepted(_) | Stage::Closed { .. } => {
             return None;
         }

@@ -182,3 +182,33 @@ fn items_of_a_work_queue() {
         "#,
     );
 }
+
+/// A look at final artifacts has its line each time; that somebody confirmed it is in another file.
+#[test]
+fn a_completion_that_is_looked_at_and_confirmed() {
+    check_lines(
+        r#"
+        sender initiate h1 policy.requires_verifier=true
+        target accept h1
+        target activate h1
+        wait 1s
+        target complete h1 final_artifacts=[{"artifact_id":"log","ref":{"type":"file","path":"/log"}}]
+        system verified h1 log=missing
+        target complete h1 completion_notes=done final_artifacts=[{"artifact_id":"log","ref":{"type":"file","path":"/log"}}]
+        system verified h1 log=verified
+        sender confirm h1
+        "#,
+        r#"
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"draft","to_status":"proposed","actor":"agent:sender","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_created","handoff_id":"01938c2e-0000-7000-8000-000000000001","task_id":"t1","from":"sender","to":"target","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"proposed","to_status":"validating","actor":"agent:target","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"validating","to_status":"accepted","actor":"agent:target","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_verification","handoff_id":"01938c2e-0000-7000-8000-000000000001","passed":["schema","policy","chain","package_hash"],"failed":[],"timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"accepted","to_status":"activated","actor":"agent:target","timestamp":"2026-02-21T14:00:00Z"}
+        {"event":"handoff_verification","handoff_id":"01938c2e-0000-7000-8000-000000000001","passed":[],"failed":["artifact:log"],"timestamp":"2026-02-21T14:00:01Z"}
+        {"event":"handoff_verification","handoff_id":"01938c2e-0000-7000-8000-000000000001","passed":["artifact:log"],"failed":[],"timestamp":"2026-02-21T14:00:01Z"}
+        {"event":"handoff_transition","handoff_id":"01938c2e-0000-7000-8000-000000000001","from_status":"activated","to_status":"completed","actor":"agent:sender","timestamp":"2026-02-21T14:00:01Z"}
+        {"event":"handoff_completed","handoff_id":"01938c2e-0000-7000-8000-000000000001","actor":"agent:sender","completion_notes":"done","timestamp":"2026-02-21T14:00:01Z"}
+        "#,
+    );
+}

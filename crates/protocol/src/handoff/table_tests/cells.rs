@@ -2,12 +2,14 @@
 //! code of the refusal; `nothing` is a deadline that no longer concerns anybody.
 //!
 //! `none` is a handoff that does not exist; `guarded` is a proposed one that waits for a human
-//! too; `coupled` is an activated one whose item the work queue is asked about; `discarded` is a
-//! draft that was closed, which reads as closed from outside.
+//! too; `coupled` is an activated one whose item the work queue is asked about; `completing` is an activated one whose final artifacts are being looked at, and
+//! `unconfirmed` one whose completion waits for a verifier; `discarded` is a
+//! draft that was closed,
+//! which reads as closed from outside.
 
 use super::script::World;
 
-pub const STATES: [&str; 12] = [
+pub const STATES: [&str; 14] = [
     "none",
     "draft",
     "proposed",
@@ -17,12 +19,14 @@ pub const STATES: [&str; 12] = [
     "rejected",
     "activated",
     "coupled",
+    "completing",
+    "unconfirmed",
     "completed",
     "closed",
     "discarded",
 ];
 
-pub const ACTIONS: [&str; 17] = [
+pub const ACTIONS: [&str; 19] = [
     "draft",
     "initiate",
     "accept",
@@ -37,6 +41,8 @@ pub const ACTIONS: [&str; 17] = [
     "activate",
     "workq_answered",
     "complete",
+    "confirm",
+    "dispute",
     "extend_sla",
     "close",
     "elapse",
@@ -53,6 +59,11 @@ const WITH_ARTIFACT: &str = concat!(
 const WITH_ITEM: &str =
     concat!("sender initiate h1 ", r#"task.external_refs=[{"type":"workq_item","value":"item"}]"#,);
 
+const COMPLETE_WITH_ARTIFACT: &str = concat!(
+    "target complete h1 ",
+    r#"final_artifacts=[{"artifact_id":"log","ref":{"type":"file","path":"/log"}}]"#,
+);
+
 /// A world in which `h1` is in the state.
 pub fn world_in(state: &str) -> World {
     let mut world = World::new();
@@ -66,6 +77,18 @@ pub fn world_in(state: &str) -> World {
         "rejected" => &["sender initiate h1", "target reject h1"],
         "activated" => &["sender initiate h1", "target accept h1", "target activate h1"],
         "coupled" => &[WITH_ITEM, "target accept h1", "target activate h1"],
+        "completing" => &[
+            "sender initiate h1",
+            "target accept h1",
+            "target activate h1",
+            COMPLETE_WITH_ARTIFACT,
+        ],
+        "unconfirmed" => &[
+            "sender initiate h1 policy.requires_verifier=true",
+            "target accept h1",
+            "target activate h1",
+            "target complete h1",
+        ],
         "completed" => {
             &["sender initiate h1", "target accept h1", "target activate h1", "target complete h1"]
         }
@@ -94,7 +117,10 @@ pub fn cell(state: &str, action: &str, caller: &str) -> String {
         (_, _) => "",
     };
     let shown = world.play(&format!("{caller} {action} h1 {request}"));
-    let shown = shown.replace(" (wants look)", "").replace(" (wants transfer)", "");
+    let shown = shown
+        .replace(" (wants look)", "")
+        .replace(" (wants transfer)", "")
+        .replace(" (wants look/1)", "");
     if shown.ends_with("(nothing recorded)") {
         return "nothing".to_owned();
     }
@@ -140,6 +166,8 @@ accepted     wrong_state not_allowed not_allowed not_allowed not_allowed not_all
 rejected     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 activated    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 coupled      wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+completing   wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+unconfirmed  wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 completed    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 closed       wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 discarded    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -154,6 +182,8 @@ accepted     wrong_state not_allowed not_allowed not_allowed not_allowed not_all
 rejected     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 activated    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 coupled      wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+completing   wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+unconfirmed  wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 completed    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 closed       wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 discarded    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -168,6 +198,8 @@ accepted     not_allowed wrong_state not_allowed not_allowed not_allowed not_all
 rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 activated    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 coupled      not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+completing   not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+unconfirmed  not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -182,6 +214,8 @@ accepted     not_allowed not_allowed not_allowed not_allowed not_allowed not_all
 rejected     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 activated    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 coupled      not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+completing   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed completed
+unconfirmed  not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 completed    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 closed       not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 discarded    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
@@ -196,6 +230,8 @@ accepted     not_allowed not_allowed not_allowed not_allowed wrong_state not_all
 rejected     not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 activated    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 coupled      not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
+completing   not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
+unconfirmed  not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 completed    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 closed       not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 discarded    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
@@ -210,6 +246,8 @@ accepted     not_allowed not_allowed not_allowed not_allowed wrong_state not_all
 rejected     not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 activated    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 coupled      not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
+completing   not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
+unconfirmed  not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 completed    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 closed       not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
 discarded    not_allowed not_allowed not_allowed not_allowed wrong_state not_allowed not_allowed not_allowed
@@ -224,6 +262,8 @@ accepted     not_allowed rejected    not_allowed not_allowed not_allowed not_all
 rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 activated    not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 coupled      not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+completing   not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+unconfirmed  not_allowed rejected    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -238,6 +278,8 @@ accepted     wrong_state not_allowed not_allowed not_allowed not_allowed not_all
 rejected     proposed    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 activated    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 coupled      wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+completing   wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+unconfirmed  wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 completed    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 closed       wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 discarded    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -252,6 +294,8 @@ accepted     wrong_state not_allowed not_allowed not_allowed not_allowed not_all
 rejected     wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 activated    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 coupled      wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+completing   wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+unconfirmed  wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 completed    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 closed       wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 discarded    wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -266,6 +310,8 @@ accepted     not_allowed wrong_state not_allowed not_allowed not_allowed not_all
 rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 activated    not_allowed activated   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 coupled      not_allowed activated   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+completing   not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+unconfirmed  not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -280,6 +326,8 @@ accepted     not_allowed not_allowed closed      closed      not_allowed not_all
 rejected     not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
 activated    not_allowed not_allowed closed      closed      not_allowed not_allowed not_allowed not_allowed
 coupled      not_allowed not_allowed closed      closed      not_allowed not_allowed not_allowed not_allowed
+completing   not_allowed not_allowed closed      closed      not_allowed not_allowed not_allowed not_allowed
+unconfirmed  not_allowed not_allowed closed      closed      not_allowed not_allowed not_allowed not_allowed
 completed    not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
 closed       not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
 discarded    not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
@@ -294,6 +342,8 @@ accepted     not_allowed activated   not_allowed not_allowed not_allowed not_all
 rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 activated    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 coupled      not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+completing   not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+unconfirmed  not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
@@ -308,6 +358,8 @@ accepted     not_allowed not_allowed not_allowed not_allowed not_allowed not_all
 rejected     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 activated    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 coupled      not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed activated
+completing   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
+unconfirmed  not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 completed    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 closed       not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 discarded    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
@@ -322,9 +374,43 @@ accepted     not_allowed wrong_state not_allowed not_allowed not_allowed not_all
 rejected     not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 activated    not_allowed completed   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 coupled      not_allowed completed   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+completing   not_allowed completed   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+unconfirmed  not_allowed activated   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 completed    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 closed       not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
 discarded    not_allowed wrong_state not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed
+
+confirm      sender      target      coordinator operator    human       stranger    customer    system
+none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
+draft        wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+proposed     wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+guarded      wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+validating   wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+accepted     wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+rejected     wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+activated    wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+coupled      wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+completing   wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+unconfirmed  completed   not_allowed completed   completed   not_allowed not_allowed not_allowed not_allowed
+completed    wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+closed       wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+discarded    wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+
+dispute      sender      target      coordinator operator    human       stranger    customer    system
+none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
+draft        wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+proposed     wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+guarded      wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+validating   wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+accepted     wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+rejected     wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+activated    wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+coupled      wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+completing   wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+unconfirmed  activated   not_allowed activated   activated   not_allowed not_allowed not_allowed not_allowed
+completed    wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+closed       wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
+discarded    wrong_state not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
 
 extend_sla   sender      target      coordinator operator    human       stranger    customer    system
 none         not_found   not_found   not_found   not_found   not_found   not_found   not_found   not_found
@@ -336,6 +422,8 @@ accepted     not_allowed not_allowed accepted    accepted    not_allowed not_all
 rejected     not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
 activated    not_allowed not_allowed activated   activated   not_allowed not_allowed not_allowed not_allowed
 coupled      not_allowed not_allowed activated   activated   not_allowed not_allowed not_allowed not_allowed
+completing   not_allowed not_allowed activated   activated   not_allowed not_allowed not_allowed not_allowed
+unconfirmed  not_allowed not_allowed activated   activated   not_allowed not_allowed not_allowed not_allowed
 completed    not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
 closed       not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
 discarded    not_allowed not_allowed wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
@@ -350,6 +438,8 @@ accepted     wrong_state wrong_state closed      closed      not_allowed not_all
 rejected     closed      closed      closed      closed      not_allowed not_allowed not_allowed not_allowed
 activated    wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
 coupled      wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
+completing   wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
+unconfirmed  wrong_state wrong_state closed      closed      not_allowed not_allowed not_allowed not_allowed
 completed    closed      closed      closed      closed      not_allowed not_allowed not_allowed not_allowed
 closed       wrong_state wrong_state wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
 discarded    wrong_state wrong_state wrong_state wrong_state not_allowed not_allowed not_allowed not_allowed
@@ -364,6 +454,8 @@ accepted     not_allowed not_allowed not_allowed not_allowed not_allowed not_all
 rejected     not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 activated    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
 coupled      not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
+completing   not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
+unconfirmed  not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed escalated
 completed    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 closed       not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing
 discarded    not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed not_allowed nothing

@@ -14,7 +14,8 @@ use crate::agent::{Agent, Kind, Profile};
 use crate::caller::{Caller, Principal, Role};
 use crate::codec;
 use crate::handoff::artifact::{Finding, Seen};
-use crate::handoff::command::{Accept, Command, Reassign, Reject, SlaStage};
+use crate::handoff::command::{Accept, Command, Looked, Reassign, Reject, SlaStage};
+use crate::handoff::completion::Completion;
 use crate::handoff::decide::Context;
 use crate::handoff::event::Event;
 use crate::handoff::state::{Handoff, Note};
@@ -128,6 +129,15 @@ impl World {
             ["armed", name] => self.show_armed(name),
             ["notes", name] => self.show_notes(name),
             ["workq", name] => self.handoffs[name].workq_status().as_str().to_owned(),
+            ["teamspace", "requires", what] => {
+                match what {
+                    "evidence" => self.settings.evidence_required = true,
+                    "verifier" => self.settings.verifier_required = true,
+                    other => panic!("a teamspace cannot require {other}"),
+                }
+                String::new()
+            }
+            ["shown", name] => self.show_shown(name),
             ["lose", name] => {
                 self.documents.retain(|(owner, _), _| owner != name);
                 String::new()
@@ -311,12 +321,17 @@ impl World {
                 work_state_update: serde_json::from_value(value["work_state_update"].clone())
                     .expect("a work state or nothing"),
             },
-            "complete" => Command::Complete {
-                completion_notes: text("completion_notes"),
+            "complete" => Command::Complete(Completion {
+                notes: text("completion_notes"),
                 final_artifacts: value.get("final_artifacts").map_or(Vec::new(), |list| {
                     serde_json::from_value(list.clone()).expect("a list of artifacts")
                 }),
-            },
+                evidence: value.get("evidence").map_or(Vec::new(), |list| {
+                    serde_json::from_value(list.clone()).expect("a list of answers")
+                }),
+            }),
+            "confirm" => Command::Confirm { why: text("why") },
+            "dispute" => Command::Dispute { why: text("why").expect("a reason") },
             "close" => Command::Close { closure_notes: text("closure_notes") },
             "elapse" => self.read_elapse(name, &value),
             "warn" => {
@@ -330,19 +345,25 @@ impl World {
     }
 
     /// What was found of each artifact, as in `log=verified plan=missing`. `of=` names another
-    /// package than the one that is looked at.
+    /// package than the one that is looked at, or the number of a completion.
     fn read_verified(&self, name: &str, request: &[&str]) -> Command {
-        let mut package_hash = self
-            .handoffs
-            .get(name)
-            .map_or_else(String::new, |handoff| handoff.document_hash().to_owned());
+        let mut looked = match self.handoffs.get(name) {
+            Some(Handoff::Made(made)) if made.completions > 0 => {
+                Looked::Completion { attempt: made.completions }
+            }
+            Some(handoff) => Looked::Package { hash: handoff.document_hash().to_owned() },
+            None => Looked::Package { hash: String::new() },
+        };
         let mut seen = Vec::new();
         for word in request {
             let (id, found) = word.split_once('=').expect("artifact=finding");
             let detail = format!("{id} is {found}");
             let finding = match found {
                 _ if id == "of" => {
-                    package_hash = found.to_owned();
+                    looked = match found.parse() {
+                        Ok(attempt) => Looked::Completion { attempt },
+                        Err(_) => Looked::Package { hash: found.to_owned() },
+                    };
                     continue;
                 }
                 "verified" => Finding::Verified { sha256: "ab".repeat(32), size_bytes: 7 },
@@ -354,9 +375,9 @@ impl World {
                 "unavailable" => Finding::Unavailable { detail },
                 other => panic!("no such finding: {other}"),
             };
-            seen.push(Seen { artifact_id: id.to_owned(), finding });
+            seen.push(Seen { artifact_id: id.to_owned(), path: None, finding });
         }
-        Command::Verified { package_hash, seen }
+        Command::Verified { looked, seen }
     }
 
     /// The deadline that is armed, unless the line names another one, as `stage` and `due`.
@@ -464,6 +485,7 @@ fn usual_request(action: &str, now: Time) -> Value {
         }),
         "reassign" => json!({ "as": "h2", "to": "other", "why": "nobody answers" }),
         "refuse" => json!({ "why": "not this week" }),
+        "dispute" => json!({ "why": "the build is red" }),
         "reject" => json!({ "reason": "other", "detail": "not mine to do" }),
         _ => json!({}),
     }

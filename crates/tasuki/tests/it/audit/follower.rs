@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use adapters::audit_log::lines;
+use adapters::audit_log::log::Log;
 use tasuki::audit::{self, Source};
 
 use super::ledger::{Server, caller, copy, findings, lines_path, report};
@@ -95,7 +96,7 @@ async fn propose(folder: &Path, n_handoffs: usize) {
 /// Every file is what the ledger says, byte for byte.
 fn assert_complete(folder: &Path) {
     let entries = audit::tail(&Source::Data(folder.to_owned()), usize::MAX).unwrap();
-    let derived = lines::derive(entries.iter().map(|one| &one.entry)).unwrap();
+    let derived = lines::derive(Log::Handoffs, entries.iter().map(|one| &one.entry)).unwrap();
     assert_eq!(derived.len(), 2);
     for (teamspace, text) in derived {
         let found = fs::read_to_string(lines_path(folder, teamspace.as_str())).unwrap();

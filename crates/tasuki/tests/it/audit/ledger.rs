@@ -17,6 +17,7 @@ use engine::seal::Sealer;
 use protocol::agent::{self, Kind, Profile};
 use protocol::caller::{Caller, Principal};
 use protocol::handoff::command::Reject;
+use protocol::handoff::completion::Completion;
 use protocol::handoff::{self, RejectReason};
 use protocol::ids::{HandoffId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
@@ -30,14 +31,14 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// An engine on a data folder, with the follower of the audit log beside it.
+/// An engine on a data folder, with the followers of the audit log beside it.
 pub struct Server {
     pub folder: PathBuf,
     pub engine: Engine,
     pub clock: Arc<ManualClock>,
     key: u8,
     stop: watch::Sender<bool>,
-    follower: JoinHandle<()>,
+    followers: Vec<JoinHandle<()>>,
 }
 
 impl Server {
@@ -46,9 +47,9 @@ impl Server {
         let store = Arc::new(Sqlite::open(folder).unwrap());
         let engine = Engine::new(store, Arc::clone(&clock) as _, Arc::new(SeededIds::new(seed)));
         let (stop, stopped) = watch::channel(false);
-        let follower = audit_log::run(engine.clone(), folder.to_owned(), Log::Handoffs, stopped);
-        let follower = tokio::spawn(follower);
-        Self { folder: folder.to_owned(), engine, clock, key: 42, stop, follower }
+        let follow = |log| audit_log::run(engine.clone(), folder.to_owned(), log, stopped.clone());
+        let followers = Log::ALL.map(|log| tokio::spawn(follow(log))).into();
+        Self { folder: folder.to_owned(), engine, clock, key: 42, stop, followers }
     }
 
     /// Signs what there is so far.
@@ -60,10 +61,12 @@ impl Server {
         sealer.seal().await.unwrap();
     }
 
-    /// Lets the follower finish, and closes the database.
+    /// Lets the followers finish, and closes the database.
     pub async fn stop(self) {
         self.stop.send_replace(true);
-        self.follower.await.unwrap();
+        for follower in self.followers {
+            follower.await.unwrap();
+        }
     }
 
     pub async fn submit(&self, caller: &Caller, subject: Subject, command: Command) {
@@ -231,10 +234,10 @@ async fn make(folder: &Path, story: Story) {
         suggested_fix: None,
     };
     server.handoff(&barry, refused, handoff::Command::Reject(reject)).await;
-    let complete = handoff::Command::Complete {
-        completion_notes: Some("all of it".to_owned()),
-        final_artifacts: Vec::new(),
-    };
+    let complete = handoff::Command::Complete(Completion {
+        notes: Some("all of it".to_owned()),
+        ..Completion::default()
+    });
     server.handoff(&barry, done, complete).await;
     server.seal().await;
 

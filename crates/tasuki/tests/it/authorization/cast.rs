@@ -73,7 +73,7 @@ impl Cast {
             let id = cast.make(state).await;
             cast.hidden.insert(state, id);
         }
-        for state in ["rejected", "completed", "closed", TOKEN, MESSAGE] {
+        for state in ["unconfirmed", "rejected", "completed", "closed", TOKEN, MESSAGE] {
             let id = cast.make(state).await;
             cast.hidden.insert(state, id);
         }
@@ -167,6 +167,16 @@ impl Cast {
                 let proposed = ok(&alice, Call::post("/v1/handoffs", guarded)).await;
                 return proposed["handoff_id"].as_str().expect("an id").to_owned();
             }
+            "unconfirmed" => {
+                let mut shown = offer(&task, "bob");
+                shown["policy"] = json!({ "requires_verifier": true });
+                let proposed = ok(&alice, Call::post("/v1/handoffs", shown)).await;
+                let id = proposed["handoff_id"].as_str().expect("an id").to_owned();
+                for action in ["accept", "activate", "complete"] {
+                    act(&bob, &id, action, json!({})).await;
+                }
+                return id;
+            }
             "proposed" => &[],
             "accepted" => &["accept"],
             "activated" => &["accept", "activate"],
@@ -248,7 +258,7 @@ fn body_of(action: &str, task: &str) -> Value {
         "reassign" => json!({ "to_agent": "eve", "why": "nobody answers" }),
         "reject" => json!({ "reason": "other", "detail": "no" }),
         "counter" => json!({ "context": { "summary": "changed after all" } }),
-        "refuse" => json!({ "why": "no" }),
+        "refuse" | "dispute" => json!({ "why": "no" }),
         "extend" | "extend_sla" => json!({ "due": "2027-01-01T00:00:00Z", "why": "it is hard" }),
         _ => json!({}),
     }

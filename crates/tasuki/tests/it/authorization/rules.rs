@@ -42,6 +42,9 @@ reassign_handoff         accepted   not     not     not       yes          not  
 extend_sla               proposed   not     not     not       yes          not     yes      not
 activate_handoff         accepted   not     yes     not       not          not     not      not
 complete_handoff         activated  not     yes     not       not          not     not      not
+complete_handoff         unconfirmed not    yes     not       not          not     not      not
+confirm_completion       unconfirmed yes    not     not       yes          not     yes      not
+dispute_completion       unconfirmed yes    not     not       yes          not     yes      not
 close_handoff            completed  yes     yes     not       yes          not     yes      not
 close_handoff            rejected   yes     yes     not       yes          not     yes      not
 acp_handoff:query        -          yes     yes     yes       yes          yes     yes      yes
@@ -60,6 +63,8 @@ acp_handoff:reassign     accepted   not     not     not       yes          not  
 acp_handoff:extend_sla   proposed   not     not     not       yes          not     yes      not
 acp_handoff:activate     accepted   not     yes     not       not          not     not      not
 acp_handoff:complete     activated  not     yes     not       not          not     not      not
+acp_handoff:confirm      unconfirmed yes    not     not       yes          not     yes      not
+acp_handoff:dispute      unconfirmed yes    not     not       yes          not     yes      not
 acp_handoff:close        completed  yes     yes     not       yes          not     yes      not
 acp_send                 -          yes     yes     yes       yes          yes     not      yes
 acp_query                -          yes     yes     yes       yes          yes     yes      yes

@@ -35,6 +35,7 @@ impl Adapter for Told {
         };
         let seen = artifacts.into_iter().map(move |artifact| Seen {
             artifact_id: artifact.artifact_id,
+            path: None,
             finding: finding.clone(),
         });
         Box::pin(std::future::ready(seen.collect()))

@@ -1,9 +1,12 @@
-//! What is asked between a proposal and the work: what was found of the artifacts, a human's word,
-//! counter-offers, taking it back, more time; and what the work queue answered.
+//! What is asked between a proposal and the work, and between the work and its end: what was found
+//! of the artifacts, a human's word or a verifier's, counter-offers, taking it back, more time; and what the work queue answered.
 
 use protocol::caller::Caller;
 use protocol::handoff::artifact::{Finding, Seen};
-use protocol::handoff::command::{Reassign, SlaStage};
+use protocol::handoff::command::{
+    Reassign, {Looked, SlaStage},
+};
+use protocol::handoff::completion::{Completion, Evidence};
 use protocol::handoff::package::{
     Artifact, ArtifactKind, ArtifactRef, ExternalRef, ExternalRefKind, OfferedContext,
 };
@@ -73,16 +76,26 @@ impl Script {
             }
             Stage::Validating(validating) if validating.checks != Checks::Passed => {
                 let server = Caller::system(TeamspaceId::default_teamspace());
-                Some((server, self.verified(&made.terms.package_hash)))
+                let looked = Looked::Package { hash: made.terms.package_hash.clone() };
+                Some((server, self.verified(looked)))
             }
             Stage::Validating(_) if self.random.happens(80) => {
                 Some((agent("dee"), self.human_word()))
+            }
+            Stage::Completing(completing) if completing.checks != Checks::Passed => {
+                let server = Caller::system(TeamspaceId::default_teamspace());
+                let attempt = made.completions;
+                Some((server, self.verified(Looked::Completion { attempt })))
+            }
+            Stage::Completing(_) if self.random.happens(80) => {
+                Some((sender, self.verifiers_word()))
             }
             Stage::Rejected { .. } if self.random.happens(30) => Some((sender, self.counter())),
             Stage::Proposed(_)
             | Stage::Validating(_)
             | Stage::Accepted(_)
             | Stage::Activated(_)
+            | Stage::Completing(_)
             | Stage::Rejected { .. }
             | Stage::Completed { .. }
             | Stage::Closed { .. } => None,
@@ -90,10 +103,12 @@ impl Script {
     }
 
     pub fn any_negotiation(&mut self, watch: &Watch) -> Command {
-        match self.random.below(9) {
+        match self.random.below(11) {
             7 => self.delegate(),
             8 => self.reassign(watch),
-            0 => self.verified("of another package"),
+            9 => self.verified(Looked::Completion { attempt: 1 }),
+            10 => self.verifiers_word(),
+            0 => self.verified(Looked::Package { hash: "of another package".to_owned() }),
             6 => self.workq_answered("of another package", Way::Over),
             1 => self.human_word(),
             2 => self.counter(),
@@ -106,7 +121,7 @@ impl Script {
         }
     }
 
-    fn verified(&mut self, package_hash: &str) -> Command {
+    fn verified(&mut self, looked: Looked) -> Command {
         let detail = "as it is".to_owned();
         let finding = match self.random.below(6) {
             0 => Finding::Missing { detail },
@@ -115,8 +130,33 @@ impl Script {
             3 => Finding::NotVerifiable { detail },
             _ => Finding::Verified { sha256: "ab".repeat(32), size_bytes: 7 },
         };
-        let seen = vec![Seen { artifact_id: "log".to_owned(), finding }];
-        Command::Verified { package_hash: package_hash.to_owned(), seen }
+        let seen = vec![Seen { artifact_id: "log".to_owned(), path: None, finding }];
+        Command::Verified { looked, seen }
+    }
+
+    pub fn complete(&mut self) -> Command {
+        let notes = self.random.happens(50).then(|| "done".to_owned());
+        let mut completion = Completion { notes, ..Completion::default() };
+        if self.random.happens(30) {
+            completion.final_artifacts.push(artifact(self.random.happens(70)));
+        }
+        if self.random.happens(40) {
+            let criterion = if self.random.happens(80) { "CI is green" } else { "CI is blue" };
+            completion.evidence.push(Evidence {
+                criterion: criterion.to_owned(),
+                evidence: "run 7".to_owned(),
+                artifact_ids: Vec::new(),
+            });
+        }
+        Command::Complete(completion)
+    }
+
+    fn verifiers_word(&mut self) -> Command {
+        if self.random.happens(60) {
+            Command::Confirm { why: None }
+        } else {
+            Command::Dispute { why: "the build is red".to_owned() }
+        }
     }
 
     fn workq_answered(&mut self, package_hash: &str, way: Way) -> Command {

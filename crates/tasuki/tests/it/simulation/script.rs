@@ -252,6 +252,11 @@ impl Script {
             offer.policy = Some(Policy { requires_human_approval: true, ..Policy::default() });
         }
         if self.random.happens(20) {
+            let policy = offer.policy.get_or_insert_default();
+            policy.requires_verifier = true;
+            policy.requires_evidence = self.random.happens(30);
+        }
+        if self.random.happens(20) {
             offer.deadline = Some(watch.latest().plus(Span::from_hours(30)));
         }
         offer
@@ -329,11 +334,6 @@ impl Script {
         let percent_complete = Some(*self.random.pick(&[0.0, 12.5, 100.0, 101.0]));
         let update = OfferedWorkState { percent_complete, ..OfferedWorkState::default() };
         HandoffCommand::Activate { work_state_update: Some(Box::new(update)) }
-    }
-
-    fn complete(&mut self) -> HandoffCommand {
-        let completion_notes = self.random.happens(50).then(|| "done".to_owned());
-        HandoffCommand::Complete { completion_notes, final_artifacts: Vec::new() }
     }
 
     fn erase(&mut self, stream: Stream, handoff: &Handoff, watch: &Watch) -> Act {

@@ -1,0 +1,89 @@
+//! How work ends: the owner reports it as done, with what shows it, and where it was asked for
+//! somebody else confirms or disputes it.
+
+use axum::extract::State;
+use axum::response::Response;
+use protocol::handoff::Command;
+use protocol::handoff::completion::{Completion, Evidence};
+use protocol::handoff::package::Artifact;
+use protocol::ids::HandoffId;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::Gateway;
+use super::handoffs::{Target, act};
+use super::input::{Named, Write};
+use super::problem::Problem;
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CompleteInput {
+    #[serde(default)]
+    pub completion_notes: Option<String>,
+    /// What came of the work; the server looks at it before it believes it.
+    #[serde(default)]
+    pub final_artifacts: Vec<Artifact>,
+    /// What shows that the success criteria are met. One that is not answered is not shown.
+    #[serde(default)]
+    pub evidence: Vec<Evidence>,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConfirmInput {
+    #[serde(default)]
+    pub why: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DisputeInput {
+    /// What the owner must know to finish the work.
+    pub why: String,
+}
+
+impl From<CompleteInput> for Command {
+    fn from(input: CompleteInput) -> Self {
+        let CompleteInput { completion_notes, final_artifacts, evidence } = input;
+        Command::Complete(Completion { notes: completion_notes, final_artifacts, evidence })
+    }
+}
+
+impl From<ConfirmInput> for Command {
+    fn from(input: ConfirmInput) -> Self {
+        Command::Confirm { why: input.why }
+    }
+}
+
+impl From<DisputeInput> for Command {
+    fn from(input: DisputeInput) -> Self {
+        Command::Dispute { why: input.why }
+    }
+}
+
+pub async fn complete(
+    State(gateway): State<Gateway>,
+    Named(id): Named<HandoffId>,
+    write: Write<CompleteInput>,
+) -> Result<Response, Problem> {
+    let (write, input) = write.split();
+    act(&gateway, write, Target::Existing(id), input.into()).await
+}
+
+pub async fn confirm(
+    State(gateway): State<Gateway>,
+    Named(id): Named<HandoffId>,
+    write: Write<ConfirmInput>,
+) -> Result<Response, Problem> {
+    let (write, input) = write.split();
+    act(&gateway, write, Target::Existing(id), input.into()).await
+}
+
+pub async fn dispute(
+    State(gateway): State<Gateway>,
+    Named(id): Named<HandoffId>,
+    write: Write<DisputeInput>,
+) -> Result<Response, Problem> {
+    let (write, input) = write.split();
+    act(&gateway, write, Target::Existing(id), input.into()).await
+}

@@ -1,0 +1,90 @@
+//! The lines of `registry.jsonl`: each artifact whose bytes were verified, when a handoff was
+//! accepted or completed. A pure function of ledger entries, so that the file can be rebuilt byte
+//! for byte.
+
+use serde::Serialize;
+
+use super::artifact::{Finding, Seen};
+use super::event::Event;
+use crate::ids::HandoffId;
+use crate::time::Time;
+
+/// The names of the events that say what was verified. A handoff that waited for a human was
+/// checked before it was accepted, and says it there only.
+pub const VERIFICATIONS: [&str; 3] =
+    ["handoff.checked", "handoff.accepted", "handoff.completion_checked"];
+
+/// One line. Fields are written in this order.
+#[derive(Debug, Serialize)]
+pub struct Line<'a> {
+    event: &'static str,
+    handoff_id: HandoffId,
+    artifact_id: &'a str,
+    /// A path or a URL. Entries of early releases do not say it.
+    path: Option<&'a str>,
+    sha256: &'a str,
+    size_bytes: u64,
+    verified_at: VerifiedAt,
+    timestamp: Time,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum VerifiedAt {
+    Accept,
+    Complete,
+}
+
+/// The lines of an entry: one for each artifact that was verified.
+pub fn lines<'a>(id: HandoffId, event: &'a Event, at: Time) -> Vec<Line<'a>> {
+    let (seen, verified_at) = match event {
+        Event::Checked(checked) => (&checked.artifacts, VerifiedAt::Accept),
+        Event::Accepted(accepted) => (&accepted.artifacts, VerifiedAt::Accept),
+        Event::CompletionChecked(checked) => (&checked.artifacts, VerifiedAt::Complete),
+        Event::Drafted(_)
+        | Event::Proposed(_)
+        | Event::ValidationStarted(_)
+        | Event::VerificationUnavailable(_)
+        | Event::Approved(_)
+        | Event::Refused(_)
+        | Event::Rejected(_)
+        | Event::Activated(_)
+        | Event::CompletionStarted(_)
+        | Event::CompletionFailed(_)
+        | Event::Confirmed(_)
+        | Event::Disputed(_)
+        | Event::Completed(_)
+        | Event::Closed(_)
+        | Event::Escalated(_)
+        | Event::SlaExtended(_)
+        | Event::SlaWarned(_)
+        | Event::Countered(_)
+        | Event::Delegated(_)
+        | Event::DelegationEnded(_)
+        | Event::DelegationReopened(_)
+        | Event::WorkqSettled(_)
+        | Event::WorkqDegraded(_) => return Vec::new(),
+    };
+    seen.iter().filter_map(|seen| line(id, seen, verified_at, at)).collect()
+}
+
+fn line(id: HandoffId, seen: &Seen, verified_at: VerifiedAt, at: Time) -> Option<Line<'_>> {
+    match &seen.finding {
+        Finding::Verified { sha256, size_bytes } => Some(Line {
+            event: "artifact_verified",
+            handoff_id: id,
+            artifact_id: &seen.artifact_id,
+            path: seen.path.as_deref(),
+            sha256,
+            size_bytes: *size_bytes,
+            verified_at,
+            timestamp: at,
+        }),
+        Finding::Present
+        | Finding::NotVerifiable { .. }
+        | Finding::Missing { .. }
+        | Finding::Mismatch { .. }
+        | Finding::Forbidden { .. }
+        | Finding::Unavailable { .. } => None,
+    }
+}

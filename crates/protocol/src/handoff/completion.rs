@@ -1,0 +1,126 @@
+//! What an owner says when it reports the work as done: the evidence for each success criterion and
+//! the artifacts that came of it. What nobody answered is not met; it is not shown.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::artifact::Seen;
+use super::check::check_artifacts;
+use super::decide::check_text;
+use super::package::{Artifact, Package};
+use super::state::{Checks, Waiting};
+use crate::rejection::Rejection;
+
+/// The answer to one success criterion.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Evidence {
+    /// One of `task.success_criteria`, word for word.
+    pub criterion: String,
+    /// How anybody can see that it is met.
+    pub evidence: String,
+    /// The final artifacts that show it, by id.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub artifact_ids: Vec<String>,
+}
+
+/// A report that the work is done.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Completion {
+    pub notes: Option<String>,
+    pub final_artifacts: Vec<Artifact>,
+    pub evidence: Vec<Evidence>,
+}
+
+/// A report that is not believed yet.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Completing {
+    /// The clock of the work, which goes on until it is completed.
+    pub waiting: Waiting,
+    pub completion: Completion,
+    /// How far the look at the final artifacts is.
+    pub checks: Checks,
+    pub passed: Vec<String>,
+    pub seen: Vec<Seen>,
+    /// Somebody other than the owner must confirm it.
+    pub needs_verifier: bool,
+}
+
+/// A report that was believed, with what was found of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Shown {
+    pub completion: Completion,
+    pub seen: Vec<Seen>,
+    /// Who confirmed it, if it had to be.
+    pub confirmed_by: Option<String>,
+}
+
+impl Completion {
+    /// Checks what can be checked without the package.
+    pub fn check(&self) -> Result<(), Rejection> {
+        check_text("completion_notes", self.notes.as_deref())?;
+        check_artifacts("final_artifacts", &self.final_artifacts)?;
+        for (index, answer) in self.evidence.iter().enumerate() {
+            let field = format!("evidence[{index}].evidence");
+            if answer.evidence.trim().is_empty() {
+                return invalid(field, "what shows that the criterion is met");
+            }
+            check_text(&field, Some(&answer.evidence))?;
+            self.check_artifact_ids(index, &answer.artifact_ids)?;
+        }
+        Ok(())
+    }
+
+    fn check_artifact_ids(&self, index: usize, ids: &[String]) -> Result<(), Rejection> {
+        for (place, id) in ids.iter().enumerate() {
+            let field = format!("evidence[{index}].artifact_ids[{place}]");
+            if !self.final_artifacts.iter().any(|artifact| artifact.artifact_id == *id) {
+                return invalid(field, "the id of one of the `final_artifacts`");
+            }
+            if ids[..place].contains(id) {
+                return invalid(field, "each artifact once");
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that each answer is to a criterion of the package, and the only one to it.
+    pub fn check_criteria(&self, package: &Package) -> Result<(), Rejection> {
+        for (index, answer) in self.evidence.iter().enumerate() {
+            let field = || format!("evidence[{index}].criterion");
+            let mut criteria = package.task.success_criteria.iter();
+            if !criteria.any(|criterion| is_same(criterion, &answer.criterion)) {
+                return invalid(field(), "one of the task's success criteria, word for word");
+            }
+            let mut before = self.evidence[..index].iter();
+            if before.any(|other| is_same(&other.criterion, &answer.criterion)) {
+                return invalid(field(), "each criterion once");
+            }
+        }
+        Ok(())
+    }
+
+    /// The criteria that nothing shows, in the package's words and order.
+    pub fn unanswered(&self, package: &Package) -> Vec<String> {
+        let criteria = package.task.success_criteria.iter();
+        criteria.filter(|criterion| self.answer(criterion).is_none()).cloned().collect()
+    }
+
+    /// What was said about a criterion.
+    pub fn answer(&self, criterion: &str) -> Option<&Evidence> {
+        self.evidence.iter().find(|answer| is_same(&answer.criterion, criterion))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.notes.is_none() && self.final_artifacts.is_empty() && self.evidence.is_empty()
+    }
+}
+
+/// Blanks around a text are nobody's intention.
+fn is_same(left: &str, right: &str) -> bool {
+    left.trim() == right.trim()
+}
+
+fn invalid(field: String, expected: &str) -> Result<(), Rejection> {
+    Err(Rejection::SchemaInvalid { field, expected: expected.to_owned() })
+}
