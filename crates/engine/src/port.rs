@@ -79,6 +79,9 @@ pub trait Store: Send + Sync + 'static {
 
     fn list(&self, list: List) -> Answer<Vec<Listed>>;
 
+    /// Messages that were not purged, of one teamspace or of all, in the order they were made.
+    fn oldest_messages(&self, oldest: OldestMessages) -> Answer<Vec<Listed>>;
+
     /// Effects that are due and that nobody holds. Each counts as tried once more, and is held
     /// until the claim's end.
     fn claim(&self, claim: Claim) -> Answer<Vec<Claimed>>;
@@ -276,6 +279,15 @@ pub struct List {
     pub of: ListOf,
     /// Only rows made before this one.
     pub before: Option<u64>,
+    pub limit: usize,
+}
+
+/// A page of messages, oldest first.
+#[derive(Debug, Clone)]
+pub struct OldestMessages {
+    pub teamspace: Option<TeamspaceId>,
+    /// Only rows made after this one.
+    pub after: u64,
     pub limit: usize,
 }
 

@@ -19,6 +19,7 @@ mod operations;
 mod ops;
 mod outbox;
 mod problem;
+mod purge;
 mod reference;
 mod strict;
 mod tokens;
@@ -185,6 +186,7 @@ impl Gateway {
             .route("/v1/acp/inbox", |at| at.get(messages::inbox))
             .route("/v1/acp/status", |at| at.get(messages::status))
             .route("/v1/events", |at| at.get(events::follow))
+            .route("/v1/acp/messages/purge", |at| at.post(purge::purge))
             .route("/v1/outbox", |at| at.get(outbox::list))
             .route("/v1/outbox/revive", |at| at.post(outbox::revive))
             .route("/v1/ledger/fork", |at| at.post(ledger::fork))

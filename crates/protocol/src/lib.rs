@@ -17,7 +17,7 @@ pub mod caller;
 pub mod canonical;
 pub mod checkpoint;
 pub mod codec;
-mod erasure;
+pub mod erasure;
 pub mod fixed;
 pub mod fork;
 pub mod handoff;

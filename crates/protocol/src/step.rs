@@ -392,6 +392,9 @@ pub fn evolve(
         (_, Some(State::Handoff(handoff)), Event::Erased(_)) => {
             Ok(State::Handoff(Box::new(handoff::evolve::without_texts(*handoff))))
         }
+        (_, Some(State::Message(message)), Event::Erased(_)) => {
+            Ok(State::Message(message::evolve::purged(message, at)))
+        }
         (_, Some(state), Event::Erased(_)) => Ok(state),
         (Subject::Handoff(id), None, Event::Handoff(event)) => {
             Ok(State::Handoff(Box::new(handoff::evolve(*id, None, event, at)?)))

@@ -59,7 +59,9 @@ impl Node {
             engine.fall_behind(behind);
         }
         let artifacts = Artifacts::new(config.artifacts.settings())?;
-        let loops = engine.start(signer, Arc::new(checkpoints), Arc::new(Outside::new(artifacts)));
+        let outside = Arc::new(Outside::new(artifacts));
+        let retention = config.messages.retention(&config.data);
+        let loops = engine.start(signer, Arc::new(checkpoints), outside, retention);
         let (stop_followers, stopped) = watch::channel(false);
         let follow =
             |log| audit_log::run(engine.clone(), config.data.clone(), log, stopped.clone());

@@ -17,6 +17,7 @@ use super::ledger::{ForkInput, ForkView};
 use super::messages::{InboxInput, MailboxStatus, MessageView, QueryInput};
 use super::negotiation::{ApproveInput, ExtendSlaInput, RefuseInput, WithdrawInput};
 use super::outbox::OutboxView;
+use super::purge::{PurgeInput, PurgeView};
 use super::tokens::{IssueInput, Nothing};
 use super::view::{
     ActionDone, AgentView, EntryView, HandoffDetail, HandoffView, ListPage, TokenIssued, TokenView,
@@ -86,7 +87,7 @@ const fn action(
 }
 
 /// All of them, in the order a reader wants them.
-pub const OPERATIONS: [Operation; 44] = [
+pub const OPERATIONS: [Operation; 45] = [
     Operation {
         query: Some(schema::<ListInput>),
         response: Response::Json(schema::<ListPage<HandoffView>>),
@@ -311,6 +312,16 @@ pub const OPERATIONS: [Operation; 44] = [
         request: Some(schema::<Nothing>),
         response: Response::Json(schema::<TokenView>),
         ..read("/v1/tokens/{token}/revoke", "revoke_token", "Ends a token at once.")
+    },
+    Operation {
+        who: Who::Operator,
+        response: Response::Json(schema::<PurgeView>),
+        ..action(
+            "/v1/acp/messages/purge",
+            "purge_messages",
+            "Takes old messages out of every mailbox and erases what they said, on the record.",
+            schema::<PurgeInput>,
+        )
     },
     Operation {
         who: Who::Operator,

@@ -45,7 +45,21 @@ pub fn evolve(
 fn fresh(id: MessageId, sent: &Sent, at: Time) -> Message {
     let recipients: BTreeMap<_, _> =
         sent.to.iter().map(|name| (name.clone(), Delivery::Pending)).collect();
-    Message { id, sent: Fixed::from(sent.clone()), created_at: at, updated_at: at, recipients }
+    let sent = Fixed::from(sent.clone());
+    Message { id, sent, created_at: at, updated_at: at, recipients, purged: false }
+}
+
+/// What is left when what it said was erased: that it was there, and between whom.
+pub fn purged(message: Message, at: Time) -> Message {
+    let sent = Sent {
+        to: Vec::new(),
+        topic: None,
+        team: None,
+        payload: serde_json::Map::new(),
+        context: None,
+        ..Sent::clone(&message.sent)
+    };
+    Message { sent: Fixed::from(sent), updated_at: at, purged: true, ..message }
 }
 
 /// `None` when one of the recipients cannot have come there.

@@ -31,6 +31,10 @@ pub struct Message {
     pub updated_at: Time,
     /// At most as many as a broadcast may have.
     pub recipients: BTreeMap<AgentId, Delivery>,
+    /// It was kept long enough: nobody sees it any more, and what it said was erased. It is
+    /// remembered so that nothing can be sent under its id again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub purged: bool,
 }
 
 /// How far a message is with one recipient.
@@ -60,7 +64,7 @@ impl Message {
 
     /// Those for whom it can still expire.
     pub fn waiting(&self) -> Vec<AgentId> {
-        let waiting = self.recipients.iter().filter(|(_, status)| status.is_open());
+        let waiting = self.recipients.iter().filter(|(_, it)| !self.purged && it.is_open());
         waiting.map(|(recipient, _)| recipient.clone()).collect()
     }
 
@@ -80,7 +84,7 @@ impl Message {
 
     /// Sender and recipients see a message, and so does whoever answers for the teamspace.
     pub fn is_visible_to(&self, caller: &Caller) -> bool {
-        concerns(caller, &self.sent.from, self.recipients.keys())
+        !self.purged && concerns(caller, &self.sent.from, self.recipients.keys())
     }
 }
 

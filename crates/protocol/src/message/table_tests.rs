@@ -167,6 +167,30 @@ fn what_is_not_read_in_time_expires() {
     ]);
 }
 
+/// After that nobody finds it, and nothing can be sent or answered under its id.
+#[test]
+fn what_was_kept_long_enough_is_purged_for_everybody() {
+    check(&[
+        "alice send m1 to=bob expires_at=2026-02-21T14:10:00Z payload={\"a\":1} => bob:pending",
+        "alice purge m1 => not_allowed",
+        "dora purge m1 => not_allowed",
+        "customer purge m1 => not_allowed",
+        "operator purge m1 => purged",
+        "operator purge m1 => not_found",
+        "bob read m1 => not_found",
+        "bob deliver m1 => not_found",
+        "bob answer m1 m2 type=status.update => not_found",
+        "alice send m1 to=bob => already_exists",
+        "system send m1 to=bob => already_exists",
+        "later 10",
+        "system elapse m1 => nothing",
+        "alice send m3 to=bob => bob:pending",
+        "bob read m3 => bob:read",
+        "system purge m3 => purged",
+        "operator purge m9 => not_found",
+    ]);
+}
+
 fn check(script: &[&str]) {
     let mut world = World::new();
     for line in script {
@@ -216,14 +240,18 @@ impl World {
                 let due = message.sent.expires_at.expect("it expires");
                 (message_id(name), Command::Elapse { due })
             }
+            "purge" => {
+                let erase = step::Command::Erase { position: 1, reason: "old".to_owned() };
+                return self.submit(who, message_id(name), erase);
+            }
             other => panic!("no such verb: {other}"),
         };
-        self.submit(who, id, command)
+        self.submit(who, id, step::Command::Message(command))
     }
 
-    fn submit(&mut self, who: &str, id: MessageId, command: Command) -> String {
+    fn submit(&mut self, who: &str, id: MessageId, command: step::Command) -> String {
         let caller = caller(who);
-        let needs = command.needs();
+        let needs = step::needs(None, &command);
         let directory = match needs.directory {
             Some(Directory::Named(names)) => {
                 names.into_iter().filter(|name| DIRECTORY.contains(&name.as_str())).collect()
@@ -237,7 +265,6 @@ impl World {
         let context = Context { caller: &caller, now: self.now, facts: &facts };
         let stream = Stream { teamspace: caller.teamspace.clone(), subject: Subject::Message(id) };
         let state = self.messages.get(&id).cloned().map(State::Message);
-        let command = step::Command::Message(command);
         let change = match step::step(&stream, state.as_ref(), &command, context) {
             Ok(change) if change.events.is_empty() => return "nothing".to_owned(),
             Ok(change) => change,
@@ -248,6 +275,12 @@ impl World {
             self.holds.insert(write.key, write.next);
         }
         let State::Message(message) = change.state else { panic!("a message stays one") };
+        if message.purged {
+            assert!(message.sent.payload.is_empty() && message.deadlines().is_empty());
+            assert_eq!(change.erase, Some(1));
+            self.messages.insert(id, message);
+            return "purged".to_owned();
+        }
         let places = message.recipients.iter().map(|(name, status)| format!("{name}:{status}"));
         let shown: Vec<_> = places.collect();
         self.messages.insert(id, message);

@@ -17,6 +17,7 @@ mod mailbox;
 mod outside_input;
 mod power_loss;
 mod refusals;
+mod retention;
 mod road;
 mod server;
 mod simulation;

@@ -225,6 +225,9 @@ impl Cast {
             (None, "acp_respond") => json!({ "type": "status.update" }),
             (None, "issue_token") => json!({ "agent": "eve" }),
             (None, "declare_fork") => json!({ "reason": "a restore" }),
+            (None, "purge_messages") => {
+                json!({ "before": "2000-01-01T00:00:00Z", "reason": "asked for" })
+            }
             (None, "erase_content") => json!({ "position": 1, "reason": "asked for" }),
             (None, operation) => body_of(operation.split('_').next().expect("a verb"), &task),
         };
