@@ -6,11 +6,11 @@
 //! bytes and time. Read in this order: `files`, then `urls` with `locations`, `addresses` and
 //! `network`; both do their work on the one thread of `hashing`.
 
-mod addresses;
+pub(crate) mod addresses;
 mod files;
 mod hashing;
-mod locations;
-mod network;
+pub(crate) mod locations;
+pub(crate) mod network;
 mod urls;
 
 #[cfg(test)]

@@ -18,3 +18,4 @@ pub mod durable;
 pub mod ledger_key;
 pub mod message_archive;
 pub mod outside;
+pub mod webhook;

@@ -7,7 +7,7 @@
 //! 1. [`port`]: what the engine asks of a store. [`clock`], [`ids`]: time and randomness, injected.
 //! 2. [`submit`]: the road. [`slots`]: how commands on one stream queue up.
 //! 3. [`feed`]: following the ledger. The loops: [`deadlines`], [`notices`], [`outbox`],
-//!    [`retention`], [`seal`]. [`fork`]: after a loss.
+//!    [`retention`], [`seal`]. [`wake`]: calling agents. [`fork`]: after a loss.
 //! 4. [`query`], [`mailbox`], [`access`]: reading, and who a bearer is.
 
 pub mod access;
@@ -27,6 +27,7 @@ pub mod retention;
 pub mod seal;
 pub mod slots;
 pub mod submit;
+pub mod wake;
 
 use std::sync::Arc;
 

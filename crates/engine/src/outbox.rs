@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 use crate::Engine;
 use crate::port::{Claim, Claimed, OutboxWrite, StoreError};
 use crate::submit::SubmitError;
+use crate::wake::{Call, Taken};
 
 /// The loop looks at least this often: what was put off comes up without a bell.
 const LOOK_EVERY: Span = Span::from_millis(1_000);
@@ -45,6 +46,9 @@ pub const ATTEMPTS_MAX: u32 = 600;
 pub trait Adapter: Send + Sync + 'static {
     /// Looks at artifacts; one answer for each, in any order.
     fn look(&self, artifacts: Vec<Artifact>) -> Pin<Box<dyn Future<Output = Vec<Seen>> + Send>>;
+
+    /// Calls an agent that was sent something critical. It must take seconds, not minutes.
+    fn wake(&self, call: Call) -> Taken;
 }
 
 pub(crate) async fn run(
@@ -125,13 +129,13 @@ impl Engine {
             let error = "there is nothing left to do".to_owned();
             return self.store.write_outbox(put_away(claimed, error)).await;
         };
-        let (command, failure) = match work {
-            Work::Look { package_hash, artifacts } => {
-                let seen = self.while_renewing(claimed, adapter.look(artifacts)).await;
-                let failure = seen.iter().find_map(|one| one.finding.detail()).map(str::to_owned);
-                (handoff::Command::Verified { package_hash, seen }, failure)
-            }
+        let (package_hash, artifacts) = match work {
+            Work::Look { package_hash, artifacts } => (package_hash, artifacts),
+            Work::Wake(wake) => return self.carry_out_wake(claimed, wake, adapter).await,
         };
+        let seen = self.while_renewing(claimed, adapter.look(artifacts)).await;
+        let failure = seen.iter().find_map(|one| one.finding.detail()).map(str::to_owned);
+        let command = handoff::Command::Verified { package_hash, seen };
         let caller = Caller::system(claimed.stream.teamspace.clone());
         let command = Command::Handoff(command);
         let submitted = self.submit(&caller, claimed.stream.clone(), command, None).await;
@@ -150,17 +154,21 @@ impl Engine {
     /// What is to be done, if the stream still wants it.
     async fn work(&self, claimed: &Claimed) -> Result<Option<Work>, StoreError> {
         let Some(state) = self.current(&claimed.stream).await? else { return Ok(None) };
-        let hash = match state.as_ref() {
-            State::Handoff(handoff) => handoff.document_hash(),
-            State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Message(_) => {
-                return Ok(None);
+        let document = match state.as_ref() {
+            State::Handoff(handoff) => {
+                self.store.document(&claimed.stream, handoff.document_hash()).await?
             }
+            State::Message(_) => None,
+            State::Agent(_) | State::Token(_) | State::Ledger(_) => return Ok(None),
         };
-        let document = self.store.document(&claimed.stream, hash).await?;
         Ok(step::work(&state, &claimed.effect.name, document.as_deref()))
     }
 
-    async fn while_renewing<T>(&self, claimed: &Claimed, work: impl Future<Output = T>) -> T {
+    pub(crate) async fn while_renewing<T>(
+        &self,
+        claimed: &Claimed,
+        work: impl Future<Output = T>,
+    ) -> T {
         let mut work = std::pin::pin!(work);
         loop {
             tokio::select! {
@@ -176,7 +184,7 @@ impl Engine {
         }
     }
 
-    fn again_later(&self, claimed: &Claimed, error: String) -> OutboxWrite {
+    pub(crate) fn again_later(&self, claimed: &Claimed, error: String) -> OutboxWrite {
         if claimed.attempt >= ATTEMPTS_MAX {
             return put_away(claimed, error);
         }

@@ -306,7 +306,7 @@ pub enum ListOf {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InboxStatus {
-    /// Pending or delivered.
+    /// Pending, delivered or failed.
     Open,
     Only(Delivery),
 }

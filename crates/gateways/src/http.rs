@@ -25,6 +25,7 @@ mod strict;
 mod tokens;
 mod verdict;
 mod view;
+mod wake;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -33,6 +34,7 @@ use std::sync::atomic::AtomicUsize;
 use axum::Router;
 use engine::Engine;
 use protocol::json::Bounds;
+use protocol::wake::WakeKey;
 use tokio::sync::watch;
 
 use crate::listen::ConnectionCounts;
@@ -87,6 +89,8 @@ pub struct Shared {
     metrics: Metrics,
     streams: Arc<OpenStreams>,
     join_trace: Option<JoinTrace>,
+    /// From which the secrets follow with which agents are called.
+    wake_key: Option<WakeKey>,
     stopping: watch::Receiver<bool>,
 }
 
@@ -135,6 +139,7 @@ impl Gateway {
             proxies,
             streams: Arc::default(),
             join_trace: None,
+            wake_key: None,
             stopping,
         }))
     }
@@ -143,6 +148,13 @@ impl Gateway {
     pub fn joining_traces(mut self, join_trace: JoinTrace) -> Self {
         let shared = Arc::get_mut(&mut self.0).expect("nothing shares it before it has routes");
         shared.join_trace = Some(join_trace);
+        self
+    }
+
+    /// Tells operators the secrets that follow from this key.
+    pub fn waking_with(mut self, wake_key: WakeKey) -> Self {
+        let shared = Arc::get_mut(&mut self.0).expect("nothing shares it before it has routes");
+        shared.wake_key = Some(wake_key);
         self
     }
 
@@ -159,6 +171,7 @@ impl Gateway {
             .route("/v1/agents", |at| at.get(agents::list))
             .route("/v1/agents/{agent}", |at| at.get(agents::show).put(agents::register))
             .route("/v1/agents/{agent}/roles", |at| at.put(agents::set_roles))
+            .route("/v1/agents/{agent}/wake", |at| at.put(wake::set))
             .route("/v1/tokens", |at| at.get(tokens::list).post(tokens::issue))
             .route("/v1/tokens/{token}/revoke", |at| at.post(tokens::revoke))
             .route("/v1/handoffs", |at| at.get(handoffs::list).post(handoffs::initiate))

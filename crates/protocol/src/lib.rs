@@ -31,3 +31,4 @@ pub mod roles;
 pub mod step;
 pub mod time;
 pub mod token;
+pub mod wake;

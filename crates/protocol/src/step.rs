@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fork::{self, Forked};
 use crate::handoff::decide::Context;
-use crate::handoff::package::Artifact;
+use crate::handoff::package::{Artifact, Priority};
 use crate::handoff::{self, Handoff, Status, derive};
 use crate::ids::{AgentId, MessageId};
 use crate::ledger::{Erased, Recorded, Stream, Subject};
@@ -78,6 +78,17 @@ pub struct Effect {
 pub enum Work {
     /// Look at the artifacts of the package with this hash.
     Look { package_hash: String, artifacts: Vec<Artifact> },
+    /// Call a recipient of a message.
+    Wake(Wake),
+}
+
+/// What an agent that is called is told: that there is something, and not what it says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wake {
+    pub agent: AgentId,
+    pub message: MessageId,
+    pub priority: Priority,
+    pub kind: message::Kind,
 }
 
 /// A unique key that a state occupies or leaves free, with a small value that outlives both.
@@ -120,6 +131,8 @@ pub struct Facts {
     pub document: Option<String>,
     /// Those of the directory that were asked for, as far as they exist.
     pub directory: Vec<AgentId>,
+    /// Those of them that can be called.
+    pub wakeable: Vec<AgentId>,
     pub message: Option<message::Message>,
 }
 
@@ -132,6 +145,8 @@ pub struct Needs {
     /// The hash of the document, as the aggregate's state names it.
     pub document: Option<String>,
     pub directory: Option<Directory>,
+    /// Whether it matters who of them can be called.
+    pub wakes: bool,
     pub message: Option<MessageId>,
 }
 
@@ -195,6 +210,7 @@ impl Command {
             Command::Handoff(command) => command.name(),
             Command::Agent(agent::Command::Register { .. }) => "register",
             Command::Agent(agent::Command::SetRoles { .. }) => "set_roles",
+            Command::Agent(agent::Command::SetWake { .. }) => "set_wake",
             Command::Token(token::Command::Issue { .. }) => "issue",
             Command::Token(token::Command::Revoke) => "revoke",
             Command::Message(command) => command.name(),

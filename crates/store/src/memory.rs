@@ -406,7 +406,7 @@ fn is_listed(of: &ListOf, state: &State) -> bool {
         (ListOf::Inbox { agent, status }, State::Message(message)) => {
             !message.purged
                 && message.recipients.get(agent).is_some_and(|found| match status {
-                    InboxStatus::Open => found.is_open(),
+                    InboxStatus::Open => found.is_in_inbox(),
                     InboxStatus::Only(status) => found == status,
                 })
         }

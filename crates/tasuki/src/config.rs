@@ -86,6 +86,7 @@ pub struct Messages {
     /// 0 keeps them for ever.
     pub retention_days: u32,
     pub archive: bool,
+    pub wake_private_addresses: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,7 +160,7 @@ impl Default for Artifacts {
 
 impl Default for Messages {
     fn default() -> Self {
-        Self { retention_days: 90, archive: true }
+        Self { retention_days: 90, archive: true, wake_private_addresses: false }
     }
 }
 

@@ -1,6 +1,7 @@
 //! One request over a connection of its own, to an address that was checked. The name is resolved
 //! once: what is checked is what is connected to, whatever the name resolves to next.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
 use std::io;
@@ -10,9 +11,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::Empty;
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::header::{ACCEPT_ENCODING, CONNECTION, HOST, USER_AGENT};
-use hyper::{Request, Response};
+use hyper::http::request::Builder;
+use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -118,13 +120,26 @@ pub struct Answer {
 /// Asks for a location, once, and waits for the head of the answer. Nothing is sent that would
 /// tell one request from another: no cookies, no credentials.
 pub async fn ask(stream: Box<dyn Stream>, location: &Location) -> io::Result<Answer> {
-    let request = Request::get(&location.target)
+    let request = request(Method::GET, location).body(Empty::<Bytes>::new());
+    send(stream, request.map_err(io::Error::other)?).await
+}
+
+/// A request without its body.
+pub fn request(method: Method, location: &Location) -> Builder {
+    Request::builder()
+        .method(method)
+        .uri(&location.target)
         .header(HOST, location.authority())
         .header(USER_AGENT, USER_AGENT_TEXT)
         .header(ACCEPT_ENCODING, "identity")
         .header(CONNECTION, "close")
-        .body(Empty::<Bytes>::new())
-        .map_err(io::Error::other)?;
+}
+
+/// Sends a request, and waits for the head of the answer.
+pub async fn send<B>(stream: Box<dyn Stream>, request: Request<B>) -> io::Result<Answer>
+where
+    B: Body<Data = Bytes, Error = Infallible> + Send + 'static,
+{
     let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
         .max_buf_size(BUFFER_BYTES_MAX)
         .max_headers(HEADERS_MAX)

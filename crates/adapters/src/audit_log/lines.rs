@@ -42,7 +42,11 @@ pub fn of_message(entry: &Entry) -> Result<String, Unreadable> {
             Ok(serde_json::to_string(&line).expect("a line is plain data") + "\n")
         }
         Event::Message(
-            message::Event::Delivered(_) | message::Event::Read(_) | message::Event::Expired(_),
+            message::Event::Delivered(_)
+            | message::Event::Read(_)
+            | message::Event::Expired(_)
+            | message::Event::Woken(_)
+            | message::Event::Failed(_),
         )
         | Event::Handoff(_)
         | Event::Agent(_)

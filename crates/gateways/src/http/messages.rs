@@ -126,7 +126,7 @@ pub struct QueryInput {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InboxInput {
-    /// Pending and delivered when absent.
+    /// Pending, delivered and failed when absent.
     #[serde(default)]
     pub status: Option<Delivery>,
     /// `json` or `text`; by the `Accept` header when absent.

@@ -22,6 +22,7 @@ use super::tokens::{IssueInput, Nothing};
 use super::view::{
     ActionDone, AgentView, EntryView, HandoffDetail, HandoffView, ListPage, TokenIssued, TokenView,
 };
+use super::wake::{WakeInput, WakeView};
 
 type MakeSchema = fn(&mut SchemaGenerator) -> Schema;
 
@@ -87,7 +88,7 @@ const fn action(
 }
 
 /// All of them, in the order a reader wants them.
-pub const OPERATIONS: [Operation; 45] = [
+pub const OPERATIONS: [Operation; 46] = [
     Operation {
         query: Some(schema::<ListInput>),
         response: Response::Json(schema::<ListPage<HandoffView>>),
@@ -291,6 +292,13 @@ pub const OPERATIONS: [Operation; 45] = [
         request: Some(schema::<RegisterInput>),
         response: Response::Json(schema::<AgentView>),
         ..read("/v1/agents/{agent}", "register_agent", "Adds an agent, or changes its profile.")
+    },
+    Operation {
+        method: "put",
+        who: Who::Operator,
+        request: Some(schema::<WakeInput>),
+        response: Response::Json(schema::<WakeView>),
+        ..read("/v1/agents/{agent}/wake", "set_wake", "Says where an agent is called.")
     },
     Operation {
         who: Who::Operator,

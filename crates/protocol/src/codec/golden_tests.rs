@@ -60,12 +60,15 @@ events! {
     Event::Handoff(HandoffEvent::Countered(_)) => "handoff.countered",
     Event::Agent(agent::Event::Registered(_)) => "agent.registered",
     Event::Agent(agent::Event::RolesChanged(_)) => "agent.roles_changed",
+    Event::Agent(agent::Event::WakeChanged(_)) => "agent.wake_changed",
     Event::Token(token::Event::Issued(_)) => "token.issued",
     Event::Token(token::Event::Revoked(_)) => "token.revoked",
     Event::Message(message::Event::Sent(_)) => "message.sent",
     Event::Message(message::Event::Delivered(_)) => "message.delivered",
     Event::Message(message::Event::Read(_)) => "message.read",
     Event::Message(message::Event::Expired(_)) => "message.expired",
+    Event::Message(message::Event::Woken(_)) => "message.woken",
+    Event::Message(message::Event::Failed(_)) => "message.failed",
     Event::Erased(_) => "ledger.erased",
     Event::Forked(_) => "ledger.forked",
 }
@@ -134,6 +137,10 @@ fn shapes() -> Vec<(&'static str, Event)> {
         let secret_hash = "cd".repeat(32);
         Event::Token(token::Event::Issued(token::Issued { grant, secret_hash }))
     };
+    let wake_changed = |url: Option<&str>| {
+        let url = url.map(str::to_owned);
+        Event::Agent(agent::Event::WakeChanged(agent::WakeChanged { url }))
+    };
     shapes.extend([
         ("least", registered(Profile::default())),
         (
@@ -169,6 +176,8 @@ fn shapes() -> Vec<(&'static str, Event)> {
                 roles: [Role::Executor].into_iter().collect(),
             })),
         ),
+        ("least", wake_changed(None)),
+        ("most", wake_changed(Some("https://agents.example/wake"))),
         ("least", Event::Token(token::Event::Revoked(token::Revoked {}))),
         ("least", Event::Erased(Erased { position: 3, reason: "asked by its sender".to_owned() })),
         (
@@ -192,6 +201,9 @@ fn message_shapes() -> Vec<(&'static str, Event)> {
     let (from, to) = (agent("barry"), vec![agent("tim")]);
     let delivered = message::event::Delivered { from: from.clone(), to: to.clone() };
     let read = message::event::Read { from: from.clone(), to: to.clone() };
+    let woken = message::event::Woken { from: from.clone(), to: to.clone() };
+    let detail = "the server failed with 500".to_owned();
+    let failed = message::event::Failed { from: from.clone(), to: to.clone(), detail };
     vec![
         (
             "least",
@@ -215,6 +227,15 @@ fn message_shapes() -> Vec<(&'static str, Event)> {
         ),
         ("least", Event::Message(message::Event::Delivered(delivered))),
         ("least", Event::Message(message::Event::Read(read))),
+        (
+            "waking",
+            sent(
+                r#"{"version":"1.0.0","from":"barry","to":["tim"],"thread_id":"t",
+                    "type":"status.blocked","priority":"critical","payload":{},"wake":["tim"]}"#,
+            ),
+        ),
+        ("least", Event::Message(message::Event::Woken(woken))),
+        ("least", Event::Message(message::Event::Failed(failed))),
         ("least", Event::Message(message::Event::Expired(message::event::Expired { from, to }))),
     ]
 }

@@ -2,12 +2,14 @@
 //! difference between what the old state wanted and what the new one wants.
 
 use super::{
-    Deadline, Effect, Event, Facts, Hold, HoldState, HoldWrite, Outcome, Refused, State, Work,
+    Deadline, Effect, Event, Facts, Hold, HoldState, HoldWrite, Outcome, Refused, State, Wake, Work,
 };
 use crate::handoff::state::Note;
 use crate::handoff::{self, Handoff, Stage, derive};
 use crate::ledger::Stream;
-use crate::message::thread;
+use crate::message::event::Sent;
+use crate::message::state::WAKE;
+use crate::message::{Message, thread};
 
 pub(super) fn deadline_changes(
     before: Option<&State>,
@@ -28,7 +30,8 @@ pub(super) fn deadline_changes(
 pub(super) fn effect_changes(before: Option<&State>, after: &State) -> (Vec<Effect>, Vec<Effect>) {
     let of = |state: &State| match state {
         State::Handoff(handoff) => derive::effects(handoff),
-        State::Agent(_) | State::Token(_) | State::Message(_) | State::Ledger(_) => Vec::new(),
+        State::Message(message) => message.effects(),
+        State::Agent(_) | State::Token(_) | State::Ledger(_) => Vec::new(),
     };
     let old = before.map(of).unwrap_or_default();
     let new = of(after);
@@ -39,7 +42,11 @@ pub(super) fn effect_changes(before: Option<&State>, after: &State) -> (Vec<Effe
 
 /// What is to be done for an effect of this state, if the state still wants it.
 pub fn work(state: &State, effect: &str, document: Option<&str>) -> Option<Work> {
-    let State::Handoff(handoff) = state else { return None };
+    let handoff = match state {
+        State::Handoff(handoff) => handoff,
+        State::Message(message) => return wake(message, effect).map(Work::Wake),
+        State::Agent(_) | State::Token(_) | State::Ledger(_) => return None,
+    };
     let is_wanted = derive::effects(handoff).iter().any(|wanted| wanted.name == effect);
     match handoff.as_ref() {
         Handoff::Made(made) if is_wanted => {
@@ -52,6 +59,13 @@ pub fn work(state: &State, effect: &str, document: Option<&str>) -> Option<Work>
         }
         Handoff::Made(_) | Handoff::Draft(_) | Handoff::Discarded { .. } => None,
     }
+}
+
+fn wake(message: &Message, effect: &str) -> Option<Wake> {
+    let name = effect.strip_prefix(WAKE)?;
+    let agent = message.to_wake().find(|agent| agent.as_str() == name)?.clone();
+    let Sent { priority, kind, .. } = *message.sent;
+    Some(Wake { agent, message: message.id, priority, kind })
 }
 
 /// A hold is written when the state changes it. It is compared with what the decision saw: the

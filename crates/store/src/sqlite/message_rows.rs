@@ -215,8 +215,8 @@ fn messages_query(list: &List, filter: &MessageFilter) -> (String, Vec<Value>) {
 fn inbox_query(list: &List, agent: &AgentId, status: InboxStatus) -> (String, Vec<Value>) {
     let mut values = vec![Value::from(list.teamspace.to_string()), Value::from(agent.to_string())];
     let which = match status {
-        // In these words, so that the index of the open ones can be used.
-        InboxStatus::Open => "p.status IN ('pending', 'delivered')",
+        // In these words, so that the index of those can be used.
+        InboxStatus::Open => "p.status IN ('pending', 'delivered', 'failed')",
         InboxStatus::Only(status) => {
             values.push(Value::from(status.to_string()));
             "p.status = ?"
@@ -243,6 +243,7 @@ mod tests {
         for migration in [
             include_str!("../../migrations/0001_ledger.sql"),
             include_str!("../../migrations/0003_messages.sql"),
+            include_str!("../../migrations/0004_inbox_failed.sql"),
         ] {
             connection.execute_batch(migration).unwrap();
         }

@@ -15,7 +15,7 @@ use crate::{exit_code, output};
 pub struct InboxArgs {
     #[command(flatten)]
     reach: Reach,
-    /// Only these [default: pending and delivered]
+    /// Only these [default: pending, delivered and failed]
     #[arg(long)]
     status: Option<Delivery>,
     /// How many, up to 200

@@ -29,4 +29,5 @@ mod support;
 mod telemetry;
 mod tidy;
 mod trust;
+mod wake;
 mod wire;

@@ -220,6 +220,7 @@ impl Cast {
         let mut body = match (&case.action, case.operation.as_str()) {
             (Some(action), _) => body_of(action, &task),
             (None, "register_agent") => json!({ "kind": "worker" }),
+            (None, "set_wake") => json!({ "url": null }),
             (None, "set_roles") => json!({ "roles": ["executor"] }),
             (None, "acp_send") => json!({ "to": ["eve"], "type": "status.update" }),
             (None, "acp_respond") => json!({ "type": "status.update" }),

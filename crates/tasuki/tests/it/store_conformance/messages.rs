@@ -1,6 +1,6 @@
 //! Messages: lists by every filter, inboxes, their counts, and how far followers have come.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use engine::port::{
     Commit, CommitError, InboxCounts, InboxStatus, List, ListOf, MessageFilter, OldestMessages,
@@ -93,7 +93,7 @@ pub async fn an_inbox_has_what_its_owner_was_sent(place: Place) {
         let agent = id(agent);
         let status_of = |message: &Message| message.recipients.get(&agent).copied();
         let of = |status| ListOf::Inbox { agent: agent.clone(), status };
-        let open = streams(&made, name, |one| status_of(one).is_some_and(Delivery::is_open));
+        let open = streams(&made, name, |one| status_of(one).is_some_and(Delivery::is_in_inbox));
         assert!(!open.is_empty());
         for size in [1, 3, 100] {
             assert_eq!(pages(&place, name, &of(InboxStatus::Open), size).await, open);
@@ -248,6 +248,6 @@ fn message(number_id: MessageId, number: usize, status: Delivery) -> Message {
     let created_at: Time = later(i64::try_from(number).expect("a small number"));
     let sent: Sent = serde_json::from_value(sent).expect("what was sent");
     let sent = sent.into();
-    let (id, updated_at, purged) = (number_id, created_at, false);
-    Message { id, sent, created_at, updated_at, recipients, purged }
+    let (id, updated_at, woken, purged) = (number_id, created_at, BTreeSet::new(), false);
+    Message { id, sent, created_at, updated_at, recipients, woken, purged }
 }
