@@ -1,8 +1,8 @@
 //! Calls agents that were sent something critical: one signed `POST` over a connection of its own,
 //! which says that there is a message and not what it says.
 //!
-//! The URL is an operator's, but a name may lead anywhere, so the address is checked like that of an
-//! artifact. Redirects are not followed, and nothing of an answer is read but its status.
+//! The URL is an operator's, but a name may lead anywhere, so the address is checked like that of
+//! an artifact. Redirects are not followed, and nothing of an answer is read but its status.
 
 use std::net::IpAddr;
 use std::sync::Arc;
