@@ -6,7 +6,7 @@ use protocol::agent::Command;
 use protocol::ids::AgentId;
 use protocol::step;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Gateway;
 use super::agents::stream;
@@ -17,7 +17,13 @@ use super::problem::Problem;
 #[serde(deny_unknown_fields)]
 pub struct WakeInput {
     /// An http or https URL; `null` if it is not to be called.
+    #[serde(deserialize_with = "given")]
     pub url: Option<String>,
+}
+
+/// What may be `null` must still be there.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Option::deserialize(deserializer)
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
