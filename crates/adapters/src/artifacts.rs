@@ -6,7 +6,7 @@
 //! bytes and time. Read in this order: `files`, then `urls` with `locations`, `addresses` and
 //! `network`; both do their work on the one thread of `hashing`.
 
-mod addresses;
+pub(crate) mod addresses;
 mod files;
 mod hashing;
 pub(crate) mod locations;

@@ -16,5 +16,7 @@ pub mod audit_log;
 pub mod checkpoint_file;
 pub mod durable;
 pub mod ledger_key;
+pub mod message_archive;
 pub mod outside;
+pub mod webhook;
 pub mod workq;

@@ -5,27 +5,30 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use engine::outbox::{Adapter, not_configured};
+use engine::wake::{Call, Taken};
 use protocol::handoff::artifact::Seen;
 use protocol::handoff::package::Artifact;
 use protocol::handoff::workq::{Answered, Transfer};
 
 use crate::artifacts::Artifacts;
+use crate::webhook::Webhook;
 use crate::workq::Workq;
 
 #[derive(Debug)]
 pub struct Outside {
     artifacts: Arc<Artifacts>,
     workq: Option<Arc<Workq>>,
+    webhook: Arc<Webhook>,
 }
 
 impl Outside {
-    pub fn new(artifacts: Artifacts, workq: Option<Workq>) -> Self {
+    pub fn new(artifacts: Artifacts, workq: Option<Workq>, webhook: Webhook) -> Self {
         let workq = workq.map(Arc::new);
         let artifacts = match &workq {
             Some(workq) => artifacts.asking(Arc::clone(workq)),
             None => artifacts,
         };
-        Self { artifacts: Arc::new(artifacts), workq }
+        Self { artifacts: Arc::new(artifacts), workq, webhook: Arc::new(webhook) }
     }
 }
 
@@ -40,5 +43,10 @@ impl Adapter for Outside {
             Some(workq) => Box::pin(async move { workq.transfer(&transfer).await }),
             None => Box::pin(std::future::ready(not_configured(transfer))),
         }
+    }
+
+    fn wake(&self, call: Call) -> Taken {
+        let calling = Arc::clone(&self.webhook);
+        Box::pin(async move { calling.call(&call).await })
     }
 }

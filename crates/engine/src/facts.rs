@@ -37,7 +37,10 @@ impl Engine {
             facts.document = self.store.document(stream, &hash).await?;
         }
         if let Some(directory) = needs.directory {
-            facts.directory = self.directory(&stream.teamspace, directory).await?;
+            let agents = self.directory(&stream.teamspace, directory, needs.wakes).await?;
+            let can_be_called = agents.iter().filter(|agent| agent.wake_url.is_some());
+            facts.wakeable = can_be_called.map(|agent| agent.id.clone()).collect();
+            facts.directory = agents.into_iter().map(|agent| agent.id).collect();
         }
         if let Some(id) = needs.message {
             let subject = Subject::Message(id);
@@ -60,7 +63,7 @@ impl Engine {
         Ok(facts)
     }
 
-    async fn agent(
+    pub(crate) async fn agent(
         &self,
         teamspace: &TeamspaceId,
         id: AgentId,
@@ -79,33 +82,53 @@ impl Engine {
         })
     }
 
+    /// What agents are besides their names matters only if they may be called.
     async fn directory(
         &self,
         teamspace: &TeamspaceId,
         directory: Directory,
-    ) -> Result<Vec<AgentId>, StoreError> {
+        wakes: bool,
+    ) -> Result<Vec<Found>, StoreError> {
         match directory {
             Directory::Named(names) => {
                 let mut found = Vec::with_capacity(names.len());
                 for name in names {
-                    found.extend(self.agent(teamspace, name).await?.map(|agent| agent.id));
+                    found.extend(self.agent(teamspace, name).await?.map(Found::from));
                 }
                 Ok(found)
             }
             Directory::Everyone => {
                 let (teamspace, limit) = (teamspace.clone(), DIRECTORY_ROWS_MAX);
                 let list = List { teamspace, of: ListOf::Agents, before: None, limit };
-                let rows = self.store.list(list).await?;
-                let id_of = |subject: Subject| match subject {
-                    Subject::Agent(id) => Some(id),
-                    Subject::Handoff(_)
-                    | Subject::Token(_)
-                    | Subject::Message(_)
-                    | Subject::Teamspace
-                    | Subject::Ledger => None,
-                };
-                Ok(rows.into_iter().filter_map(|row| id_of(row.stream.subject)).collect())
+                let mut found = Vec::new();
+                for row in self.store.list(list).await? {
+                    let Subject::Agent(id) = &row.stream.subject else { continue };
+                    found.push(match wakes {
+                        false => Found { id: id.clone(), wake_url: None },
+                        true => match self.read_state(&row.stream, &row.state_text).await? {
+                            State::Agent(agent) => Found::from(agent),
+                            State::Handoff(_)
+                            | State::Token(_)
+                            | State::Message(_)
+                            | State::Teamspace(_)
+                            | State::Ledger(_) => continue,
+                        },
+                    });
+                }
+                Ok(found)
             }
         }
+    }
+}
+
+/// An agent of the directory.
+struct Found {
+    id: AgentId,
+    wake_url: Option<String>,
+}
+
+impl From<Agent> for Found {
+    fn from(agent: Agent) -> Self {
+        Self { id: agent.id, wake_url: agent.wake_url }
     }
 }

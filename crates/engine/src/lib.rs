@@ -6,8 +6,8 @@
 //!
 //! 1. [`port`]: what the engine asks of a store. [`clock`], [`ids`]: time and randomness, injected.
 //! 2. [`submit`]: the road. [`slots`]: how commands on one stream queue up.
-//! 3. [`feed`]: following the ledger. [`deadlines`], [`notices`], [`outbox`], [`seal`]: the loops.
-//!    [`fork`]: after a loss.
+//! 3. [`feed`]: following the ledger. The loops: [`deadlines`], [`notices`], [`outbox`],
+//!    [`retention`], [`seal`]. [`wake`]: calling agents. [`fork`]: after a loss.
 //! 4. [`query`], [`mailbox`], [`access`], [`settings`]: reading, who a bearer is, and what holds in
 //!    its teamspace.
 
@@ -24,11 +24,13 @@ pub mod notices;
 pub mod outbox;
 pub mod port;
 pub mod query;
+pub mod retention;
 pub mod seal;
 pub mod settings;
 pub mod slots;
 pub mod submit;
 mod together;
+pub mod wake;
 
 use std::sync::Arc;
 
@@ -41,6 +43,7 @@ use feed::Feed;
 use ids::Ids;
 use outbox::Adapter;
 use port::Store;
+use retention::Retention;
 use seal::CheckpointSink;
 use slots::Slots;
 
@@ -110,15 +113,19 @@ impl Engine {
         }
     }
 
-    /// Starts the loops: deadlines, notices, the outbox, and the sealing of the ledger.
+    /// Starts the loops: deadlines, notices, the outbox, retention, and the sealing of the ledger.
     pub fn start(
         &self,
         signer: Signer,
         sink: Arc<dyn CheckpointSink>,
         adapter: Arc<dyn Adapter>,
+        retention: Retention,
     ) -> Loops {
         let (stop, stopped) = watch::channel(false);
-        let tasks = vec![tokio::spawn(notices::run(self.clone(), stopped))];
+        let tasks = vec![
+            tokio::spawn(notices::run(self.clone(), stopped.clone())),
+            tokio::spawn(retention::run(self.clone(), retention, stopped)),
+        ];
         let notices = Loop { stop, tasks };
         let (stop, stopped) = watch::channel(false);
         let tasks = vec![

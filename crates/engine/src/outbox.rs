@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 use crate::Engine;
 use crate::port::{Claim, Claimed, OutboxWrite, StoreError};
 use crate::submit::SubmitError;
+use crate::wake::{Call, Taken};
 
 /// The loop looks at least this often: what was put off comes up without a bell.
 const LOOK_EVERY: Span = Span::from_millis(1_000);
@@ -52,6 +53,9 @@ pub trait Adapter: Send + Sync + 'static {
     fn transfer(&self, transfer: Transfer) -> Pin<Box<dyn Future<Output = Vec<Answered>> + Send>> {
         Box::pin(std::future::ready(not_configured(transfer)))
     }
+
+    /// Calls an agent that was sent something critical. It must take seconds, not minutes.
+    fn wake(&self, call: Call) -> Taken;
 }
 
 /// The answer of whoever knows no work queue.
@@ -154,6 +158,7 @@ impl Engine {
                 }
                 (handoff::Command::WorkqAnswered { package_hash, way, answers }, None)
             }
+            Work::Wake(wake) => return self.carry_out_wake(claimed, wake, adapter).await,
         };
         let caller = Caller::system(claimed.stream.teamspace.clone());
         let command = Command::Handoff(command);
@@ -173,21 +178,23 @@ impl Engine {
     /// What is to be done, if the stream still wants it.
     async fn work(&self, claimed: &Claimed) -> Result<Option<Work>, StoreError> {
         let Some(state) = self.current(&claimed.stream).await? else { return Ok(None) };
-        let hash = match state.as_ref() {
-            State::Handoff(handoff) => handoff.document_hash(),
-            State::Agent(_)
-            | State::Token(_)
-            | State::Ledger(_)
-            | State::Message(_)
-            | State::Teamspace(_) => {
+        let document = match state.as_ref() {
+            State::Handoff(handoff) => {
+                self.store.document(&claimed.stream, handoff.document_hash()).await?
+            }
+            State::Message(_) => None,
+            State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Teamspace(_) => {
                 return Ok(None);
             }
         };
-        let document = self.store.document(&claimed.stream, hash).await?;
         Ok(step::work(&state, &claimed.effect.name, document.as_deref()))
     }
 
-    async fn while_renewing<T>(&self, claimed: &Claimed, work: impl Future<Output = T>) -> T {
+    pub(crate) async fn while_renewing<T>(
+        &self,
+        claimed: &Claimed,
+        work: impl Future<Output = T>,
+    ) -> T {
         let mut work = std::pin::pin!(work);
         loop {
             tokio::select! {
@@ -203,7 +210,7 @@ impl Engine {
         }
     }
 
-    fn again_later(&self, claimed: &Claimed, error: String) -> OutboxWrite {
+    pub(crate) fn again_later(&self, claimed: &Claimed, error: String) -> OutboxWrite {
         if claimed.attempt >= ATTEMPTS_MAX {
             return put_away(claimed, error);
         }

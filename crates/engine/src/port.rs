@@ -88,6 +88,9 @@ pub trait Store: Send + Sync + 'static {
     /// ledger itself; in the order of their names, those after `after`, at most `limit`.
     fn teamspaces(&self, after: Option<&TeamspaceId>, limit: usize) -> Answer<Vec<TeamspaceId>>;
 
+    /// Messages that were not purged, of one teamspace or of all, in the order they were made.
+    fn oldest_messages(&self, oldest: OldestMessages) -> Answer<Vec<Listed>>;
+
     /// Effects that are due and that nobody holds. Each counts as tried once more, and is held
     /// until the claim's end.
     fn claim(&self, claim: Claim) -> Answer<Vec<Claimed>>;
@@ -288,6 +291,15 @@ pub struct List {
     pub limit: usize,
 }
 
+/// A page of messages, oldest first.
+#[derive(Debug, Clone)]
+pub struct OldestMessages {
+    pub teamspace: Option<TeamspaceId>,
+    /// Only rows made after this one.
+    pub after: u64,
+    pub limit: usize,
+}
+
 #[derive(Debug, Clone)]
 pub enum ListOf {
     Handoffs(HandoffFilter),
@@ -303,7 +315,7 @@ pub enum ListOf {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InboxStatus {
-    /// Pending or delivered.
+    /// Pending, delivered or failed.
     Open,
     Only(Delivery),
 }

@@ -88,6 +88,16 @@ impl Engine {
         self.submit_assuming(&asked, AssumedStream::Absent).await
     }
 
+    /// What a request with this key was answered with, if it was done before.
+    pub async fn done_before(
+        &self,
+        caller: &Caller,
+        key: &Key,
+    ) -> Result<Option<Done>, SubmitError> {
+        let recorded = self.store.outcome(&scope(caller, key)).await?;
+        recorded.map(|recorded| replay(key, &recorded)).transpose()
+    }
+
     /// What would come of a command on a stream that does not exist yet. Nothing is changed, and
     /// by the time it is asked for in earnest the world may have moved.
     pub async fn try_out(
@@ -455,11 +465,15 @@ pub(crate) enum Attempt {
 
 impl Asked<'_> {
     fn scope(&self, key: &Key) -> KeyScope {
-        KeyScope {
-            teamspace: self.caller.teamspace.clone(),
-            caller: self.caller.principal.to_string(),
-            key: key.text.clone(),
-        }
+        scope(self.caller, key)
+    }
+}
+
+fn scope(caller: &Caller, key: &Key) -> KeyScope {
+    KeyScope {
+        teamspace: caller.teamspace.clone(),
+        caller: caller.principal.to_string(),
+        key: key.text.clone(),
     }
 }
 

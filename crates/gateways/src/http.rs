@@ -22,12 +22,14 @@ mod operations;
 mod ops;
 mod outbox;
 mod problem;
+mod purge;
 mod reference;
 mod strict;
 mod teamspaces;
 mod tokens;
 mod verdict;
 mod view;
+mod wake;
 mod workq;
 
 use std::num::NonZeroU32;
@@ -37,6 +39,7 @@ use std::sync::atomic::AtomicUsize;
 use axum::Router;
 use engine::Engine;
 use protocol::json::Bounds;
+use protocol::wake::WakeKey;
 use tokio::sync::watch;
 
 use crate::listen::ConnectionCounts;
@@ -91,6 +94,8 @@ pub struct Shared {
     metrics: Metrics,
     streams: Arc<OpenStreams>,
     join_trace: Option<JoinTrace>,
+    /// From which the secrets follow with which agents are called.
+    wake_key: Option<WakeKey>,
     stopping: watch::Receiver<bool>,
 }
 
@@ -139,6 +144,7 @@ impl Gateway {
             proxies,
             streams: Arc::default(),
             join_trace: None,
+            wake_key: None,
             stopping,
         }))
     }
@@ -147,6 +153,13 @@ impl Gateway {
     pub fn joining_traces(mut self, join_trace: JoinTrace) -> Self {
         let shared = Arc::get_mut(&mut self.0).expect("nothing shares it before it has routes");
         shared.join_trace = Some(join_trace);
+        self
+    }
+
+    /// Tells operators the secrets that follow from this key.
+    pub fn waking_with(mut self, wake_key: WakeKey) -> Self {
+        let shared = Arc::get_mut(&mut self.0).expect("nothing shares it before it has routes");
+        shared.wake_key = Some(wake_key);
         self
     }
 
@@ -163,6 +176,7 @@ impl Gateway {
             .route("/v1/agents", |at| at.get(agents::list))
             .route("/v1/agents/{agent}", |at| at.get(agents::show).put(agents::register))
             .route("/v1/agents/{agent}/roles", |at| at.put(agents::set_roles))
+            .route("/v1/agents/{agent}/wake", |at| at.put(wake::set))
             .route("/v1/tokens", |at| at.get(tokens::list).post(tokens::issue))
             .route("/v1/tokens/{token}/revoke", |at| at.post(tokens::revoke))
             .route("/v1/teamspace", |at| at.get(teamspaces::show).put(teamspaces::configure))
@@ -196,6 +210,7 @@ impl Gateway {
             .route("/v1/acp/inbox", |at| at.get(messages::inbox))
             .route("/v1/acp/status", |at| at.get(messages::status))
             .route("/v1/events", |at| at.get(events::follow))
+            .route("/v1/acp/messages/purge", |at| at.post(purge::purge))
             .route("/v1/outbox", |at| at.get(outbox::list))
             .route("/v1/outbox/revive", |at| at.post(outbox::revive))
             .route("/v1/ledger/fork", |at| at.post(ledger::fork))

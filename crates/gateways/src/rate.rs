@@ -87,6 +87,18 @@ impl RateLimiter {
         after.map(|_| ())
     }
 
+    /// Returns a token that [`check`](Self::check) took for something that did not happen.
+    pub fn give_back(&self, key: &(impl Hash + ?Sized), now_ms: u64) {
+        let (hash, mut shard) = self.shard_of(key);
+        let now = now_ms.saturating_mul(NANOS_PER_MS);
+        let fuller = self.full_at(&shard, hash, now).saturating_sub(self.token_nanos);
+        // A bucket that is full is not remembered.
+        match fuller > now {
+            true => shard.remember(hash, fuller, now),
+            false => drop(shard.full_at.remove(&hash)),
+        }
+    }
+
     /// What [`check`](Self::check) would say, without taking the token. For limits on failures:
     /// look before the attempt, take a token only when it failed.
     pub fn peek(&self, key: &(impl Hash + ?Sized), now_ms: u64) -> Result<(), RetryAfter> {
@@ -206,6 +218,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_is_given_back_can_be_taken_again_and_no_more() {
+        let limiter = limiter();
+        limiter.give_back("ada", 0);
+        for _ in 0..3 {
+            limiter.check("ada", 0).expect("the burst");
+        }
+        limiter.give_back("ada", 0);
+        limiter.check("ada", 0).expect("what was given back");
+        assert_eq!(limiter.check("ada", 0), Err(RetryAfter { seconds: 1 }));
     }
 
     #[test]

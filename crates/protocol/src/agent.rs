@@ -9,6 +9,7 @@ use crate::caller::{Caller, Role};
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
 use crate::step::BadHistory;
+use crate::wake;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Agent {
@@ -17,6 +18,9 @@ pub struct Agent {
     pub profile: Profile,
     #[serde(default)]
     pub roles: BTreeSet<Role>,
+    /// Called when it is sent something critical. Not shown: it may hold a password.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wake_url: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -51,12 +55,15 @@ pub enum Command {
     Register { kind: Kind, profile: Profile },
     /// Says what a member is trusted with; what it was trusted with before ends.
     SetRoles { roles: BTreeSet<Role> },
+    /// Says where it is called when it is sent something critical, or that it is not.
+    SetWake { url: Option<String> },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     Registered(Registered),
     RolesChanged(RolesChanged),
+    WakeChanged(WakeChanged),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,6 +80,11 @@ pub struct RolesChanged {
     pub before: Option<BTreeSet<Role>>,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WakeChanged {
+    pub url: Option<String>,
+}
+
 /// A profile is a card, not a document.
 pub const PROFILE_TEXT_BYTES_MAX: usize = 2_000;
 pub const PROFILE_LIST_ITEMS_MAX: usize = 64;
@@ -85,6 +97,7 @@ pub fn decide(
     match command {
         Command::Register { kind, profile } => register(state, *kind, profile, caller),
         Command::SetRoles { roles } => set_roles(state, roles, caller),
+        Command::SetWake { url } => set_wake(state, url.as_deref(), caller),
     }
 }
 
@@ -126,20 +139,40 @@ fn set_roles(
     Ok(vec![Event::RolesChanged(RolesChanged { roles: roles.clone(), before })])
 }
 
+fn set_wake(
+    state: Option<&Agent>,
+    url: Option<&str>,
+    caller: &Caller,
+) -> Result<Vec<Event>, Rejection> {
+    if !caller.is_operator() {
+        let action = "say where an agent is woken";
+        return Err(Rejection::NotAllowed { action, who: "an operator" });
+    }
+    let agent = state.ok_or(Rejection::NotFound { what: "agent" })?;
+    url.map_or(Ok(()), wake::check_url)?;
+    if agent.wake_url.as_deref() == url {
+        return Ok(Vec::new());
+    }
+    Ok(vec![Event::WakeChanged(WakeChanged { url: url.map(str::to_owned) })])
+}
+
 pub fn evolve(id: AgentId, state: Option<Agent>, event: &Event) -> Result<Agent, BadHistory> {
     let bad = BadHistory { event: event.name() };
     match (state, event) {
         (Some(agent), Event::Registered(registered)) if agent.kind != registered.kind => Err(bad),
-        (state, Event::Registered(registered)) => Ok(Agent {
-            id,
-            kind: registered.kind,
-            profile: registered.profile.clone(),
-            roles: state.map(|agent| agent.roles).unwrap_or_default(),
-        }),
+        (state, Event::Registered(registered)) => {
+            let (roles, wake_url) =
+                state.map(|agent| (agent.roles, agent.wake_url)).unwrap_or_default();
+            let profile = registered.profile.clone();
+            Ok(Agent { id, kind: registered.kind, profile, roles, wake_url })
+        }
         (Some(agent), Event::RolesChanged(changed)) => {
             Ok(Agent { roles: changed.roles.clone(), ..agent })
         }
-        (None, Event::RolesChanged(_)) => Err(bad),
+        (Some(agent), Event::WakeChanged(changed)) => {
+            Ok(Agent { wake_url: changed.url.clone(), ..agent })
+        }
+        (None, Event::RolesChanged(_) | Event::WakeChanged(_)) => Err(bad),
     }
 }
 
@@ -148,6 +181,7 @@ impl Event {
         match self {
             Event::Registered(_) => "agent.registered",
             Event::RolesChanged(_) => "agent.roles_changed",
+            Event::WakeChanged(_) => "agent.wake_changed",
         }
     }
 }

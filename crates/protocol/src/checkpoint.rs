@@ -12,6 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 
 use crate::canonical::{Hash, hex, sha256};
+use crate::wake::WakeKey;
 
 /// The longest note that is read. C2SP asks verifiers to take 16 signatures of up to 5 kB, which
 /// are 110 kB in base64.
@@ -55,6 +56,11 @@ impl Signer {
             return Err(CheckpointError::KeyName);
         }
         Ok(Signer { key_name: key_name.to_owned(), key: SigningKey::from_bytes(seed) })
+    }
+
+    /// The key from which the secrets follow with which agents are called.
+    pub fn wake_key(&self) -> WakeKey {
+        WakeKey::from_seed(self.key.as_bytes())
     }
 
     pub fn key_name(&self) -> &str {

@@ -29,6 +29,7 @@ pub fn encode(event: &Event) -> Recorded {
         Event::Handoff(event) => encode_handoff(event),
         Event::Agent(agent::Event::Registered(body)) => text(body),
         Event::Agent(agent::Event::RolesChanged(body)) => text(body),
+        Event::Agent(agent::Event::WakeChanged(body)) => text(body),
         Event::Token(token::Event::Issued(body)) => text(body),
         Event::Token(token::Event::Revoked(body)) => text(body),
         Event::Message(message::Event::Sent(body)) => text(body),
@@ -37,6 +38,8 @@ pub fn encode(event: &Event) -> Recorded {
         Event::Message(message::Event::Expired(body)) => text(body),
         Event::Teamspace(teamspace::Event::Created(body)) => text(body),
         Event::Teamspace(teamspace::Event::Configured(body)) => text(body),
+        Event::Message(message::Event::Woken(body)) => text(body),
+        Event::Message(message::Event::Failed(body)) => text(body),
         Event::Erased(body) => text(body),
         Event::Forked(body) => text(body),
     };
@@ -97,6 +100,7 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
         }
         "agent.registered" => read(body).map(agent::Event::Registered).map(Event::Agent),
         "agent.roles_changed" => read(body).map(agent::Event::RolesChanged).map(Event::Agent),
+        "agent.wake_changed" => read(body).map(agent::Event::WakeChanged).map(Event::Agent),
         "token.issued" => read(body).map(token::Event::Issued).map(Event::Token),
         "token.revoked" => read(body).map(token::Event::Revoked).map(Event::Token),
         "message.sent" => {
@@ -109,6 +113,8 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
         "teamspace.configured" => {
             read(body).map(teamspace::Event::Configured).map(Event::Teamspace)
         }
+        "message.woken" => read(body).map(message::Event::Woken).map(Event::Message),
+        "message.failed" => read(body).map(message::Event::Failed).map(Event::Message),
         Erased::NAME => read(body).map(Event::Erased),
         Forked::NAME => read(body).map(Event::Forked),
         _ => Err("no event of this name is known".to_owned()),

@@ -1,42 +1,64 @@
 //! Erasing what an entry says, on request and on the record.
 
-use crate::caller::Caller;
+use crate::caller::{Caller, Principal};
 use crate::handoff::Status;
 use crate::handoff::decide::check_text;
 use crate::ledger::Erased;
+use crate::message::Message;
 use crate::rejection::Rejection;
 use crate::step::State;
 
-/// Only what is final can be erased: until then somebody may need it to decide.
+/// The entry of a message that has its text: the first one, which says that it was sent.
+pub const MESSAGE_POSITION: u64 = 1;
+
+/// Of a handoff only what is final can be erased: until then somebody may need it to decide. A
+/// message can be erased at any time, and then it is gone from every mailbox.
 pub fn decide(
     state: &State,
     position: u64,
     reason: &str,
     caller: &Caller,
 ) -> Result<Erased, Rejection> {
-    if !caller.is_operator() {
-        return Err(Rejection::NotAllowed { action: "erase", who: "an operator" });
+    check_may_erase(state, caller)?;
+    check_reason(reason)?;
+    let erased = Erased { position, reason: reason.to_owned() };
+    match state {
+        State::Handoff(handoff) if handoff.status() == Status::Closed => Ok(erased),
+        State::Handoff(handoff) => Err(Rejection::WrongState {
+            action: "erase content of",
+            state: handoff.status(),
+            needed: "a closed one",
+        }),
+        State::Message(Message { purged: false, .. }) if position == MESSAGE_POSITION => Ok(erased),
+        State::Message(_) => Err(Rejection::NotFound { what: "message" }),
+        State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Teamspace(_) => {
+            Err(Rejection::NotFound { what: "handoff" })
+        }
     }
+}
+
+pub fn check_reason(reason: &str) -> Result<(), Rejection> {
     if reason.trim().is_empty() {
         return Err(Rejection::SchemaInvalid {
             field: "reason".to_owned(),
             expected: "why the content must go".to_owned(),
         });
     }
-    check_text("reason", Some(reason))?;
-    match state {
-        State::Handoff(handoff) if handoff.status() == Status::Closed => {
-            Ok(Erased { position, reason: reason.to_owned() })
-        }
-        State::Handoff(handoff) => Err(Rejection::WrongState {
-            action: "erase content of",
-            state: handoff.status(),
-            needed: "a closed one",
-        }),
-        State::Agent(_)
-        | State::Token(_)
-        | State::Ledger(_)
-        | State::Message(_)
-        | State::Teamspace(_) => Err(Rejection::NotFound { what: "handoff" }),
+    check_text("reason", Some(reason)).map(|_| ())
+}
+
+/// The server itself erases messages that were kept long enough, and nothing else.
+fn check_may_erase(state: &State, caller: &Caller) -> Result<(), Rejection> {
+    match (&caller.principal, state) {
+        (Principal::Operator(_), _) | (Principal::System, State::Message(_)) => Ok(()),
+        (
+            Principal::Agent(_) | Principal::Customer(_) | Principal::System,
+            State::Handoff(_)
+            | State::Agent(_)
+            | State::Token(_)
+            | State::Ledger(_)
+            | State::Teamspace(_)
+            | State::Message(_),
+        ) => Err(Rejection::NotAllowed { action: "erase", who: "an operator" }),
     }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::fork::{self, Forked};
 use crate::handoff::command::Looked;
 use crate::handoff::decide::Context;
-use crate::handoff::package::Artifact;
+use crate::handoff::package::{Artifact, Priority};
 use crate::handoff::workq::{Transfer, Way, WorkqStatus};
 use crate::handoff::{self, Handoff, Status, derive};
 use crate::ids::{AgentId, HandoffId, MessageId};
@@ -85,6 +85,17 @@ pub enum Work {
     Look { looked: Looked, artifacts: Vec<Artifact> },
     /// Ask the work queue to hand over the items that the package with this hash names.
     Transfer { package_hash: String, way: Way, transfer: Transfer },
+    /// Call a recipient of a message.
+    Wake(Wake),
+}
+
+/// What an agent that is called is told: that there is something, and not what it says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wake {
+    pub agent: AgentId,
+    pub message: MessageId,
+    pub priority: Priority,
+    pub kind: message::Kind,
 }
 
 /// A unique key that a state occupies or leaves free, with a small value that outlives both.
@@ -127,6 +138,8 @@ pub struct Facts {
     pub document: Option<String>,
     /// Those of the directory that were asked for, as far as they exist.
     pub directory: Vec<AgentId>,
+    /// Those of them that can be called.
+    pub wakeable: Vec<AgentId>,
     pub message: Option<message::Message>,
     /// What the teamspace says about all its work.
     pub settings: teamspace::Settings,
@@ -141,6 +154,8 @@ pub struct Needs {
     /// The hash of the document, as the aggregate's state names it.
     pub document: Option<String>,
     pub directory: Option<Directory>,
+    /// Whether it matters who of them can be called.
+    pub wakes: bool,
     pub message: Option<MessageId>,
     pub settings: bool,
 }
@@ -213,6 +228,7 @@ impl Command {
             Command::Handoff(command) => command.name(),
             Command::Agent(agent::Command::Register { .. }) => "register",
             Command::Agent(agent::Command::SetRoles { .. }) => "set_roles",
+            Command::Agent(agent::Command::SetWake { .. }) => "set_wake",
             Command::Token(token::Command::Issue { .. }) => "issue",
             Command::Token(token::Command::Revoke) => "revoke",
             Command::Message(command) => command.name(),
@@ -473,6 +489,9 @@ pub fn evolve(
     match (&stream.subject, state, event) {
         (_, Some(State::Handoff(handoff)), Event::Erased(_)) => {
             Ok(State::Handoff(Box::new(handoff::evolve::without_texts(*handoff))))
+        }
+        (_, Some(State::Message(message)), Event::Erased(_)) => {
+            Ok(State::Message(message::evolve::purged(message, at)))
         }
         (_, Some(state), Event::Erased(_)) => Ok(state),
         (Subject::Handoff(id), None, Event::Handoff(event)) => {

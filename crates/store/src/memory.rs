@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use engine::port::{
     Answer, Claim, Claimed, Commit, CommitError, Committed, Due, HandoffFilter, INBOX_COUNT_MAX,
-    InboxCounts, InboxStatus, KeyScope, List, ListOf, Listed, Listener, MessageFilter, OutboxWrite,
-    Outstanding, Receipt, RecordedOutcome, Sealed, Sequenced, Snapshot, Store, StoreError,
+    InboxCounts, InboxStatus, KeyScope, List, ListOf, Listed, Listener, MessageFilter,
+    OldestMessages, OutboxWrite, Outstanding, Receipt, RecordedOutcome, Sealed, Sequenced,
+    Snapshot, Store, StoreError,
 };
 use protocol::handoff::Handoff;
 use protocol::ids::{AgentId, TeamspaceId};
@@ -59,6 +60,19 @@ struct Row {
     document_seq: u64,
     state: Arc<State>,
     snapshot: Snapshot,
+}
+
+impl Row {
+    fn listed(&self, stream: &Stream) -> Listed {
+        Listed {
+            row: self.number,
+            stream: stream.clone(),
+            state_text: self.snapshot.state_text.clone(),
+            position: self.snapshot.position,
+            last_seq: self.snapshot.last_seq,
+            at: self.snapshot.at,
+        }
+    }
 }
 
 impl Memory {
@@ -113,6 +127,9 @@ impl Store for Memory {
         let mut counts = InboxCounts::default();
         for (_, row) in in_teamspace {
             let State::Message(message) = row.state.as_ref() else { continue };
+            if message.purged {
+                continue;
+            }
             let count = match message.recipients.get(agent) {
                 Some(Delivery::Pending) => &mut counts.pending,
                 Some(Delivery::Delivered) => &mut counts.delivered,
@@ -188,14 +205,7 @@ impl Store for Memory {
             let matches = stream.teamspace == list.teamspace
                 && row.number < before
                 && is_listed(&list.of, &row.state);
-            matches.then(|| Listed {
-                row: row.number,
-                stream: stream.clone(),
-                state_text: row.snapshot.state_text.clone(),
-                position: row.snapshot.position,
-                last_seq: row.snapshot.last_seq,
-                at: row.snapshot.at,
-            })
+            matches.then(|| row.listed(stream))
         });
         answer(rows.take(list.limit).collect())
     }
@@ -210,6 +220,20 @@ impl Store for Memory {
         let names: BTreeSet<_> = named.map(|stream| &stream.teamspace).collect();
         let wanted = names.into_iter().filter(|name| after.is_none_or(|after| *name > after));
         answer(wanted.take(limit).cloned().collect())
+    }
+
+    fn oldest_messages(&self, oldest: OldestMessages) -> Answer<Vec<Listed>> {
+        let tables = self.tables();
+        let rows = tables.order.iter().filter_map(|stream| {
+            let row = &tables.streams[stream];
+            let is_message = matches!(row.state.as_ref(), State::Message(it) if !it.purged);
+            let is_of = |teamspace: &TeamspaceId| stream.teamspace == *teamspace;
+            let matches = is_message
+                && row.number > oldest.after
+                && oldest.teamspace.as_ref().is_none_or(is_of);
+            matches.then(|| row.listed(stream))
+        });
+        answer(rows.take(oldest.limit).collect())
     }
 
     fn claim(&self, claim: Claim) -> Answer<Vec<Claimed>> {
@@ -415,10 +439,11 @@ fn is_listed(of: &ListOf, state: &State) -> bool {
         (ListOf::Agents, State::Agent(_)) | (ListOf::Tokens, State::Token(_)) => true,
         (ListOf::Messages(filter), State::Message(message)) => is_wanted(filter, message),
         (ListOf::Inbox { agent, status }, State::Message(message)) => {
-            message.recipients.get(agent).is_some_and(|found| match status {
-                InboxStatus::Open => found.is_open(),
-                InboxStatus::Only(status) => found == status,
-            })
+            !message.purged
+                && message.recipients.get(agent).is_some_and(|found| match status {
+                    InboxStatus::Open => found.is_in_inbox(),
+                    InboxStatus::Only(status) => found == status,
+                })
         }
         (
             ListOf::Handoffs(_)
@@ -432,6 +457,9 @@ fn is_listed(of: &ListOf, state: &State) -> bool {
 }
 
 fn is_wanted(filter: &MessageFilter, message: &Message) -> bool {
+    if message.purged {
+        return false;
+    }
     let sent = &message.sent;
     let takes_part = |agent| message.recipients.contains_key(agent) || sent.from == *agent;
     let own = filter.parties.first().and_then(|agent| message.recipients.get(agent));

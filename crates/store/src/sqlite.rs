@@ -24,8 +24,8 @@ use std::sync::{Arc, Weak};
 
 use engine::port::{
     Answer, Claim, Claimed, Commit, Due, InboxCounts, KeyScope, List, Listed, Listener,
-    OutboxWrite, Outstanding, Receipt, RecordedOutcome, Sealed, Sequenced, Snapshot, Store,
-    StoreError,
+    OldestMessages, OutboxWrite, Outstanding, Receipt, RecordedOutcome, Sealed, Sequenced,
+    Snapshot, Store, StoreError,
 };
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::Stream;
@@ -280,6 +280,10 @@ impl Store for Sqlite {
         self.inner
             .readers
             .ask(move |connection| rows::teamspaces(connection, after.as_ref(), limit))
+    }
+
+    fn oldest_messages(&self, oldest: OldestMessages) -> Answer<Vec<Listed>> {
+        self.inner.readers.ask(move |connection| message_rows::oldest(connection, &oldest))
     }
 
     fn claim(&self, claim: Claim) -> Answer<Vec<Claimed>> {

@@ -10,6 +10,7 @@ mod handoff;
 mod ledger;
 mod lint;
 mod message;
+mod message_keeping;
 mod outbox;
 mod story;
 mod teamspace;

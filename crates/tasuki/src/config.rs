@@ -3,14 +3,18 @@
 
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use adapters::message_archive::MessageArchive;
 use adapters::{artifacts, workq};
 use anyhow::{Context, Result, bail};
 use axum::http::Uri;
+use engine::retention::{Archive, Retention};
 use gateways::http::RequestLimits;
 use gateways::listen::ConnectionLimits;
 use gateways::rate::RateLimit;
 use protocol::json::Bounds;
+use protocol::time::Span;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
@@ -30,6 +34,7 @@ pub struct Config {
     pub telemetry: Telemetry,
     pub artifacts: Artifacts,
     pub workq: Workq,
+    pub messages: Messages,
     pub limits: Limits,
 }
 
@@ -84,6 +89,16 @@ pub struct Workq {
     pub allow_private_addresses: bool,
 }
 
+/// How long messages are kept, and what becomes of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Messages {
+    /// 0 keeps them for ever.
+    pub retention_days: u32,
+    pub archive: bool,
+    pub wake_private_addresses: bool,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
@@ -117,6 +132,7 @@ impl Default for Config {
             telemetry: Telemetry::default(),
             artifacts: Artifacts::default(),
             workq: Workq::default(),
+            messages: Messages::default(),
             limits: Limits {
                 body_bytes: 1024 * 1024,
                 body_read_ms: connections.body_read_ms_max,
@@ -149,6 +165,23 @@ impl Default for Artifacts {
             count: settings.n_artifacts_max,
             artifact_ms: settings.artifact_ms_max,
             total_ms: settings.total_ms_max,
+        }
+    }
+}
+
+impl Default for Messages {
+    fn default() -> Self {
+        Self { retention_days: 90, archive: true, wake_private_addresses: false }
+    }
+}
+
+impl Messages {
+    pub fn retention(&self, data: &Path) -> Retention {
+        let kept = Span::from_hours(24 * i64::from(self.retention_days));
+        let archive = || -> Arc<dyn Archive> { Arc::new(MessageArchive::new(data)) };
+        Retention {
+            kept: (self.retention_days > 0).then_some(kept),
+            archive: self.archive.then(archive),
         }
     }
 }

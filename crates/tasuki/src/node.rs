@@ -10,6 +10,7 @@ use adapters::artifacts::Artifacts;
 use adapters::audit_log::log::Log;
 use adapters::checkpoint_file::CheckpointFiles;
 use adapters::outside::Outside;
+use adapters::webhook::Webhook;
 use adapters::{audit_log, ledger_key};
 use anyhow::{Context, Result};
 use axum::Router;
@@ -59,8 +60,11 @@ impl Node {
             engine.fall_behind(behind);
         }
         let artifacts = Artifacts::new(config.artifacts.settings())?;
-        let outside = Outside::new(artifacts, config.workq.open()?);
-        let loops = engine.start(signer, Arc::new(checkpoints), Arc::new(outside));
+        let wake_key = signer.wake_key();
+        let webhook = Webhook::new(wake_key.clone(), config.messages.wake_private_addresses);
+        let outside = Arc::new(Outside::new(artifacts, config.workq.open()?, webhook));
+        let retention = config.messages.retention(&config.data);
+        let loops = engine.start(signer, Arc::new(checkpoints), outside, retention);
         let (stop_followers, stopped) = watch::channel(false);
         let follow =
             |log| audit_log::run(engine.clone(), config.data.clone(), log, stopped.clone());
@@ -74,7 +78,8 @@ impl Node {
             proxies,
             Arc::clone(&connections),
             stopping,
-        );
+        )
+        .waking_with(wake_key);
         let router = match config.telemetry.traces_url()? {
             Some(_) => gateway.joining_traces(telemetry::join_trace).router(),
             None => gateway.router(),

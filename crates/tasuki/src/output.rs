@@ -21,8 +21,18 @@ pub fn remark(text: &str) {
 
 /// JSON on one line. What could move a cursor is escaped, which changes no value.
 pub fn json(value: &impl serde::Serialize) {
+    line(&json_text(value));
+}
+
+/// The same for data that is kept: what was not written, as on a full disk, is an error.
+pub fn json_to_keep(value: &impl serde::Serialize) -> std::io::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "{}", json_text(value))
+}
+
+fn json_text(value: &impl serde::Serialize) -> String {
     let text = serde_json::to_string(value).expect("answers are plain data");
-    line(&text.chars().map(escaped).collect::<String>());
+    text.chars().map(escaped).collect()
 }
 
 fn escaped(character: char) -> String {

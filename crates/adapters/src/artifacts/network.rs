@@ -14,8 +14,8 @@ use hyper::body::{Body, Incoming};
 use hyper::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT,
 };
-use hyper::http::request;
-use hyper::{Request, Response};
+use hyper::http::request::Builder;
+use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -158,8 +158,8 @@ pub struct Answer {
 /// Asks for a location, once, and waits for the head of the answer. Nothing is sent that would
 /// tell one request from another: no cookies, no credentials.
 pub async fn ask(stream: Box<dyn Stream>, location: &Location) -> io::Result<Answer> {
-    let request = with_headers(Request::get(&location.target), location);
-    send(stream, request.body(Empty::<Bytes>::new()).map_err(io::Error::other)?).await
+    let request = request(Method::GET, location).body(Empty::<Bytes>::new());
+    send(stream, request.map_err(io::Error::other)?).await
 }
 
 /// Sends JSON to a location, once, and waits for the head of the answer.
@@ -169,7 +169,7 @@ pub async fn post(
     authorization: Option<&HeaderValue>,
     body: Bytes,
 ) -> io::Result<Answer> {
-    let mut request = with_headers(Request::post(&location.target), location)
+    let mut request = request(Method::POST, location)
         .header(CONTENT_TYPE, "application/json")
         .header(ACCEPT, "application/json");
     if let Some(authorization) = authorization {
@@ -178,15 +178,19 @@ pub async fn post(
     send(stream, request.body(Full::new(body)).map_err(io::Error::other)?).await
 }
 
-fn with_headers(request: request::Builder, location: &Location) -> request::Builder {
-    request
+/// A request without its body.
+pub fn request(method: Method, location: &Location) -> Builder {
+    Request::builder()
+        .method(method)
+        .uri(&location.target)
         .header(HOST, location.authority())
         .header(USER_AGENT, USER_AGENT_TEXT)
         .header(ACCEPT_ENCODING, "identity")
         .header(CONNECTION, "close")
 }
 
-async fn send<B>(stream: Box<dyn Stream>, request: Request<B>) -> io::Result<Answer>
+/// Sends a request, and waits for the head of the answer.
+pub async fn send<B>(stream: Box<dyn Stream>, request: Request<B>) -> io::Result<Answer>
 where
     B: Body<Data = Bytes, Error: std::error::Error + Send + Sync> + Send + Unpin + 'static,
 {

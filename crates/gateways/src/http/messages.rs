@@ -126,7 +126,7 @@ pub struct QueryInput {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InboxInput {
-    /// Pending and delivered when absent.
+    /// Pending, delivered and failed when absent.
     #[serde(default)]
     pub status: Option<Delivery>,
     /// `json` or `text`; by the `Accept` header when absent.
@@ -189,15 +189,32 @@ async fn submit(
     subject: Option<MessageId>,
 ) -> Result<Response, Problem> {
     let asker = write.asker.member()?;
-    if let Some(id) = outgoing.reply_to {
-        outgoing = outgoing.answering(message_of(&visible(gateway, &asker, id).await?)?);
-    }
-    gateway.admit(&asker.caller, &outgoing)?;
     let key_text = HeaderValue::from_str(&write.key.text);
     let key = write.key.for_action("send", subject.map(|id| id.to_string()).as_deref());
-    let stream = stream(&asker.caller.teamspace, gateway.engine.new_message_id());
-    let command = step::Command::Message(Command::Send(Box::new(outgoing)));
-    let done = gateway.engine.submit_new(&asker.caller, stream, command, Some(key)).await?;
+    let admitted = async {
+        if let Some(id) = outgoing.reply_to {
+            outgoing = outgoing.answering(message_of(&visible(gateway, &asker, id).await?)?);
+        }
+        let taken = gateway.admit(&asker.caller, &outgoing)?;
+        Ok((outgoing, taken))
+    };
+    let done = match admitted.await {
+        Ok((outgoing, taken)) => {
+            let stream = stream(&asker.caller.teamspace, gateway.engine.new_message_id());
+            let subject = stream.subject.to_string();
+            let command = step::Command::Message(Command::Send(Box::new(outgoing)));
+            let done = gateway.engine.submit_new(&asker.caller, stream, command, Some(key)).await?;
+            if done.subject != subject {
+                // It was sent before, and counted then.
+                gateway.give_back(taken, &asker.caller);
+            }
+            done
+        }
+        // A retry of what was sent is no further message.
+        Err(problem) => {
+            gateway.engine.done_before(&asker.caller, &key).await?.ok_or::<Problem>(problem)?
+        }
+    };
     // A retry is answered with the message that was sent then, as it is now.
     let id = done.subject.strip_prefix("message/").and_then(|id| id.parse().ok());
     let id = id.ok_or_else(|| Problem::not_found("message"))?;
@@ -214,18 +231,38 @@ async fn submit(
     Ok(response)
 }
 
+/// From which of a sender's buckets a token was taken.
+#[derive(Debug, Clone, Copy)]
+enum Bucket {
+    Direct,
+    Broadcasts,
+}
+
 impl Gateway {
     /// Takes one of the sender's tokens. Who may not send at all is told so by the rules.
-    fn admit(&self, caller: &Caller, outgoing: &Outgoing) -> Result<(), Problem> {
-        let Some(sender) = caller.agent() else { return Ok(()) };
-        let key = (&caller.teamspace, sender);
-        let (limiter, detail) = match outgoing.is_broadcast() {
-            true => (&self.sending.broadcasts, "at most 5 broadcasts an hour by one sender"),
-            false => (&self.sending.direct, "at most 10 messages a minute by one sender"),
+    fn admit(&self, caller: &Caller, outgoing: &Outgoing) -> Result<Bucket, Problem> {
+        let (bucket, detail) = match outgoing.is_broadcast() {
+            true => (Bucket::Broadcasts, "at most 5 broadcasts an hour by one sender"),
+            false => (Bucket::Direct, "at most 10 messages a minute by one sender"),
         };
-        limiter
-            .check(&key, self.now_ms())
-            .map_err(|retry| Problem::too_many_messages(detail, retry.seconds))
+        let Some(sender) = caller.agent() else { return Ok(bucket) };
+        self.limiter(bucket)
+            .check(&(&caller.teamspace, sender), self.now_ms())
+            .map_err(|retry| Problem::too_many_messages(detail, retry.seconds))?;
+        Ok(bucket)
+    }
+
+    fn give_back(&self, bucket: Bucket, caller: &Caller) {
+        if let Some(sender) = caller.agent() {
+            self.limiter(bucket).give_back(&(&caller.teamspace, sender), self.now_ms());
+        }
+    }
+
+    fn limiter(&self, bucket: Bucket) -> &RateLimiter {
+        match bucket {
+            Bucket::Direct => &self.sending.direct,
+            Bucket::Broadcasts => &self.sending.broadcasts,
+        }
     }
 
     fn now_ms(&self) -> u64 {

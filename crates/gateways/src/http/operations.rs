@@ -18,6 +18,7 @@ use super::ledger::{ForkInput, ForkView};
 use super::messages::{InboxInput, MailboxStatus, MessageView, QueryInput};
 use super::negotiation::{ApproveInput, ExtendSlaInput, RefuseInput, WithdrawInput};
 use super::outbox::OutboxView;
+use super::purge::{PurgeInput, PurgeView};
 use super::teamspaces::{
     ConfigureInput, CreateInput, TeamspaceCreated, TeamspaceListed, TeamspaceView,
 };
@@ -25,6 +26,7 @@ use super::tokens::{IssueInput, Nothing};
 use super::view::{
     ActionDone, AgentView, EntryView, HandoffDetail, HandoffView, ListPage, TokenIssued, TokenView,
 };
+use super::wake::{WakeInput, WakeView};
 
 type MakeSchema = fn(&mut SchemaGenerator) -> Schema;
 
@@ -90,7 +92,7 @@ const fn action(
 }
 
 /// All of them, in the order a reader wants them.
-pub const OPERATIONS: [Operation; 52] = [
+pub const OPERATIONS: [Operation; 54] = [
     Operation {
         query: Some(schema::<ListInput>),
         response: Response::Json(schema::<ListPage<HandoffView>>),
@@ -320,6 +322,13 @@ pub const OPERATIONS: [Operation; 52] = [
         ..read("/v1/agents/{agent}", "register_agent", "Adds an agent, or changes its profile.")
     },
     Operation {
+        method: "put",
+        who: Who::Operator,
+        request: Some(schema::<WakeInput>),
+        response: Response::Json(schema::<WakeView>),
+        ..read("/v1/agents/{agent}/wake", "set_wake", "Says where an agent is called.")
+    },
+    Operation {
         who: Who::Operator,
         query: Some(schema::<PageInput>),
         response: Response::Json(schema::<ListPage<TokenView>>),
@@ -371,6 +380,16 @@ pub const OPERATIONS: [Operation; 52] = [
             "/v1/teamspaces",
             "create_teamspace",
             "Makes a teamspace and the token of its first operator, shown once.",
+        )
+    },
+    Operation {
+        who: Who::Operator,
+        response: Response::Json(schema::<PurgeView>),
+        ..action(
+            "/v1/acp/messages/purge",
+            "purge_messages",
+            "Takes old messages out of every mailbox and erases what they said, on the record.",
+            schema::<PurgeInput>,
         )
     },
     Operation {

@@ -169,7 +169,9 @@ pub fn may_see(caller: &Caller, state: &State) -> bool {
 pub fn may_see_entry(caller: &Caller, entry: &Entry) -> bool {
     match entry.stream.subject {
         Subject::Token(_) => caller.is_operator(),
-        Subject::Agent(_) | Subject::Teamspace | Subject::Ledger => true,
+        // Where an agent is called may hold a password.
+        Subject::Agent(_) => entry.name != "agent.wake_changed" || caller.is_operator(),
+        Subject::Teamspace | Subject::Ledger => true,
         Subject::Message(_) => {
             let parties = entry.body.text().and_then(|text| serde_json::from_str(text).ok());
             caller.is_coordinator()

@@ -75,6 +75,7 @@ events! {
     Event::Handoff(HandoffEvent::WorkqDegraded(_)) => "handoff.workq_degraded",
     Event::Agent(agent::Event::Registered(_)) => "agent.registered",
     Event::Agent(agent::Event::RolesChanged(_)) => "agent.roles_changed",
+    Event::Agent(agent::Event::WakeChanged(_)) => "agent.wake_changed",
     Event::Token(token::Event::Issued(_)) => "token.issued",
     Event::Token(token::Event::Revoked(_)) => "token.revoked",
     Event::Message(message::Event::Sent(_)) => "message.sent",
@@ -83,6 +84,8 @@ events! {
     Event::Message(message::Event::Expired(_)) => "message.expired",
     Event::Teamspace(teamspace::Event::Created(_)) => "teamspace.created",
     Event::Teamspace(teamspace::Event::Configured(_)) => "teamspace.configured",
+    Event::Message(message::Event::Woken(_)) => "message.woken",
+    Event::Message(message::Event::Failed(_)) => "message.failed",
     Event::Erased(_) => "ledger.erased",
     Event::Forked(_) => "ledger.forked",
 }
@@ -154,6 +157,10 @@ fn shapes() -> Vec<(&'static str, Event)> {
         let secret_hash = "cd".repeat(32);
         Event::Token(token::Event::Issued(token::Issued { grant, secret_hash }))
     };
+    let wake_changed = |url: Option<&str>| {
+        let url = url.map(str::to_owned);
+        Event::Agent(agent::Event::WakeChanged(agent::WakeChanged { url }))
+    };
     shapes.extend([
         ("least", registered(Profile::default())),
         (
@@ -197,6 +204,8 @@ fn shapes() -> Vec<(&'static str, Event)> {
                 before: Some([Role::Reviewer].into_iter().collect()),
             })),
         ),
+        ("least", wake_changed(None)),
+        ("most", wake_changed(Some("https://agents.example/wake"))),
         ("least", Event::Token(token::Event::Revoked(token::Revoked {}))),
         ("least", Event::Erased(Erased { position: 3, reason: "asked by its sender".to_owned() })),
         (
@@ -248,6 +257,9 @@ fn message_shapes() -> Vec<(&'static str, Event)> {
     let (from, to) = (agent("barry"), vec![agent("tim")]);
     let delivered = message::event::Delivered { from: from.clone(), to: to.clone() };
     let read = message::event::Read { from: from.clone(), to: to.clone() };
+    let woken = message::event::Woken { from: from.clone(), to: to.clone() };
+    let detail = "the server failed with 500".to_owned();
+    let failed = message::event::Failed { from: from.clone(), to: to.clone(), detail };
     vec![
         (
             "least",
@@ -271,6 +283,15 @@ fn message_shapes() -> Vec<(&'static str, Event)> {
         ),
         ("least", Event::Message(message::Event::Delivered(delivered))),
         ("least", Event::Message(message::Event::Read(read))),
+        (
+            "waking",
+            sent(
+                r#"{"version":"1.0.0","from":"barry","to":["tim"],"thread_id":"t",
+                    "type":"status.blocked","priority":"critical","payload":{},"wake":["tim"]}"#,
+            ),
+        ),
+        ("least", Event::Message(message::Event::Woken(woken))),
+        ("least", Event::Message(message::Event::Failed(failed))),
         ("least", Event::Message(message::Event::Expired(message::event::Expired { from, to }))),
     ]
 }

@@ -32,14 +32,14 @@ use crate::handoff::sla::Slas;
 use crate::handoff::workq::Degradation;
 use crate::ids::{AgentId, HandoffId, TaskId, ThreadId};
 use crate::ledger::Erased;
-use crate::message::event::{Delivered, Event as MessageEvent, Expired, Read, Sent};
+use crate::message::event::{Delivered, Event as MessageEvent, Expired, Failed, Read, Sent, Woken};
 use crate::message::{self, Kind as MessageKind};
 use crate::step::Event;
 use crate::teamspace::{self, Configuration, Settings};
 use crate::time::Time;
 use crate::token::{self, BearerKind, Grant};
 
-const NAMES: [&str; 24] = [
+const NAMES: [&str; 26] = [
     "handoff.drafted",
     "handoff.proposed",
     "handoff.validation_started",
@@ -61,6 +61,8 @@ const NAMES: [&str; 24] = [
     "message.delivered",
     "message.read",
     "message.expired",
+    "message.woken",
+    "message.failed",
     "ledger.erased",
     "teamspace.created",
     "teamspace.configured",
@@ -413,6 +415,7 @@ fn messages() -> impl Strategy<Value = Event> {
                 payload: serde_json::Map::from_iter([(word, value.into())]),
                 policy: message::command::MessagePolicy::default(),
                 context: None,
+                wake: Vec::new(),
             }))
         },
     );
@@ -422,6 +425,12 @@ fn messages() -> impl Strategy<Value = Event> {
         parties().prop_map(|(from, to)| MessageEvent::Delivered(Delivered { from, to })),
         parties().prop_map(|(from, to)| MessageEvent::Read(Read { from, to })),
         parties().prop_map(|(from, to)| MessageEvent::Expired(Expired { from, to })),
+        parties().prop_map(|(from, to)| MessageEvent::Woken(Woken { from, to })),
+        (parties(), text()).prop_map(|((from, to), detail)| MessageEvent::Failed(Failed {
+            from,
+            to,
+            detail
+        })),
     ]
     .prop_map(Event::Message)
 }

@@ -1,5 +1,8 @@
 //! The lines of `messages.jsonl`: one for each message that was sent, with its envelope in the
-//! order of the ACP design. A pure function of ledger entries, so that the file can be rebuilt.
+//! order of the ACP design. A pure function of ledger entries, so that the file can be rebuilt. In
+//! the archive a message stands as it was when it was purged.
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -7,7 +10,7 @@ use serde_json::{Map, Value};
 use super::command::{MessageContext, MessagePolicy};
 use super::event::Sent;
 use super::kind::Kind;
-use super::state::Delivery;
+use super::state::{Delivery, Message};
 use crate::handoff::package::Priority;
 use crate::ids::{AgentId, MessageId, TeamId, ThreadId, Topic};
 use crate::time::Time;
@@ -41,6 +44,11 @@ pub struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     context: Option<&'a MessageContext>,
     created_at: Time,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    updated_at: Option<Time>,
+    /// How far it came with each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recipients: Option<&'a BTreeMap<AgentId, Delivery>>,
 }
 
 /// As it was when it was sent.
@@ -64,5 +72,17 @@ pub fn line(id: MessageId, sent: &Sent, at: Time) -> Line<'_> {
         policy: &sent.policy,
         context: sent.context.as_ref(),
         created_at: at,
+        updated_at: None,
+        recipients: None,
+    }
+}
+
+/// As it is now.
+pub fn standing(message: &Message) -> Line<'_> {
+    Line {
+        status: message.status(),
+        updated_at: Some(message.updated_at),
+        recipients: Some(&message.recipients),
+        ..line(message.id, &message.sent, message.created_at)
     }
 }

@@ -30,6 +30,15 @@ pub enum Command {
     Elapse {
         due: Time,
     },
+    /// A recipient was called, and took the call. Asked by the server alone.
+    Woken {
+        agent: AgentId,
+    },
+    /// A recipient was called as often as that is done, in vain. Asked by the server alone.
+    NotWoken {
+        agent: AgentId,
+        detail: String,
+    },
 }
 
 /// A message as its sender writes it. Who sends it is not in here.
@@ -111,6 +120,8 @@ impl Command {
             Command::Deliver => "deliver",
             Command::Read => "read",
             Command::Elapse { .. } => "expire",
+            Command::Woken { .. } => "woken",
+            Command::NotWoken { .. } => "not_woken",
         }
     }
 
@@ -129,6 +140,7 @@ impl Command {
             directory: Some(directory),
             message: outgoing.reply_to,
             hold: outgoing.thread_id.as_ref().map(super::thread::key),
+            wakes: outgoing.priority == Priority::Critical,
             ..Needs::default()
         }
     }

@@ -4,6 +4,7 @@
 mod elapse;
 mod receive;
 pub mod send;
+mod wake;
 
 use super::command::Command;
 use super::event::Event;
@@ -23,5 +24,7 @@ pub fn decide(
         Command::Deliver => receive::deliver(state, context),
         Command::Read => receive::read(state, context),
         Command::Elapse { due } => elapse::decide(state, *due, context),
+        Command::Woken { agent } => wake::woken(state, agent, context),
+        Command::NotWoken { agent, detail } => wake::not_woken(state, agent, detail, context),
     }
 }

@@ -16,6 +16,8 @@ pub enum Event {
     Delivered(Delivered),
     Read(Read),
     Expired(Expired),
+    Woken(Woken),
+    Failed(Failed),
 }
 
 /// The envelope without what the entry says already: its id and its time.
@@ -46,6 +48,9 @@ pub struct Sent {
     pub policy: MessagePolicy,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<MessageContext>,
+    /// The recipients that are called because it is critical.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wake: Vec<AgentId>,
 }
 
 /// Recipients were shown it in their inbox.
@@ -69,6 +74,22 @@ pub struct Expired {
     pub to: Vec<AgentId>,
 }
 
+/// Recipients were called, and took the call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Woken {
+    pub from: AgentId,
+    pub to: Vec<AgentId>,
+}
+
+/// Recipients were called, and did not take the call, as often as it was tried.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failed {
+    pub from: AgentId,
+    pub to: Vec<AgentId>,
+    /// What went wrong last.
+    pub detail: String,
+}
+
 impl Event {
     /// The durable name.
     pub fn name(&self) -> &'static str {
@@ -77,6 +98,8 @@ impl Event {
             Event::Delivered(_) => "message.delivered",
             Event::Read(_) => "message.read",
             Event::Expired(_) => "message.expired",
+            Event::Woken(_) => "message.woken",
+            Event::Failed(_) => "message.failed",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What is true of a message after an event.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::event::{Event, Sent};
 use super::state::{Delivery, Message};
@@ -26,8 +26,8 @@ pub fn evolve(
             .ok_or(bad)
         }
         (Some(message), Event::Read(read)) => moved(message, &read.to, at, |before| match before {
-            Delivery::Delivered => Some(Delivery::Read),
-            Delivery::Pending | Delivery::Read | Delivery::Expired | Delivery::Failed => None,
+            Delivery::Delivered | Delivery::Failed => Some(Delivery::Read),
+            Delivery::Pending | Delivery::Read | Delivery::Expired => None,
         })
         .ok_or(bad),
         (Some(message), Event::Expired(expired)) => {
@@ -37,15 +37,58 @@ pub fn evolve(
             })
             .ok_or(bad)
         }
+        (Some(message), Event::Failed(failed)) => {
+            moved(message, &failed.to, at, |before| match before {
+                Delivery::Pending => Some(Delivery::Failed),
+                Delivery::Delivered | Delivery::Read | Delivery::Expired | Delivery::Failed => None,
+            })
+            .ok_or(bad)
+        }
+        (Some(message), Event::Woken(woken)) => called(message, &woken.to, at).ok_or(bad),
         (Some(_), Event::Sent(_))
-        | (None, Event::Delivered(_) | Event::Read(_) | Event::Expired(_)) => Err(bad),
+        | (
+            None,
+            Event::Delivered(_)
+            | Event::Read(_)
+            | Event::Expired(_)
+            | Event::Woken(_)
+            | Event::Failed(_),
+        ) => Err(bad),
     }
 }
 
 fn fresh(id: MessageId, sent: &Sent, at: Time) -> Message {
     let recipients: BTreeMap<_, _> =
         sent.to.iter().map(|name| (name.clone(), Delivery::Pending)).collect();
-    Message { id, sent: Fixed::from(sent.clone()), created_at: at, updated_at: at, recipients }
+    let sent = Fixed::from(sent.clone());
+    let woken = BTreeSet::new();
+    Message { id, sent, created_at: at, updated_at: at, recipients, woken, purged: false }
+}
+
+/// What is left when what it said was erased: that it was there, and between whom.
+pub fn purged(message: Message, at: Time) -> Message {
+    let sent = Sent {
+        to: Vec::new(),
+        topic: None,
+        team: None,
+        payload: serde_json::Map::new(),
+        context: None,
+        ..Sent::clone(&message.sent)
+    };
+    Message { sent: Fixed::from(sent), updated_at: at, purged: true, ..message }
+}
+
+/// `None` when nobody had to call one of them.
+fn called(mut message: Message, to: &[AgentId], at: Time) -> Option<Message> {
+    for name in to {
+        let is_wanted = message.to_wake().any(|wanted| wanted == name);
+        message.woken.extend(is_wanted.then(|| name.clone()));
+        if !is_wanted {
+            return None;
+        }
+    }
+    message.updated_at = at;
+    Some(message)
 }
 
 /// `None` when one of the recipients cannot have come there.

@@ -1,6 +1,6 @@
 //! A message as it stands: what was sent, which never changes, and how far each recipient is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -11,7 +11,7 @@ use super::event::Sent;
 use crate::caller::{Caller, Principal};
 use crate::fixed::Fixed;
 use crate::ids::{AgentId, MessageId};
-use crate::step::Deadline;
+use crate::step::{Deadline, Effect};
 use crate::time::Time;
 
 /// The recipient that stands for everyone with the role: their common mailbox.
@@ -23,6 +23,9 @@ pub const SERVER: &str = "system";
 /// The name of the only deadline a message has.
 pub const EXPIRES: &str = "expires";
 
+/// Before the name of whom to call, in the name of an effect.
+pub const WAKE: &str = "wake/";
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Message {
     pub id: MessageId,
@@ -31,6 +34,13 @@ pub struct Message {
     pub updated_at: Time,
     /// At most as many as a broadcast may have.
     pub recipients: BTreeMap<AgentId, Delivery>,
+    /// Those who were called and took the call.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub woken: BTreeSet<AgentId>,
+    /// It was kept long enough: nobody sees it any more, and what it said was erased. It is
+    /// remembered so that nothing can be sent under its id again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub purged: bool,
 }
 
 /// How far a message is with one recipient.
@@ -47,7 +57,8 @@ pub enum Delivery {
     Read,
     /// An end: it was not read in time.
     Expired,
-    /// An end: it cannot be delivered. Nothing leads here yet; the design has the word.
+    /// It is critical, and its recipient was called in vain. It still lies in the inbox, and the
+    /// recipient moves it by saying that it was read.
     Failed,
 }
 
@@ -60,7 +71,7 @@ impl Message {
 
     /// Those for whom it can still expire.
     pub fn waiting(&self) -> Vec<AgentId> {
-        let waiting = self.recipients.iter().filter(|(_, status)| status.is_open());
+        let waiting = self.recipients.iter().filter(|(_, it)| !self.purged && it.is_open());
         waiting.map(|(recipient, _)| recipient.clone()).collect()
     }
 
@@ -73,6 +84,17 @@ impl Message {
         }
     }
 
+    /// Those who are to be called: told to be woken, and not known to have seen it.
+    pub fn to_wake(&self) -> impl Iterator<Item = &AgentId> {
+        let is_pending = |name: &AgentId| self.recipients.get(name) == Some(&Delivery::Pending);
+        let wake = self.sent.wake.iter().filter(|_| !self.purged);
+        wake.filter(move |name| is_pending(name) && !self.woken.contains(*name))
+    }
+
+    pub fn effects(&self) -> Vec<Effect> {
+        self.to_wake().map(|name| Effect { name: format!("{WAKE}{name}").into() }).collect()
+    }
+
     /// The caller's own part in it: of all its mailboxes, the one that is least far.
     pub fn status_for(&self, caller: &Caller) -> Option<Delivery> {
         mailboxes(caller).iter().filter_map(|name| self.recipients.get(name)).min().copied()
@@ -80,7 +102,7 @@ impl Message {
 
     /// Sender and recipients see a message, and so does whoever answers for the teamspace.
     pub fn is_visible_to(&self, caller: &Caller) -> bool {
-        concerns(caller, &self.sent.from, self.recipients.keys())
+        !self.purged && concerns(caller, &self.sent.from, self.recipients.keys())
     }
 }
 
@@ -138,6 +160,15 @@ impl Delivery {
         }
     }
 
+    /// Shown in an inbox unless asked for something else.
+    pub fn is_in_inbox(self) -> bool {
+        match self {
+            Delivery::Pending | Delivery::Delivered | Delivery::Failed => true,
+            Delivery::Read | Delivery::Expired => false,
+        }
+    }
+
+    /// Whether it can still expire.
     pub fn is_open(self) -> bool {
         match self {
             Delivery::Pending | Delivery::Delivered => true,

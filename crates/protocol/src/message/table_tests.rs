@@ -19,6 +19,7 @@ use crate::step::{self, Directory, Facts, HoldState, State};
 use crate::time::{Span, Time};
 
 const DIRECTORY: [&str; 4] = ["alice", "bob", "carol", "dora"];
+const WAKEABLE: [&str; 2] = ["bob", "carol"];
 
 #[test]
 fn a_message_moves_from_pending_to_an_end() {
@@ -167,6 +168,74 @@ fn what_is_not_read_in_time_expires() {
     ]);
 }
 
+/// Bob and carol can be called. What is seen need not be heard, and what was called in vain still
+/// lies in the inbox.
+#[test]
+fn a_critical_message_wakes_whoever_can_be_called() {
+    check(&[
+        "alice send m1 to=bob priority=high => bob:pending",
+        "system woken m1 bob => nothing",
+        "alice send m2 to=bob,carol,dora,coordinator priority=critical => \
+         bob:pending carol:pending coordinator:pending dora:pending | wake/bob wake/carol",
+        "bob woken m2 bob => not_allowed",
+        "operator failed m2 bob => not_allowed",
+        "system woken m2 dora => nothing",
+        "system woken m2 bob => bob:pending carol:pending coordinator:pending dora:pending \
+         | wake/carol",
+        "system woken m2 bob => nothing",
+        "system failed m2 bob => nothing",
+        "system failed m2 carol => bob:pending carol:failed coordinator:pending dora:pending",
+        "system failed m2 carol => nothing",
+        "carol deliver m2 => nothing",
+        "carol read m2 => bob:pending carol:read coordinator:pending dora:pending",
+        "alice send m3 to=* priority=critical => \
+         bob:pending carol:pending dora:pending | wake/bob wake/carol",
+        "bob deliver m3 => bob:delivered carol:pending dora:pending | wake/carol",
+        "system failed m3 bob => nothing",
+        "carol read m3 => bob:delivered carol:read dora:pending",
+        "system woken m3 carol => nothing",
+    ]);
+}
+
+#[test]
+fn nobody_is_called_for_what_is_over() {
+    check(&[
+        "alice send m1 to=bob,carol priority=critical expires_at=2026-02-21T14:10:00Z => \
+         bob:pending carol:pending | wake/bob wake/carol",
+        "system failed m1 bob => bob:failed carol:pending | wake/carol",
+        "later 10",
+        "system elapse m1 => bob:failed carol:expired",
+        "system woken m1 carol => nothing",
+        "alice send m2 to=bob priority=critical => bob:pending | wake/bob",
+        "system purge m2 => purged",
+        "system woken m2 bob => nothing",
+    ]);
+}
+
+/// After that nobody finds it, and nothing can be sent or answered under its id.
+#[test]
+fn what_was_kept_long_enough_is_purged_for_everybody() {
+    check(&[
+        "alice send m1 to=bob expires_at=2026-02-21T14:10:00Z payload={\"a\":1} => bob:pending",
+        "alice purge m1 => not_allowed",
+        "dora purge m1 => not_allowed",
+        "customer purge m1 => not_allowed",
+        "operator purge m1 => purged",
+        "operator purge m1 => not_found",
+        "bob read m1 => not_found",
+        "bob deliver m1 => not_found",
+        "bob answer m1 m2 type=status.update => not_found",
+        "alice send m1 to=bob => already_exists",
+        "system send m1 to=bob => already_exists",
+        "later 10",
+        "system elapse m1 => nothing",
+        "alice send m3 to=bob => bob:pending",
+        "bob read m3 => bob:read",
+        "system purge m3 => purged",
+        "operator purge m9 => not_found",
+    ]);
+}
+
 fn check(script: &[&str]) {
     let mut world = World::new();
     for line in script {
@@ -216,14 +285,23 @@ impl World {
                 let due = message.sent.expires_at.expect("it expires");
                 (message_id(name), Command::Elapse { due })
             }
+            "woken" => (message_id(name), Command::Woken { agent: agent(rest) }),
+            "failed" => {
+                let detail = "é".repeat(1_000);
+                (message_id(name), Command::NotWoken { agent: agent(rest), detail })
+            }
+            "purge" => {
+                let erase = step::Command::Erase { position: 1, reason: "old".to_owned() };
+                return self.submit(who, message_id(name), erase);
+            }
             other => panic!("no such verb: {other}"),
         };
-        self.submit(who, id, command)
+        self.submit(who, id, step::Command::Message(command))
     }
 
-    fn submit(&mut self, who: &str, id: MessageId, command: Command) -> String {
+    fn submit(&mut self, who: &str, id: MessageId, command: step::Command) -> String {
         let caller = caller(who);
-        let needs = command.needs();
+        let needs = step::needs(None, &command);
         let directory = match needs.directory {
             Some(Directory::Named(names)) => {
                 names.into_iter().filter(|name| DIRECTORY.contains(&name.as_str())).collect()
@@ -233,11 +311,11 @@ impl World {
         };
         let hold = needs.hold.and_then(|key| self.holds.get(&key).cloned()).unwrap_or_default();
         let message = needs.message.and_then(|id| self.messages.get(&id).cloned());
-        let facts = Facts { directory, hold, message, ..Facts::default() };
+        let wakeable = if needs.wakes { WAKEABLE.map(agent).to_vec() } else { Vec::new() };
+        let facts = Facts { directory, wakeable, hold, message, ..Facts::default() };
         let context = Context { caller: &caller, now: self.now, facts: &facts };
         let stream = Stream { teamspace: caller.teamspace.clone(), subject: Subject::Message(id) };
         let state = self.messages.get(&id).cloned().map(State::Message);
-        let command = step::Command::Message(command);
         let change = match step::step(&stream, state.as_ref(), &command, context) {
             Ok(change) if change.events.is_empty() => return "nothing".to_owned(),
             Ok(change) => change,
@@ -248,10 +326,24 @@ impl World {
             self.holds.insert(write.key, write.next);
         }
         let State::Message(message) = change.state else { panic!("a message stays one") };
+        if message.purged {
+            assert!(message.sent.payload.is_empty() && message.deadlines().is_empty());
+            assert_eq!(change.erase, Some(1));
+            self.messages.insert(id, message);
+            return "purged".to_owned();
+        }
         let places = message.recipients.iter().map(|(name, status)| format!("{name}:{status}"));
         let shown: Vec<_> = places.collect();
+        let effects: Vec<_> = message.effects().into_iter().map(|effect| effect.name).collect();
+        for effect in &effects {
+            let work = step::work(&State::Message(message.clone()), effect, None);
+            assert!(matches!(work, Some(step::Work::Wake(_))), "{effect}: {work:?}");
+        }
         self.messages.insert(id, message);
-        shown.join(" ")
+        match effects.is_empty() {
+            true => shown.join(" "),
+            false => format!("{} | {}", shown.join(" "), effects.join(" ")),
+        }
     }
 }
 

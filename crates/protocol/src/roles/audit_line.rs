@@ -51,7 +51,7 @@ pub fn line<'a>(
             actor,
             timestamp: at,
         }),
-        Event::Registered(_) => None,
+        Event::Registered(_) | Event::WakeChanged(_) => None,
         Event::RolesChanged(changed) => Some(Line::RolesChanged {
             agent,
             before: changed.before.as_ref(),

@@ -3,7 +3,7 @@
 
 use super::{
     Command, Deadline, Effect, Event, Facts, Hold, HoldState, HoldWrite, Outcome, Refused, State,
-    Work,
+    Wake, Work,
 };
 use crate::handoff::command::Looked;
 use crate::handoff::state::Note;
@@ -11,7 +11,9 @@ use crate::handoff::workq::{self, Workq, WorkqStatus};
 use crate::handoff::{self, Handoff, Stage, derive};
 use crate::ids::{AgentId, HandoffId};
 use crate::ledger::{Stream, Subject};
-use crate::message::thread;
+use crate::message::event::Sent;
+use crate::message::state::WAKE;
+use crate::message::{Message, thread};
 
 pub(super) fn deadline_changes(
     before: Option<&State>,
@@ -32,11 +34,8 @@ pub(super) fn deadline_changes(
 pub(super) fn effect_changes(before: Option<&State>, after: &State) -> (Vec<Effect>, Vec<Effect>) {
     let of = |state: &State| match state {
         State::Handoff(handoff) => derive::effects(handoff),
-        State::Agent(_)
-        | State::Token(_)
-        | State::Message(_)
-        | State::Ledger(_)
-        | State::Teamspace(_) => Vec::new(),
+        State::Message(message) => message.effects(),
+        State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Teamspace(_) => Vec::new(),
     };
     let old = before.map(of).unwrap_or_default();
     let new = of(after);
@@ -47,7 +46,11 @@ pub(super) fn effect_changes(before: Option<&State>, after: &State) -> (Vec<Effe
 
 /// What is to be done for an effect of this state, if the state still wants it.
 pub fn work(state: &State, effect: &str, document: Option<&str>) -> Option<Work> {
-    let State::Handoff(handoff) = state else { return None };
+    let handoff = match state {
+        State::Handoff(handoff) => handoff,
+        State::Message(message) => return wake(message, effect).map(Work::Wake),
+        State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Teamspace(_) => return None,
+    };
     let is_wanted = derive::effects(handoff).iter().any(|wanted| wanted.name == effect);
     match handoff.as_ref() {
         Handoff::Made(made) if is_wanted && effect == derive::TRANSFER => {
@@ -79,6 +82,13 @@ pub fn work(state: &State, effect: &str, document: Option<&str>) -> Option<Work>
         },
         Handoff::Made(_) | Handoff::Draft(_) | Handoff::Discarded { .. } => None,
     }
+}
+
+fn wake(message: &Message, effect: &str) -> Option<Wake> {
+    let name = effect.strip_prefix(WAKE)?;
+    let agent = message.to_wake().find(|agent| agent.as_str() == name)?.clone();
+    let Sent { priority, kind, .. } = *message.sent;
+    Some(Wake { agent, message: message.id, priority, kind })
 }
 
 /// A hold is written when the state changes it. It is compared with what the decision saw: the

@@ -1,14 +1,14 @@
 //! The rows of messages: their snapshots, who takes part in them, and the lists of both.
 
 use engine::port::{
-    Commit, INBOX_COUNT_MAX, InboxCounts, InboxStatus, List, Listed, MessageFilter,
+    Commit, INBOX_COUNT_MAX, InboxCounts, InboxStatus, List, Listed, MessageFilter, OldestMessages,
 };
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::message::{Delivery, Message};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Result, params, params_from_iter};
 
-use super::rows::{count, listed, row_below};
+use super::rows::{count, listed, number, row_below};
 
 /// Writes the snapshot and the parts of all parties. Returns the row.
 pub fn put(
@@ -68,6 +68,56 @@ fn put_parties(
         put.execute(params![teamspace.as_str(), agent.as_str(), row, part, status.as_str()])?;
     }
     Ok(())
+}
+
+/// Takes a message out of every list. What is left of it lies with the other streams, so that its
+/// stream is found when somebody asks for it by its id. Returns the row there.
+pub fn purge(
+    connection: &Connection,
+    commit: &Commit,
+    message: &Message,
+    known: Option<i64>,
+    last_seq: u64,
+) -> Result<i64> {
+    if let Some(row) = known {
+        let mut part = connection.prepare_cached(
+            "DELETE FROM parties WHERE teamspace = ?1 AND agent = ?2 AND message = ?3",
+        )?;
+        for agent in message.recipients.keys().chain([&message.sent.from]) {
+            part.execute(params![commit.stream.teamspace.as_str(), agent.as_str(), row])?;
+        }
+        connection.prepare_cached("DELETE FROM messages WHERE row = ?1")?.execute([row])?;
+    }
+    let last = commit.entries.last().expect("a commit has entries");
+    connection
+        .prepare_cached(
+            "INSERT INTO streams (teamspace, subject, kind, position, last_seq, head, at, state)
+             VALUES (?1, ?2, 'message', ?3, ?4, ?5, ?6, ?7)",
+        )?
+        .execute(params![
+            commit.stream.teamspace.as_str(),
+            commit.stream.subject.to_string(),
+            last.position,
+            last_seq,
+            last.hash,
+            last.at.as_millis(),
+            commit.state_text,
+        ])?;
+    Ok(connection.last_insert_rowid())
+}
+
+/// In the order in which they were made.
+pub fn oldest(connection: &Connection, oldest: &OldestMessages) -> Result<Vec<Listed>> {
+    let (after, limit) = (Value::from(number(oldest.after)), Value::from(count(oldest.limit)));
+    let (which, values) = match &oldest.teamspace {
+        Some(teamspace) => (
+            "m.teamspace = ? AND m.row > ?",
+            vec![Value::from(teamspace.to_string()), after, limit],
+        ),
+        None => ("m.row > ?", vec![after, limit]),
+    };
+    let sql = format!("SELECT {COLUMNS} FROM messages m WHERE {which} ORDER BY m.row LIMIT ?");
+    connection.prepare_cached(&sql)?.query_map(params_from_iter(values), listed)?.collect()
 }
 
 pub fn list_messages(
@@ -165,8 +215,8 @@ fn messages_query(list: &List, filter: &MessageFilter) -> (String, Vec<Value>) {
 fn inbox_query(list: &List, agent: &AgentId, status: InboxStatus) -> (String, Vec<Value>) {
     let mut values = vec![Value::from(list.teamspace.to_string()), Value::from(agent.to_string())];
     let which = match status {
-        // In these words, so that the index of the open ones can be used.
-        InboxStatus::Open => "p.status IN ('pending', 'delivered')",
+        // In these words, so that the index of those can be used.
+        InboxStatus::Open => "p.status IN ('pending', 'delivered', 'failed')",
         InboxStatus::Only(status) => {
             values.push(Value::from(status.to_string()));
             "p.status = ?"
@@ -193,6 +243,7 @@ mod tests {
         for migration in [
             include_str!("../../migrations/0001_ledger.sql"),
             include_str!("../../migrations/0003_messages.sql"),
+            include_str!("../../migrations/0004_inbox_failed.sql"),
         ] {
             connection.execute_batch(migration).unwrap();
         }

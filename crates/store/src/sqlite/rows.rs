@@ -57,21 +57,38 @@ pub fn load(connection: &Connection, stream: &Stream) -> Result<Option<Snapshot>
             )?
             .query_row(params![id.to_string(), stream.teamspace.as_str()], read)
             .optional(),
-        Subject::Message(id) => connection
-            .prepare_cached(
-                "SELECT state, position, head, at, last_seq FROM messages
-                 WHERE id = ?1 AND teamspace = ?2",
-            )?
-            .query_row(params![id.to_string(), stream.teamspace.as_str()], read)
-            .optional(),
-        Subject::Agent(_) | Subject::Token(_) | Subject::Teamspace | Subject::Ledger => connection
-            .prepare_cached(
-                "SELECT state, position, head, at, last_seq FROM streams
-                 WHERE teamspace = ?1 AND subject = ?2",
-            )?
-            .query_row(params![stream.teamspace.as_str(), stream.subject.to_string()], read)
-            .optional(),
+        Subject::Message(id) => {
+            let found = connection
+                .prepare_cached(
+                    "SELECT state, position, head, at, last_seq FROM messages
+                     WHERE id = ?1 AND teamspace = ?2",
+                )?
+                .query_row(params![id.to_string(), stream.teamspace.as_str()], read)
+                .optional()?;
+            // One that was purged lies with the other streams.
+            match found {
+                Some(found) => Ok(Some(found)),
+                None => load_stream(connection, stream, read),
+            }
+        }
+        Subject::Agent(_) | Subject::Token(_) | Subject::Teamspace | Subject::Ledger => {
+            load_stream(connection, stream, read)
+        }
     }
+}
+
+fn load_stream(
+    connection: &Connection,
+    stream: &Stream,
+    read: impl FnOnce(&Row<'_>) -> Result<Snapshot>,
+) -> Result<Option<Snapshot>> {
+    connection
+        .prepare_cached(
+            "SELECT state, position, head, at, last_seq FROM streams
+             WHERE teamspace = ?1 AND subject = ?2",
+        )?
+        .query_row(params![stream.teamspace.as_str(), stream.subject.to_string()], read)
+        .optional()
 }
 
 pub fn token_stream(connection: &Connection, secret_hash: &str) -> Result<Option<Stream>> {
@@ -312,7 +329,7 @@ pub fn count(limit: usize) -> i64 {
 }
 
 /// A place that somebody names may lie beyond every number of the database.
-fn number(place: u64) -> i64 {
+pub fn number(place: u64) -> i64 {
     i64::try_from(place).unwrap_or(i64::MAX)
 }
 

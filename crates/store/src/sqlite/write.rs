@@ -187,14 +187,22 @@ impl<'c> Statements<'c> {
                 .place_of_handoff
                 .query_row(params![id.to_string(), stream.teamspace.as_str()], read)
                 .optional(),
-            Subject::Message(id) => self
-                .connection
-                .prepare_cached(
-                    "SELECT row, position, head, last_seq FROM messages
-                     WHERE id = ?1 AND teamspace = ?2",
-                )?
-                .query_row(params![id.to_string(), stream.teamspace.as_str()], read)
-                .optional(),
+            Subject::Message(id) => {
+                let found = self
+                    .connection
+                    .prepare_cached(
+                        "SELECT row, position, head, last_seq FROM messages
+                         WHERE id = ?1 AND teamspace = ?2",
+                    )?
+                    .query_row(params![id.to_string(), stream.teamspace.as_str()], read)
+                    .optional()?;
+                // One that was purged lies with the other streams.
+                let purged = params![stream.teamspace.as_str(), stream.subject.to_string()];
+                match found {
+                    Some(found) => Ok(Some(found)),
+                    None => self.place_of_stream.query_row(purged, read).optional(),
+                }
+            }
             Subject::Agent(_) | Subject::Token(_) | Subject::Teamspace | Subject::Ledger => self
                 .place_of_stream
                 .query_row(params![stream.teamspace.as_str(), stream.subject.to_string()], read)
@@ -340,7 +348,10 @@ impl<'c> Statements<'c> {
             }
             (State::Message(message), known, _) => {
                 let row = known.map(|known| known.row);
-                return message_rows::put(self.connection, commit, message, row, last_seq);
+                return match message.purged {
+                    true => message_rows::purge(self.connection, commit, message, row, last_seq),
+                    false => message_rows::put(self.connection, commit, message, row, last_seq),
+                };
             }
             (State::Agent(_) | State::Ledger(_) | State::Teamspace(_), known, _) => {
                 self.put_stream(commit, known, last_seq, None)?;

@@ -9,7 +9,8 @@ use engine::clock::{Clock, SystemClock};
 use engine::ids::{Ids, RandomIds, SeededIds};
 use engine::port::{
     Answer, Claim, Claimed, Commit, Due, InboxCounts, KeyScope, List, Listed, Listener,
-    OutboxWrite, Outstanding, Receipt, RecordedOutcome, Sealed, Sequenced, Snapshot, Store,
+    OldestMessages, OutboxWrite, Outstanding, Receipt, RecordedOutcome, Sealed, Sequenced,
+    Snapshot, Store,
 };
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
@@ -165,6 +166,10 @@ impl Store for Recorder {
 
     fn list(&self, list: List) -> Answer<Vec<Listed>> {
         self.inner.list(list)
+    }
+
+    fn oldest_messages(&self, oldest: OldestMessages) -> Answer<Vec<Listed>> {
+        self.inner.oldest_messages(oldest)
     }
 
     fn claim(&self, claim: Claim) -> Answer<Vec<Claimed>> {

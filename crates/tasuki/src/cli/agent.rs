@@ -43,6 +43,13 @@ enum AgentCommand {
         #[arg(long = "role", value_name = "ROLE")]
         roles: Vec<Role>,
     },
+    /// Say where an agent is called when it is sent something critical
+    Wake {
+        id: String,
+        /// An http or https URL; without one it is not called any more
+        #[arg(long)]
+        url: Option<String>,
+    },
     /// List the directory
     List,
     /// Show one agent
@@ -77,6 +84,16 @@ pub async fn run(args: AgentArgs) -> Result<u8> {
             let path = format!("/v1/agents/{}/roles", percent_encode(&id));
             client.call(Call::put(path, json!({ "roles": roles }))).await?.success()?
         }
+        AgentCommand::Wake { id, url } => {
+            let path = format!("/v1/agents/{}/wake", percent_encode(&id));
+            let answer = client.call(Call::put(path, json!({ "url": url }))).await?.success()?;
+            if !args.reach.json {
+                print_wake(&answer);
+                reached.finish().await;
+                return Ok(exit_code::OK);
+            }
+            answer
+        }
         AgentCommand::List => client.call(Call::get("/v1/agents?limit=200")).await?.success()?,
         AgentCommand::Show { id } => {
             let path = format!("/v1/agents/{}", percent_encode(&id));
@@ -90,6 +107,17 @@ pub async fn run(args: AgentArgs) -> Result<u8> {
     }
     reached.finish().await;
     Ok(exit_code::OK)
+}
+
+/// The secret alone is data: it goes into the settings of whoever is called.
+fn print_wake(answer: &Value) {
+    match answer["secret"].as_str() {
+        Some(secret) => {
+            output::line(secret);
+            output::remark("calls are signed with this secret, as Standard Webhooks has it");
+        }
+        None => output::remark("is not called any more"),
+    }
 }
 
 fn table(answer: &Value) -> String {

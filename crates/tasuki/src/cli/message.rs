@@ -6,6 +6,7 @@ use protocol::message::{Delivery, Kind};
 use protocol::time::Time;
 use serde_json::{Map, Value, json};
 
+use super::message_keeping::{self, ExportArgs, PurgeArgs};
 use super::{Reach, put, read_json, token};
 use crate::client::{Call, Client, percent_encode};
 use crate::{exit_code, output};
@@ -14,7 +15,7 @@ use crate::{exit_code, output};
 pub struct InboxArgs {
     #[command(flatten)]
     reach: Reach,
-    /// Only these [default: pending and delivered]
+    /// Only these [default: pending, delivered and failed]
     #[arg(long)]
     status: Option<Delivery>,
     /// How many, up to 200
@@ -60,6 +61,10 @@ enum MessageCommand {
     List(ListArgs),
     /// Count what is in your inbox, and what you may still send
     Status,
+    /// Write the messages that you may see as JSON, one to a line, newest first
+    Export(ExportArgs),
+    /// Take old messages out of every mailbox; what they said is erased on the record
+    Purge(PurgeArgs),
 }
 
 #[derive(Debug, Args)]
@@ -156,6 +161,8 @@ pub async fn run(args: MessageArgs) -> Result<u8> {
                 false => output::line(&fields_of(&answer)),
             }
         }
+        MessageCommand::Export(export) => message_keeping::export(client, &export).await?,
+        MessageCommand::Purge(purge) => message_keeping::purge(client, &purge, json).await?,
     }
     reached.finish().await;
     Ok(exit_code::OK)

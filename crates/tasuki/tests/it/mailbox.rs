@@ -168,6 +168,42 @@ async fn who_sends_too_much_is_told_when_to_come_back() {
     assert_eq!(status["broadcasts_left"], 0);
 }
 
+/// What was sent already is answered again, however much was sent since, and costs nothing.
+#[tokio::test]
+async fn a_retry_is_neither_limited_nor_counted() {
+    let server = Server::start();
+    let [alice, bob] = ["alice", "bob"].map(|name| server.agent(name));
+    let with_key = |key: &str, path: &str| {
+        let body = json!({ "to": ["bob"], "type": "status.update" });
+        Call { key: Some(key.to_owned()), ..Call::post(path, body) }
+    };
+    let question = send(&bob, json!({ "to": ["alice"], "type": "knowledge.query" })).await;
+    let answering = format!("/v1/acp/messages/{}/respond", id_of(&question));
+    let first = ok(&alice, with_key("sent", "/v1/acp/messages")).await;
+    let answer = ok(&alice, with_key("answered", &answering)).await;
+    let left = async || ok(&alice, Call::get("/v1/acp/status")).await["direct_sends_left"].clone();
+    for _ in 0..12 {
+        let again = ok(&alice, with_key("sent", "/v1/acp/messages")).await;
+        assert_eq!(id_of(&again), id_of(&first));
+    }
+    assert_eq!(left().await, 8);
+    for _ in 0..8 {
+        send(&alice, json!({ "to": ["bob"], "type": "status.update" })).await;
+    }
+    for _ in 0..3 {
+        let again = ok(&alice, with_key("sent", "/v1/acp/messages")).await;
+        assert_eq!(id_of(&again), id_of(&first));
+        let again = ok(&alice, with_key("answered", &answering)).await;
+        assert_eq!(id_of(&again), id_of(&answer));
+    }
+    assert_eq!(left().await, 0);
+    for (key, status) in [("new", 429), ("answered", 422)] {
+        let answer = refused(&alice, with_key(key, "/v1/acp/messages")).await;
+        assert_eq!(answer.status, status, "{}", answer.body);
+    }
+    assert_eq!(inbox(&bob, "").await.len(), 10);
+}
+
 async fn client_open(client: &Client, call: Call) -> axum::response::Response {
     client.open(&call, &[]).await.expect("the server answers")
 }

@@ -81,6 +81,7 @@ exercise! {
         messages_are_listed_by_every_filter_and_page
         an_inbox_has_what_its_owner_was_sent
         a_message_is_found_in_its_teamspace
+        a_purged_message_is_in_no_list_and_keeps_its_place
         a_follower_finds_its_place_again;
     lists:
         handoffs_are_listed_by_every_filter_and_page

@@ -17,6 +17,7 @@ use protocol::handoff::package::{OfferedContext, OfferedTask, OfferedWorkState};
 use protocol::handoff::{self, Offer, RejectReason};
 use protocol::ids::{AgentId, HandoffId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
+use protocol::message;
 use protocol::step::Command;
 use protocol::time::Time;
 
@@ -149,6 +150,28 @@ pub async fn proposed(engine: &Engine, sender: &str, target: &str, task: &str) -
     let done = engine.submit(&agent(sender), stream.clone(), command, None).await;
     done.expect("the task is free");
     stream
+}
+
+/// A message that was sent.
+pub async fn sent(engine: &Engine, caller: &Caller, body: serde_json::Value) -> Stream {
+    let subject = Subject::Message(engine.new_message_id());
+    let stream = Stream { teamspace: caller.teamspace.clone(), subject };
+    let outgoing = serde_json::from_value(body).expect("a message");
+    let command = Command::Message(message::Command::Send(Box::new(outgoing)));
+    engine.submit_new(caller, stream.clone(), command, None).await.expect("it may be sent");
+    stream
+}
+
+/// A message to bob under an id that may be in use.
+pub async fn send_to(
+    engine: &Engine,
+    caller: &Caller,
+    stream: Stream,
+) -> Result<Done, SubmitError> {
+    let body = serde_json::json!({ "to": ["bob"], "type": "status.update" });
+    let outgoing = serde_json::from_value(body).expect("a message");
+    let command = Command::Message(message::Command::Send(Box::new(outgoing)));
+    engine.submit(caller, stream, command, None).await
 }
 
 /// Random numbers that a seed repeats.

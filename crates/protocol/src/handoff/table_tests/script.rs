@@ -466,7 +466,8 @@ fn directory(id: AgentId) -> Option<Agent> {
         "desk" => Kind::Queue,
         _ => Kind::Worker,
     };
-    Some(Agent { id, kind, profile: Profile::default(), roles: BTreeSet::new() })
+    let (profile, roles) = (Profile::default(), BTreeSet::new());
+    Some(Agent { id, kind, profile, roles, wake_url: None })
 }
 
 /// A request that does, before the script changes it.

@@ -17,7 +17,7 @@ pub fn deliver(state: Option<&Message>, context: Context<'_>) -> Result<Vec<Even
 pub fn read(state: Option<&Message>, context: Context<'_>) -> Result<Vec<Event>, Rejection> {
     let (message, mine) = own(state, context, "mark this message as read")?;
     let pending = those(&mine, |status| status == Delivery::Pending);
-    let open = those(&mine, Delivery::is_open);
+    let open = those(&mine, Delivery::is_in_inbox);
     let from = message.sent.from.clone();
     let read = (!open.is_empty()).then_some(Event::Read(Read { from, to: open }));
     Ok(delivered(message, pending).into_iter().chain(read).collect())

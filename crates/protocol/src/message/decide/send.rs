@@ -47,6 +47,10 @@ pub fn decide(
         // What the server has to say is bounded by what happened.
         By::Server => {}
     }
+    let wake = match outgoing.priority {
+        Priority::Critical => woken(&to, context),
+        Priority::Low | Priority::Normal | Priority::High => Vec::new(),
+    };
     Ok(vec![Event::Sent(Box::new(Sent {
         version,
         from,
@@ -63,7 +67,13 @@ pub fn decide(
         payload: outgoing.payload.clone(),
         policy: outgoing.policy.clone(),
         context: outgoing.context.clone(),
+        wake,
     }))])
+}
+
+/// Those of the recipients that said where they can be called.
+fn woken(to: &[AgentId], context: Context<'_>) -> Vec<AgentId> {
+    to.iter().filter(|agent| context.facts.wakeable.contains(agent)).cloned().collect()
 }
 
 #[derive(Clone, Copy)]

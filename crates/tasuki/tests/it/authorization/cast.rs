@@ -230,6 +230,7 @@ impl Cast {
         let mut body = match (&case.action, case.operation.as_str()) {
             (Some(action), _) => body_of(action, &task),
             (None, "register_agent") => json!({ "kind": "worker" }),
+            (None, "set_wake") => json!({ "url": null }),
             (None, "set_roles") => json!({ "roles": ["executor"] }),
             (None, "configure_teamspace") => json!({ "name": task }),
             (None, "create_teamspace") => {
@@ -239,6 +240,9 @@ impl Cast {
             (None, "acp_respond") => json!({ "type": "status.update" }),
             (None, "issue_token") => json!({ "agent": "eve" }),
             (None, "declare_fork") => json!({ "reason": "a restore" }),
+            (None, "purge_messages") => {
+                json!({ "before": "2000-01-01T00:00:00Z", "reason": "asked for" })
+            }
             (None, "erase_content") => json!({ "position": 1, "reason": "asked for" }),
             (None, operation) => body_of(operation.split('_').next().expect("a verb"), &task),
         };

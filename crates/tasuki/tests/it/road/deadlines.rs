@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use engine::Loops;
 use engine::fork::Behind;
+use engine::retention::Retention;
 use engine::seal::CheckpointSink;
 use protocol::checkpoint::Signer;
 use protocol::fork::Lost;
@@ -29,7 +30,8 @@ impl CheckpointSink for Nowhere {
 
 fn start_loops(server: &Server) -> Loops {
     let signer = Signer::new("test", &[7; 32]).expect("a key name");
-    server.engine.start(signer, Arc::new(Nowhere), Arc::new(Told::to_find(&[])))
+    let told = Arc::new(Told::to_find(&[]));
+    server.engine.start(signer, Arc::new(Nowhere), told, Retention::default())
 }
 
 fn at(minutes: i64) -> Time {

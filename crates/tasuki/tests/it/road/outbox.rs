@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Mutex;
 
 use engine::outbox::Adapter;
+use engine::wake::{Call, Taken};
 use protocol::handoff::Command as HandoffCommand;
 use protocol::handoff::artifact::{Finding, Seen};
 use protocol::handoff::package::{
@@ -39,6 +40,10 @@ impl Adapter for Told {
             finding: finding.clone(),
         });
         Box::pin(std::future::ready(seen.collect()))
+    }
+
+    fn wake(&self, _: Call) -> Taken {
+        Box::pin(std::future::ready(Ok(())))
     }
 }
 

@@ -6,7 +6,8 @@ use std::task::{Context, Poll, Waker};
 
 use engine::port::{
     Answer, Claim, Claimed, Commit, Due, InboxCounts, KeyScope, List, Listed, Listener,
-    OutboxWrite, Outstanding, Receipt, RecordedOutcome, Sealed, Sequenced, Snapshot, Store,
+    OldestMessages, OutboxWrite, Outstanding, Receipt, RecordedOutcome, Sealed, Sequenced,
+    Snapshot, Store,
 };
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::Stream;
@@ -166,6 +167,10 @@ impl Store for Careless {
 
     fn list(&self, list: List) -> Answer<Vec<Listed>> {
         self.memory().list(list)
+    }
+
+    fn oldest_messages(&self, oldest: OldestMessages) -> Answer<Vec<Listed>> {
+        self.memory().oldest_messages(oldest)
     }
 
     fn claim(&self, claim: Claim) -> Answer<Vec<Claimed>> {

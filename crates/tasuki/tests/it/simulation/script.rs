@@ -65,6 +65,7 @@ pub struct Script {
     ids: SeededIds,
     handoffs: Vec<Stream>,
     tokens: Vec<Stream>,
+    pub(super) messages: Vec<Stream>,
     recent: VecDeque<(Asked, Time)>,
     pub(super) n_made: usize,
 }
@@ -76,6 +77,7 @@ impl Script {
             ids: SeededIds::new(seed.rotate_left(32)),
             handoffs: Vec::new(),
             tokens: Vec::new(),
+            messages: Vec::new(),
             recent: VecDeque::new(),
             n_made: 0,
         }
@@ -89,7 +91,8 @@ impl Script {
             18..30 => self.retry(watch).unwrap_or(Act::Fire),
             30..35 => self.agent_command(),
             35..40 => self.token_command(),
-            40..70 => self.sensible(watch),
+            40..66 => self.sensible(watch),
+            66..80 => self.letter(watch),
             _ => self.anything(watch),
         }
     }
@@ -101,7 +104,8 @@ impl Script {
             let known = match asked.stream.subject {
                 Subject::Handoff(_) => &mut self.handoffs,
                 Subject::Token(_) => &mut self.tokens,
-                Subject::Agent(_) | Subject::Ledger | Subject::Message(_) | Subject::Teamspace => {
+                Subject::Message(_) => &mut self.messages,
+                Subject::Agent(_) | Subject::Ledger | Subject::Teamspace => {
                     return;
                 }
             };
@@ -150,6 +154,7 @@ impl Script {
                 // The server gives a new id to each try of an initiate.
                 asked.stream.subject = Subject::Handoff(self.new_handoff_id());
             }
+            1 if asked.name() == "send" => asked.stream.subject = self.new_message(),
             _ => {}
         }
         Some(Act::Submit(Box::new(asked)))
@@ -355,6 +360,7 @@ impl Script {
         let stream = Stream { teamspace: teamspace.clone(), subject: Subject::Agent(id(name)) };
         let command = match self.random.below(4) {
             0 => AgentCommand::SetRoles { roles: [*self.random.pick(&Role::ALL)].into() },
+            1 => self.set_wake(),
             _ => AgentCommand::Register { kind, profile },
         };
         self.submit(in_teamspace(caller, &teamspace), stream, Command::Agent(command))
@@ -383,7 +389,7 @@ impl Script {
         TokenCommand::Issue { grant, secret_hash: secret_hash(self.n_made) }
     }
 
-    fn submit(&mut self, caller: Caller, stream: Stream, command: Command) -> Act {
+    pub(super) fn submit(&mut self, caller: Caller, stream: Stream, command: Command) -> Act {
         let key = self.random.happens(40).then(|| {
             self.n_made += 1;
             let fingerprint = canonical::sha256(&[format!("{command:?}").as_bytes()]);
@@ -392,7 +398,7 @@ impl Script {
         Act::Submit(Box::new(Asked { caller, stream, command, key }))
     }
 
-    fn caller(&mut self) -> Caller {
+    pub(super) fn caller(&mut self) -> Caller {
         let mut caller = match self.random.below(10) {
             0 => operator(),
             1 => coordinator("lead"),
@@ -405,7 +411,7 @@ impl Script {
         caller
     }
 
-    fn teamspace(&mut self) -> TeamspaceId {
+    pub(super) fn teamspace(&mut self) -> TeamspaceId {
         self.random.pick(&TEAMSPACES).parse().expect("a teamspace")
     }
 
@@ -423,7 +429,7 @@ pub fn secret(number: usize) -> String {
     format!("secret-{number}")
 }
 
-fn in_teamspace(caller: Caller, teamspace: &TeamspaceId) -> Caller {
+pub(super) fn in_teamspace(caller: Caller, teamspace: &TeamspaceId) -> Caller {
     Caller { teamspace: teamspace.clone(), ..caller }
 }
 

@@ -15,6 +15,7 @@ use protocol::rejection::{Conflict, Rejection};
 use protocol::step::{HoldState, State};
 use protocol::time::Time;
 
+use super::post::Post;
 use super::script::{Asked, TASKS, TEAMSPACES, names, secret};
 use super::side::Side;
 use crate::support::{id, start};
@@ -31,6 +32,7 @@ pub struct Watch {
     touched: BTreeSet<Stream>,
     active: BTreeMap<(TeamspaceId, TaskId), BTreeSet<Stream>>,
     holds: BTreeMap<(TeamspaceId, TaskId), HoldState>,
+    post: Post,
     /// What was answered under each key.
     answers: HashMap<KeyScope, (Hash, Done)>,
 }
@@ -100,7 +102,8 @@ impl Watch {
             Some(State::Teamspace(_)) => "teamspace",
             Some(State::Token(token)) if token.revoked_at.is_some() => "revoked",
             Some(State::Token(_)) => "token",
-            Some(State::Message(message)) => message.status().as_str(),
+            Some(State::Message(message)) if message.purged => "purged",
+            Some(State::Message(_)) => "message",
         }
     }
 
@@ -133,6 +136,7 @@ impl Watch {
             self.look_at_handoff(stream, sides).await?;
             self.look_at_parts(stream)?;
         }
+        self.post.look_at_threads(sides).await?;
         Ok(news.into_iter().map(|kept| kept.entry.name.into_owned()).collect())
     }
 
@@ -163,7 +167,7 @@ impl Watch {
         place.at = Some(entry.at);
         place.has_escalated = is_escalation;
         place.is_erased |= entry.name == "ledger.erased";
-        Ok(())
+        self.post.look_at(entry)
     }
 
     async fn look_at_state(&mut self, stream: &Stream, sides: &[Side]) -> Result<(), String> {
@@ -184,7 +188,10 @@ impl Watch {
                 false => active.remove(stream),
             };
         }
-        Ok(())
+        match self.state(stream).map(Arc::clone).as_deref() {
+            Some(State::Message(message)) => self.post.look_at_state(stream, message),
+            Some(_) | None => Ok(()),
+        }
     }
 
     fn made(&self, stream: &Stream) -> Option<&Made> {
@@ -336,10 +343,14 @@ impl Watch {
         lying.sort();
         let mut wanted = Vec::new();
         for (stream, state) in &self.states {
-            if let State::Handoff(handoff) = state.as_ref() {
-                let effects = derive::effects(handoff).into_iter();
-                wanted.extend(effects.map(|effect| (stream.clone(), effect)));
-            }
+            let effects = match state.as_ref() {
+                State::Handoff(handoff) => derive::effects(handoff),
+                State::Message(message) => message.effects(),
+                State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Teamspace(_) => {
+                    continue;
+                }
+            };
+            wanted.extend(effects.into_iter().map(|effect| (stream.clone(), effect)));
         }
         wanted.sort();
         if lying != wanted {
@@ -359,10 +370,14 @@ impl Watch {
         armed.sort();
         let mut derived: Vec<(Stream, _)> = Vec::new();
         for (stream, state) in &self.states {
-            if let State::Handoff(handoff) = state.as_ref() {
-                let deadlines = derive::deadlines(handoff).into_iter();
-                derived.extend(deadlines.map(|deadline| (stream.clone(), deadline)));
-            }
+            let deadlines = match state.as_ref() {
+                State::Handoff(handoff) => derive::deadlines(handoff),
+                State::Message(message) => message.deadlines(),
+                State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Teamspace(_) => {
+                    continue;
+                }
+            };
+            derived.extend(deadlines.into_iter().map(|deadline| (stream.clone(), deadline)));
         }
         derived.sort();
         if armed != derived {
@@ -370,6 +385,7 @@ impl Watch {
         }
         let mut text = format!("{armed:?}\n{:?}\n", store.next_due().await);
         text.push_str(&self.outbox(side).await?);
+        self.post.look_at_lists(side).await?;
         for teamspace in TEAMSPACES {
             for of in lists() {
                 let teamspace = teamspace.parse().expect("a teamspace");

@@ -201,6 +201,7 @@ pub fn agent(name: &str) -> State {
         kind: Kind::Worker,
         profile: Profile::default(),
         roles: Default::default(),
+        wake_url: None,
     })
 }
 

@@ -1,8 +1,11 @@
 //! Messages: lists by every filter, inboxes, their counts, and how far followers have come.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use engine::port::{InboxCounts, InboxStatus, List, ListOf, MessageFilter};
+use engine::port::{
+    Commit, CommitError, InboxCounts, InboxStatus, List, ListOf, MessageFilter, OldestMessages,
+    Snapshot,
+};
 use protocol::ids::MessageId;
 use protocol::ledger::{Stream, Subject};
 use protocol::message::event::Sent;
@@ -90,7 +93,7 @@ pub async fn an_inbox_has_what_its_owner_was_sent(place: Place) {
         let agent = id(agent);
         let status_of = |message: &Message| message.recipients.get(&agent).copied();
         let of = |status| ListOf::Inbox { agent: agent.clone(), status };
-        let open = streams(&made, name, |one| status_of(one).is_some_and(Delivery::is_open));
+        let open = streams(&made, name, |one| status_of(one).is_some_and(Delivery::is_in_inbox));
         assert!(!open.is_empty());
         for size in [1, 3, 100] {
             assert_eq!(pages(&place, name, &of(InboxStatus::Open), size).await, open);
@@ -120,6 +123,62 @@ pub async fn a_message_is_found_in_its_teamspace(place: Place) {
         let teamspace = teamspace("third");
         let elsewhere = Stream { teamspace, subject: one.stream.subject.clone() };
         assert!(place.store.load(&elsewhere).await.unwrap().is_none());
+    }
+}
+
+/// Every third is purged, the newest among them, whose row may be given to the next one.
+pub async fn a_purged_message_is_in_no_list_and_keeps_its_place(place: Place) {
+    let mut made = make(&place).await;
+    let mut kept = Vec::new();
+    for (number, one) in made.drain(..).enumerate() {
+        if number % 3 != 2 {
+            kept.push(one);
+            continue;
+        }
+        let found = place.store.load(&one.stream).await.unwrap().expect("it is there");
+        let Snapshot { position, head, .. } = found;
+        let mut track = Track { stream: one.stream.clone(), position, head };
+        let purged = Message { purged: true, ..one.message };
+        let state = State::Message(purged);
+        let commit = Commit { erase: Some(1), ..track.next(state.clone(), 1) };
+        place.store.commit(commit).await.expect("it continues");
+        let found = place.store.load(&one.stream).await.unwrap().expect("it has its place");
+        assert_eq!(serde_json::from_str::<State>(&found.state_text).unwrap(), state);
+        let again = Track::new(one.stream.teamspace.as_str(), one.stream.subject.clone());
+        let refused = place.store.commit({ again }.next(state, 1)).await.unwrap_err();
+        assert!(matches!(refused, CommitError::Moved), "{refused}");
+    }
+    for (name, agent) in TEAMSPACES.into_iter().flat_map(|name| AGENTS.map(|agent| (name, agent))) {
+        let agent = id(agent);
+        let takes_part =
+            |one: &Message| one.recipients.contains_key(&agent) || one.sent.from == agent;
+        let filter = MessageFilter { parties: vec![agent.clone()], ..MessageFilter::default() };
+        let expected = streams(&kept, name, takes_part);
+        assert_eq!(pages(&place, name, &ListOf::Messages(filter), 3).await, expected);
+        let pending = |one: &Message| one.recipients.get(&agent) == Some(&Delivery::Pending);
+        let counted = place.store.inbox_counts(&teamspace(name), &agent).await.unwrap();
+        assert_eq!(counted.pending, streams(&kept, name, pending).len());
+    }
+    let all = kept.iter().map(|one| one.stream.clone()).collect::<Vec<_>>();
+    assert_eq!(oldest(&place, None).await, all);
+    for name in TEAMSPACES {
+        let mut newest_first = streams(&kept, name, |_| true);
+        let of = ListOf::Messages(MessageFilter::default());
+        assert_eq!(pages(&place, name, &of, 3).await, newest_first);
+        newest_first.reverse();
+        assert_eq!(oldest(&place, Some(name)).await, newest_first);
+    }
+}
+
+async fn oldest(place: &Place, name: Option<&str>) -> Vec<Stream> {
+    let (mut found, mut after) = (Vec::new(), 0);
+    loop {
+        let oldest = OldestMessages { teamspace: name.map(teamspace), after, limit: 5 };
+        let page = place.store.oldest_messages(oldest).await.expect("they can be read");
+        assert!(page.len() <= 5);
+        let Some(last) = page.last() else { return found };
+        after = last.row;
+        found.extend(page.into_iter().map(|listed| listed.stream));
     }
 }
 
@@ -189,5 +248,6 @@ fn message(number_id: MessageId, number: usize, status: Delivery) -> Message {
     let created_at: Time = later(i64::try_from(number).expect("a small number"));
     let sent: Sent = serde_json::from_value(sent).expect("what was sent");
     let sent = sent.into();
-    Message { id: number_id, sent, created_at, updated_at: created_at, recipients }
+    let (id, updated_at, woken, purged) = (number_id, created_at, BTreeSet::new(), false);
+    Message { id, sent, created_at, updated_at, recipients, woken, purged }
 }

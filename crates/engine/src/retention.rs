@@ -1,0 +1,216 @@
+//! Retention: messages that were kept long enough are archived and leave every mailbox. What they
+//! said is erased on the record, so that the ledger stays whole. Each goes on the road by itself,
+//! a few at a time, so that nobody else waits for long.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use protocol::caller::Caller;
+use protocol::erasure::{self, MESSAGE_POSITION};
+use protocol::ids::TeamspaceId;
+use protocol::message::Message;
+use protocol::rejection::Rejection;
+use protocol::step::{Command, State};
+use protocol::time::{Span, Time};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::Engine;
+use crate::port::{Listed, OldestMessages};
+use crate::submit::SubmitError;
+
+/// How many are read at once, and purged by one request.
+pub const PURGED_MAX: usize = 200;
+
+/// How many are in line at once: about as long as one large package to write, then others' turn.
+const IN_LINE_MAX: usize = 16;
+
+/// What is due is due by the day, so that the log of messages is written again once a day at most.
+const DAY: Span = Span::from_hours(24);
+
+const LOOK_EVERY: Span = Span::from_hours(1);
+
+/// How long messages are kept, and where they go then.
+#[derive(Clone, Default)]
+pub struct Retention {
+    /// For ever, if it is `None`.
+    pub kept: Option<Span>,
+    /// Whatever is purged by itself is written here first, if there is one.
+    pub archive: Option<Arc<dyn Archive>>,
+}
+
+impl std::fmt::Debug for Retention {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Retention").field("kept", &self.kept).finish_non_exhaustive()
+    }
+}
+
+impl Retention {
+    /// Messages that a teamspace was sent before this time are not kept any longer.
+    fn cutoff(&self, _teamspace: &TeamspaceId, now: Time) -> Option<Time> {
+        let oldest = now.as_millis() - self.kept?.as_millis();
+        Some(Time::from_millis(oldest - oldest.rem_euclid(DAY.as_millis())))
+    }
+}
+
+/// Where messages are kept that leave the mailbox.
+pub trait Archive: Send + Sync + 'static {
+    /// Durable when the answer is `Ok`. After a crash it may be given the same messages again.
+    fn keep(
+        &self,
+        teamspace: TeamspaceId,
+        messages: Vec<Message>,
+    ) -> Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
+}
+
+/// What came of a purge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Purged {
+    pub n_purged: usize,
+    /// Whether there is more that is as old.
+    pub has_more: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RetentionError {
+    #[error("the archive cannot be written")]
+    Archive(#[from] io::Error),
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
+}
+
+pub(crate) async fn run(engine: Engine, retention: Retention, mut stopped: watch::Receiver<bool>) {
+    if retention.kept.is_none() {
+        return;
+    }
+    let purging = async {
+        engine.until_not_behind().await;
+        loop {
+            match engine.purge_due(&retention).await {
+                Ok(0) => {}
+                Ok(n_purged) => tracing::info!(n_purged, "messages were kept long enough"),
+                Err(error) => tracing::error!(%error, "old messages could not be purged"),
+            }
+            engine.clock.sleep(LOOK_EVERY).await;
+        }
+    };
+    tokio::select! {
+        () = purging => {}
+        // What is left is as old at the next start.
+        () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => {}
+    }
+}
+
+impl Engine {
+    /// Purges everything that was kept long enough, and returns how much it was. For programs
+    /// without loops, and for tests.
+    pub async fn purge_due(&self, retention: &Retention) -> Result<usize, RetentionError> {
+        let now = self.clock.now();
+        let reason = "it was kept long enough";
+        let (mut after, mut n_purged) = (0, 0);
+        loop {
+            let page = self.oldest(None, after).await?;
+            let Some(last) = page.last() else { return Ok(n_purged) };
+            after = last.row;
+            let is_due = |one: &Old| {
+                let cutoff = retention.cutoff(&one.row.stream.teamspace, now);
+                cutoff.is_some_and(|cutoff| one.message.created_at < cutoff)
+            };
+            let due: Vec<_> = self.read(page).await?.into_iter().filter(is_due).collect();
+            if due.is_empty() {
+                return Ok(n_purged);
+            }
+            for together in due.chunk_by(|one, next| one.teamspace() == next.teamspace()) {
+                if let Some(archive) = &retention.archive {
+                    let messages = together.iter().map(|one| one.message.clone()).collect();
+                    archive.keep(together[0].teamspace().clone(), messages).await?;
+                }
+                let caller = Caller::system(together[0].teamspace().clone());
+                n_purged += self.purge_these(&caller, together, reason).await?;
+            }
+        }
+    }
+
+    /// Purges the oldest messages of the caller's teamspace that were sent before this time, up to
+    /// [`PURGED_MAX`]. They are not archived: whoever asks has exported what shall be kept.
+    pub async fn purge(
+        &self,
+        caller: &Caller,
+        before: Time,
+        reason: &str,
+    ) -> Result<Purged, SubmitError> {
+        if !caller.is_operator() {
+            let who = "an operator";
+            return Err(Rejection::NotAllowed { action: "purge messages", who }.into());
+        }
+        erasure::check_reason(reason)?;
+        let page = self.oldest(Some(caller.teamspace.clone()), 0).await?;
+        let is_full = page.len() == PURGED_MAX;
+        let is_old = |one: &Old| one.message.created_at < before;
+        let old: Vec<_> = self.read(page).await?.into_iter().filter(is_old).collect();
+        let n_purged = self.purge_these(caller, &old, reason).await?;
+        Ok(Purged { n_purged, has_more: is_full && n_purged > 0 })
+    }
+
+    async fn oldest(
+        &self,
+        teamspace: Option<TeamspaceId>,
+        after: u64,
+    ) -> Result<Vec<Listed>, SubmitError> {
+        let oldest = OldestMessages { teamspace, after, limit: PURGED_MAX };
+        Ok(self.store.oldest_messages(oldest).await?)
+    }
+
+    async fn read(&self, page: Vec<Listed>) -> Result<Vec<Old>, SubmitError> {
+        let mut read = Vec::with_capacity(page.len());
+        for row in page {
+            let state = self.read_state(&row.stream, &row.state_text).await?;
+            if let State::Message(message) = state {
+                read.push(Old { row, message });
+            }
+        }
+        Ok(read)
+    }
+
+    async fn purge_these(
+        &self,
+        caller: &Caller,
+        old: &[Old],
+        reason: &str,
+    ) -> Result<usize, SubmitError> {
+        let mut n_purged = 0;
+        for few in old.chunks(IN_LINE_MAX) {
+            let mut purging = JoinSet::new();
+            for one in few {
+                let (engine, caller) = (self.clone(), caller.clone());
+                let stream = one.row.stream.clone();
+                let erase =
+                    Command::Erase { position: MESSAGE_POSITION, reason: reason.to_owned() };
+                purging.spawn(async move { engine.submit(&caller, stream, erase, None).await });
+            }
+            while let Some(purged) = purging.join_next().await {
+                match purged.expect("purging does not panic") {
+                    Ok(_) => n_purged += 1,
+                    // Somebody else was faster.
+                    Err(SubmitError::Rejected(Rejection::NotFound { .. })) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(n_purged)
+    }
+}
+
+/// A message with its place.
+struct Old {
+    row: Listed,
+    message: Message,
+}
+
+impl Old {
+    fn teamspace(&self) -> &TeamspaceId {
+        &self.row.stream.teamspace
+    }
+}

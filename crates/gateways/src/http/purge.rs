@@ -1,0 +1,38 @@
+//! `/v1/acp/messages/purge`: an operator takes old messages out of every mailbox.
+
+use axum::Json;
+use axum::extract::State;
+use protocol::time::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Gateway;
+use super::input::Write;
+use super::problem::Problem;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PurgeInput {
+    /// Messages that were sent before this time.
+    pub before: Time,
+    /// Why, for the record.
+    pub reason: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct PurgeView {
+    /// At most 200.
+    pub purged: usize,
+    /// Whether to ask again.
+    pub has_more: bool,
+}
+
+pub async fn purge(
+    State(gateway): State<Gateway>,
+    write: Write<PurgeInput>,
+) -> Result<Json<PurgeView>, Problem> {
+    let (write, input) = write.split();
+    let asker = write.asker.operator()?;
+    let purged = gateway.engine.purge(&asker.caller, input.before, &input.reason).await?;
+    Ok(Json(PurgeView { purged: purged.n_purged, has_more: purged.has_more }))
+}

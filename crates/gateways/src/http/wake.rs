@@ -1,0 +1,52 @@
+//! `/v1/agents/{agent}/wake`: where an agent is called when it is sent something critical.
+
+use axum::Json;
+use axum::extract::State;
+use protocol::agent::Command;
+use protocol::ids::AgentId;
+use protocol::step;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::Gateway;
+use super::agents::stream;
+use super::input::{Named, Write};
+use super::problem::Problem;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WakeInput {
+    /// An http or https URL; `null` if it is not to be called.
+    #[serde(deserialize_with = "given")]
+    pub url: Option<String>,
+}
+
+/// What may be `null` must still be there.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Option::deserialize(deserializer)
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct WakeView {
+    pub agent: String,
+    pub url: Option<String>,
+    /// With which calls are signed, as Standard Webhooks has it. The same each time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
+}
+
+pub async fn set(
+    State(gateway): State<Gateway>,
+    Named(id): Named<AgentId>,
+    write: Write<WakeInput>,
+) -> Result<Json<WakeView>, Problem> {
+    let (write, input) = write.split();
+    let asker = write.asker.operator()?;
+    let key = write.key.for_action("set_wake", Some(id.as_str()));
+    let stream = stream(&asker.caller.teamspace, id.clone());
+    let command = step::Command::Agent(Command::SetWake { url: input.url.clone() });
+    gateway.engine.submit(&asker.caller, stream, command, Some(key)).await?;
+    let wake_key = gateway.wake_key.as_ref().filter(|_| input.url.is_some());
+    let secret = wake_key.map(|key| key.secret(&asker.caller.teamspace, &id).text());
+    Ok(Json(WakeView { agent: id.to_string(), url: input.url, secret }))
+}

@@ -1,0 +1,165 @@
+//! Waking an agent: where to, and how it knows who calls. A call is signed as Standard Webhooks has
+//! it, with a secret of the agent's own that follows from one key of the server, so that no secret
+//! is stored.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::canonical::{self, Hash};
+use crate::ids::{AgentId, MessageId, TeamspaceId};
+use crate::rejection::Rejection;
+use crate::time::Time;
+
+/// Longer than addresses that people and programs make.
+pub const URL_BYTES_MAX: usize = 2_000;
+
+/// What SHA-256 takes at once.
+const BLOCK_BYTES: usize = 64;
+
+/// From which the secrets of all agents follow.
+#[derive(Clone, PartialEq, Eq)]
+pub struct WakeKey(Hash);
+
+impl fmt::Debug for WakeKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WakeKey")
+    }
+}
+
+/// Shared with the agent that is woken.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Hash);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+impl WakeKey {
+    /// Of a secret that is used for something else, too: what follows from this one tells nothing
+    /// about it.
+    pub fn from_seed(seed: &[u8; 32]) -> Self {
+        Self(hmac(seed, &[b"tasuki wake secrets"]))
+    }
+
+    pub fn secret(&self, teamspace: &TeamspaceId, agent: &AgentId) -> Secret {
+        let (teamspace, agent) = (teamspace.as_str().as_bytes(), agent.as_str().as_bytes());
+        Secret(hmac(&self.0, &[teamspace, b"\n", agent]))
+    }
+}
+
+impl Secret {
+    /// As tools for Standard Webhooks take it.
+    pub fn text(&self) -> String {
+        format!("whsec_{}", STANDARD.encode(self.0))
+    }
+
+    /// The value of `webhook-signature`.
+    pub fn signature(&self, id: &str, at: Time, body: &[u8]) -> String {
+        let at = seconds(at).to_string();
+        let signed = hmac(&self.0, &[id.as_bytes(), b".", at.as_bytes(), b".", body]);
+        format!("v1,{}", STANDARD.encode(signed))
+    }
+}
+
+/// The value of `webhook-timestamp`.
+pub fn seconds(at: Time) -> i64 {
+    at.as_millis().div_euclid(1_000)
+}
+
+/// The value of `webhook-id`: the same for each try, and another one for each recipient.
+pub fn id(message: MessageId, agent: &AgentId) -> String {
+    let recipient = canonical::hex(&canonical::sha256(&[agent.as_str().as_bytes()]));
+    format!("{message}_{}", &recipient[..16])
+}
+
+/// Where it leads is looked at when it is called, because names change.
+pub fn check_url(url: &str) -> Result<(), Rejection> {
+    let rest = ["https://", "http://"].iter().find_map(|scheme| url.strip_prefix(scheme));
+    let authority = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
+    let is_url = url.len() <= URL_BYTES_MAX
+        && url.bytes().all(|byte| byte.is_ascii_graphic())
+        && !authority.is_empty()
+        && !authority.contains('@');
+    if is_url {
+        return Ok(());
+    }
+    let expected = format!(
+        "an http or https URL without a user name, of at most {URL_BYTES_MAX} bytes, or null"
+    );
+    Err(Rejection::SchemaInvalid { field: "url".to_owned(), expected })
+}
+
+/// HMAC-SHA-256 (RFC 2104). Our keys are never longer than a block.
+fn hmac(key: &[u8; 32], parts: &[&[u8]]) -> Hash {
+    let pad = |byte: u8| {
+        let mut block = [byte; BLOCK_BYTES];
+        for (padded, key) in block.iter_mut().zip(key) {
+            *padded ^= key;
+        }
+        block
+    };
+    let (inner, outer) = (pad(0x36), pad(0x5c));
+    let inner: Vec<&[u8]> = [inner.as_slice()].into_iter().chain(parts.iter().copied()).collect();
+    canonical::sha256(&[&outer, &canonical::sha256(&inner)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of the specification of Standard Webhooks, and a key of RFC 4231 filled up with
+    /// zeros, which HMAC does by itself.
+    #[test]
+    fn it_is_the_hmac_that_others_compute() {
+        let mut key = [0; 32];
+        key[..4].copy_from_slice(b"Jefe");
+        let known = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
+        let parts: [&[u8]; 2] = [b"what do ya want ", b"for nothing?"];
+        assert_eq!(canonical::hex(&hmac(&key, &parts)), known);
+        let mut key = [0; 32];
+        key[..24].copy_from_slice(&STANDARD.decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap());
+        let at = Time::from_millis(1_614_265_330_000);
+        let body = br#"{"test": 2432232314}"#;
+        let signature = Secret(key).signature("msg_p5jXN8AQM9LWM0D4loKWxJek", at, body);
+        assert_eq!(signature, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+    }
+
+    #[test]
+    fn everybody_has_a_secret_of_its_own() {
+        let key = WakeKey::from_seed(&[7; 32]);
+        let secret = |teamspace: &str, agent: &str| {
+            key.secret(&teamspace.parse().unwrap(), &agent.parse().unwrap()).text()
+        };
+        assert!(secret("red", "bob").starts_with("whsec_"));
+        assert_eq!(secret("red", "bob"), secret("red", "bob"));
+        assert_ne!(secret("red", "bob"), secret("red", "eve"));
+        assert_ne!(secret("red", "bob"), secret("blue", "bob"));
+        assert_ne!(WakeKey::from_seed(&[8; 32]), key);
+        assert_eq!(format!("{key:?} {:?}", Secret([7; 32])), "WakeKey Secret");
+    }
+
+    #[test]
+    fn only_plain_urls_are_called() {
+        let long = format!("https://a/{}", "x".repeat(URL_BYTES_MAX));
+        for (url, expected) in [
+            ("https://agents.example/wake/bob?x=1", true),
+            ("http://agents.example:8080", true),
+            ("https://", false),
+            ("https:///path", false),
+            ("ftp://agents.example", false),
+            ("file:///etc/passwd", false),
+            ("agents.example", false),
+            ("https://user:secret@agents.example", false),
+            ("https://agents.example/a b", false),
+            ("https://agents.example/\n", false),
+            ("", false),
+            (&long, false),
+        ] {
+            assert_eq!(check_url(url).is_ok(), expected, "{url}");
+        }
+    }
+}

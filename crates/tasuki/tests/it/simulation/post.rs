@@ -1,0 +1,183 @@
+//! The promises about messages, told from the entries alone: each is sent once, reaches each of its
+//! recipients once, moves only forwards, and counts in its thread; what was purged is nowhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use engine::port::{InboxStatus, List, ListOf, MessageFilter, OldestMessages};
+use protocol::codec;
+use protocol::ids::{AgentId, TeamspaceId, ThreadId};
+use protocol::ledger::{Entry, Stream, Subject};
+use protocol::message::thread::{self, MESSAGES_MAX};
+use protocol::message::{Delivery, Event as MessageEvent, Message};
+use protocol::step::Event;
+
+use super::script::{AGENTS, TEAMSPACES};
+use super::side::Side;
+use crate::support::id;
+
+/// Every message, as its entries tell.
+#[derive(Default)]
+pub struct Post {
+    messages: BTreeMap<Stream, Letter>,
+    /// How many messages each thread has had, those that were purged among them.
+    threads: BTreeMap<(TeamspaceId, ThreadId), u32>,
+    /// Those that somebody added to since the last look.
+    changed: BTreeSet<(TeamspaceId, ThreadId)>,
+    n_sent_by_agents: BTreeMap<(TeamspaceId, ThreadId), u32>,
+}
+
+#[derive(Debug)]
+struct Letter {
+    from: AgentId,
+    recipients: BTreeMap<AgentId, Delivery>,
+    is_purged: bool,
+}
+
+impl Post {
+    pub fn look_at(&mut self, entry: &Entry) -> Result<(), String> {
+        let Subject::Message(_) = entry.stream.subject else { return Ok(()) };
+        let body = entry.body.text().ok_or("an entry was erased before it was seen")?;
+        let event = codec::decode(&entry.name, entry.version, body).map_err(|it| it.to_string())?;
+        let subject = &entry.stream.subject;
+        match (event, self.messages.get_mut(&entry.stream)) {
+            (Event::Message(MessageEvent::Sent(sent)), None) => {
+                let thread = (entry.stream.teamspace.clone(), sent.thread_id.clone());
+                *self.threads.entry(thread.clone()).or_default() += 1;
+                if entry.actor.starts_with("agent:") {
+                    *self.n_sent_by_agents.entry(thread.clone()).or_default() += 1;
+                }
+                self.changed.insert(thread);
+                let to: BTreeSet<_> = sent.to.iter().cloned().collect();
+                if to.len() != sent.to.len() || to.is_empty() {
+                    return Err(format!("{subject} was sent to {:?}", sent.to));
+                }
+                let recipients = to.into_iter().map(|name| (name, Delivery::Pending)).collect();
+                let letter = Letter { from: sent.from, recipients, is_purged: false };
+                self.messages.insert(entry.stream.clone(), letter);
+                Ok(())
+            }
+            (Event::Erased(_), Some(letter)) if !letter.is_purged => {
+                letter.is_purged = true;
+                Ok(())
+            }
+            (Event::Message(event), Some(letter)) if !letter.is_purged => {
+                letter.move_on(&event).ok_or_else(|| format!("{subject} cannot be {}", entry.name))
+            }
+            (_, _) => Err(format!("{subject} cannot be {}", entry.name)),
+        }
+    }
+
+    /// A state is what the entries say.
+    pub fn look_at_state(&self, stream: &Stream, message: &Message) -> Result<(), String> {
+        let letter = &self.messages[stream];
+        if message.recipients != letter.recipients || message.purged != letter.is_purged {
+            return Err(format!("{} is {message:?}, and was {letter:?}", stream.subject));
+        }
+        let has_text = !message.sent.payload.is_empty();
+        match message.purged && (has_text || !message.effects().is_empty()) {
+            true => Err(format!("{} was purged and is {message:?}", stream.subject)),
+            false => Ok(()),
+        }
+    }
+
+    /// The count of each thread is the number of its messages, and agents do not exceed it.
+    pub async fn look_at_threads(&mut self, sides: &[Side]) -> Result<(), String> {
+        for (teamspace, thread) in std::mem::take(&mut self.changed) {
+            let key = (teamspace.clone(), thread.clone());
+            let by_agents = self.n_sent_by_agents.get(&key).copied().unwrap_or(0);
+            if by_agents > MESSAGES_MAX {
+                return Err(format!("the thread {thread} has {by_agents} messages of agents"));
+            }
+            for side in sides {
+                let hold = side.engine.store().hold(&teamspace, &thread::key(&thread)).await;
+                let value = hold.map_err(|error| error.to_string())?.value.unwrap_or_default();
+                let value: serde_json::Value = serde_json::from_str(&value).unwrap_or_default();
+                if value["n"] != self.threads[&key] {
+                    let n = self.threads[&key];
+                    return Err(format!("the thread {thread} has {n} messages, not {value}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists and inboxes, each as the entries tell it, newest first.
+    pub async fn look_at_lists(&self, side: &Side) -> Result<(), String> {
+        for name in TEAMSPACES {
+            let teamspace: TeamspaceId = name.parse().expect("a teamspace");
+            self.look_at_list(side, &teamspace, ListOf::Messages(Default::default()), |_| true)
+                .await?;
+            // Another one each time; in the end it is everybody's turn.
+            let agent = id(AGENTS[self.messages.len() % AGENTS.len()].0);
+            let filter = MessageFilter { parties: vec![agent.clone()], ..MessageFilter::default() };
+            let takes_part = |it: &Letter| it.from == agent || it.recipients.contains_key(&agent);
+            self.look_at_list(side, &teamspace, ListOf::Messages(filter), takes_part).await?;
+            for status in [InboxStatus::Open, InboxStatus::Only(Delivery::Read)] {
+                let of = ListOf::Inbox { agent: agent.clone(), status };
+                let lies = |it: &Letter| match (it.recipients.get(&agent), status) {
+                    (Some(found), InboxStatus::Open) => found.is_in_inbox(),
+                    (Some(found), InboxStatus::Only(wanted)) => *found == wanted,
+                    (None, _) => false,
+                };
+                self.look_at_list(side, &teamspace, of, lies).await?;
+            }
+        }
+        let oldest = OldestMessages { teamspace: None, after: 0, limit: usize::MAX };
+        let found = side.engine.store().oldest_messages(oldest).await;
+        let n_found = found.map_err(|error| error.to_string())?.len();
+        let n_kept = self.messages.values().filter(|letter| !letter.is_purged).count();
+        match n_found == n_kept {
+            true => Ok(()),
+            false => Err(format!("{n_found} messages are kept, and {n_kept} were not purged")),
+        }
+    }
+
+    async fn look_at_list(
+        &self,
+        side: &Side,
+        teamspace: &TeamspaceId,
+        of: ListOf,
+        is_wanted: impl Fn(&Letter) -> bool,
+    ) -> Result<(), String> {
+        let list =
+            List { teamspace: teamspace.clone(), of: of.clone(), before: None, limit: usize::MAX };
+        let found = side.engine.store().list(list).await.map_err(|error| error.to_string())?;
+        let found: BTreeSet<_> = found.into_iter().map(|row| row.stream).collect();
+        let wanted = self.messages.iter().filter(|(stream, letter)| {
+            stream.teamspace == *teamspace && !letter.is_purged && is_wanted(letter)
+        });
+        let wanted: BTreeSet<_> = wanted.map(|(stream, _)| stream.clone()).collect();
+        match found == wanted {
+            true => Ok(()),
+            false => Err(format!("{of:?} has {found:?}, and the entries say {wanted:?}")),
+        }
+    }
+}
+
+impl Letter {
+    /// `None` when this cannot happen to it, or has happened already.
+    fn move_on(&mut self, event: &MessageEvent) -> Option<()> {
+        let (to, next) = match event {
+            MessageEvent::Sent(_) => return None,
+            MessageEvent::Delivered(delivered) => (&delivered.to, Delivery::Delivered),
+            MessageEvent::Read(read) => (&read.to, Delivery::Read),
+            MessageEvent::Expired(expired) => (&expired.to, Delivery::Expired),
+            MessageEvent::Failed(failed) => (&failed.to, Delivery::Failed),
+            MessageEvent::Woken(woken) => {
+                let is_pending = |name| self.recipients.get(name) == Some(&Delivery::Pending);
+                return woken.to.iter().all(is_pending).then_some(());
+            }
+        };
+        for name in to {
+            let status = self.recipients.get_mut(name)?;
+            let is_forwards = match (*status, next) {
+                (Delivery::Pending, Delivery::Delivered | Delivery::Expired | Delivery::Failed)
+                | (Delivery::Delivered, Delivery::Read | Delivery::Expired)
+                | (Delivery::Failed, Delivery::Read) => true,
+                (_, _) => false,
+            };
+            *status = is_forwards.then_some(next)?;
+        }
+        Some(())
+    }
+}
