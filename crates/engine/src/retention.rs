@@ -13,6 +13,7 @@ use protocol::ids::TeamspaceId;
 use protocol::message::Message;
 use protocol::rejection::Rejection;
 use protocol::step::{Command, State};
+use protocol::teamspace::Settings;
 use protocol::time::{Span, Time};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -29,6 +30,9 @@ const IN_LINE_MAX: usize = 16;
 
 /// What is due is due by the day, so that the log of messages is written again once a day at most.
 const DAY: Span = Span::from_hours(24);
+
+/// How many teamspaces are read at once.
+const TEAMSPACES_READ: usize = 200;
 
 const LOOK_EVERY: Span = Span::from_hours(1);
 
@@ -48,9 +52,12 @@ impl std::fmt::Debug for Retention {
 }
 
 impl Retention {
-    /// Messages that a teamspace was sent before this time are not kept any longer.
-    fn cutoff(&self, _teamspace: &TeamspaceId, now: Time) -> Option<Time> {
-        let oldest = now.as_millis() - self.kept?.as_millis();
+    /// Messages that were sent before this time are not kept any longer. What a teamspace says
+    /// about that comes first.
+    fn cutoff(&self, settings: Settings, now: Time) -> Option<Time> {
+        let own =
+            settings.message_retention_days.map(|days| Span::from_hours(24 * i64::from(days)));
+        let oldest = now.as_millis() - own.or(self.kept)?.as_millis();
         Some(Time::from_millis(oldest - oldest.rem_euclid(DAY.as_millis())))
     }
 }
@@ -82,9 +89,6 @@ pub enum RetentionError {
 }
 
 pub(crate) async fn run(engine: Engine, retention: Retention, mut stopped: watch::Receiver<bool>) {
-    if retention.kept.is_none() {
-        return;
-    }
     let purging = async {
         engine.until_not_behind().await;
         loop {
@@ -107,29 +111,41 @@ impl Engine {
     /// Purges everything that was kept long enough, and returns how much it was. For programs
     /// without loops, and for tests.
     pub async fn purge_due(&self, retention: &Retention) -> Result<usize, RetentionError> {
-        let now = self.clock.now();
-        let reason = "it was kept long enough";
+        let (mut after, mut n_purged) = (None, 0);
+        loop {
+            let page = self.store.teamspaces(after.as_ref(), TEAMSPACES_READ).await;
+            let page = page.map_err(SubmitError::Store)?;
+            let Some(last) = page.last() else { return Ok(n_purged) };
+            after = Some(last.clone());
+            for teamspace in page {
+                n_purged += self.purge_due_in(teamspace, retention).await?;
+            }
+        }
+    }
+
+    async fn purge_due_in(
+        &self,
+        teamspace: TeamspaceId,
+        retention: &Retention,
+    ) -> Result<usize, RetentionError> {
+        let settings = self.settings(&teamspace).await.map_err(SubmitError::Store)?;
+        let Some(cutoff) = retention.cutoff(settings, self.clock.now()) else { return Ok(0) };
+        let caller = Caller::system(teamspace.clone());
         let (mut after, mut n_purged) = (0, 0);
         loop {
-            let page = self.oldest(None, after).await?;
+            let page = self.oldest(teamspace.clone(), after).await?;
             let Some(last) = page.last() else { return Ok(n_purged) };
             after = last.row;
-            let is_due = |one: &Old| {
-                let cutoff = retention.cutoff(&one.row.stream.teamspace, now);
-                cutoff.is_some_and(|cutoff| one.message.created_at < cutoff)
-            };
+            let is_due = |one: &Old| one.message.created_at < cutoff;
             let due: Vec<_> = self.read(page).await?.into_iter().filter(is_due).collect();
             if due.is_empty() {
                 return Ok(n_purged);
             }
-            for together in due.chunk_by(|one, next| one.teamspace() == next.teamspace()) {
-                if let Some(archive) = &retention.archive {
-                    let messages = together.iter().map(|one| one.message.clone()).collect();
-                    archive.keep(together[0].teamspace().clone(), messages).await?;
-                }
-                let caller = Caller::system(together[0].teamspace().clone());
-                n_purged += self.purge_these(&caller, together, reason).await?;
+            if let Some(archive) = &retention.archive {
+                let messages = due.iter().map(|one| one.message.clone()).collect();
+                archive.keep(teamspace.clone(), messages).await?;
             }
+            n_purged += self.purge_these(&caller, &due, "it was kept long enough").await?;
         }
     }
 
@@ -146,7 +162,7 @@ impl Engine {
             return Err(Rejection::NotAllowed { action: "purge messages", who }.into());
         }
         erasure::check_reason(reason)?;
-        let page = self.oldest(Some(caller.teamspace.clone()), 0).await?;
+        let page = self.oldest(caller.teamspace.clone(), 0).await?;
         let is_full = page.len() == PURGED_MAX;
         let is_old = |one: &Old| one.message.created_at < before;
         let old: Vec<_> = self.read(page).await?.into_iter().filter(is_old).collect();
@@ -154,12 +170,8 @@ impl Engine {
         Ok(Purged { n_purged, has_more: is_full && n_purged > 0 })
     }
 
-    async fn oldest(
-        &self,
-        teamspace: Option<TeamspaceId>,
-        after: u64,
-    ) -> Result<Vec<Listed>, SubmitError> {
-        let oldest = OldestMessages { teamspace, after, limit: PURGED_MAX };
+    async fn oldest(&self, teamspace: TeamspaceId, after: u64) -> Result<Vec<Listed>, SubmitError> {
+        let oldest = OldestMessages { teamspace: Some(teamspace), after, limit: PURGED_MAX };
         Ok(self.store.oldest_messages(oldest).await?)
     }
 
@@ -207,10 +219,4 @@ impl Engine {
 struct Old {
     row: Listed,
     message: Message,
-}
-
-impl Old {
-    fn teamspace(&self) -> &TeamspaceId {
-        &self.row.stream.teamspace
-    }
 }

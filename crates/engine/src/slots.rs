@@ -1,7 +1,7 @@
 //! One slot per stream in use: the latest state, durable or about to be, behind a lock that lets
-//! commands on one stream take turns. For a command a slot is only an optimisation: the store compares
-//! positions at commit, so a lost one costs a retry. Readers rely on it, so while somebody uses a slot
-//! there is no second one of its stream.
+//! commands on one stream take turns. For a command a slot is only an optimisation: the store
+//! compares positions at commit, so a lost one costs a retry. Readers rely on it, so while somebody
+//! uses a slot there is no second one of its stream.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, Ordering};

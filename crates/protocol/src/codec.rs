@@ -52,52 +52,7 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
         return Err(unreadable("this release knows version 1 only".to_owned()));
     }
     let event = match name {
-        "handoff.drafted" => read(body).map(handoff::Event::Drafted).map(Event::Handoff),
-        "handoff.proposed" => {
-            read(body).map(|body| Event::Handoff(handoff::Event::Proposed(Box::new(body))))
-        }
-        "handoff.validation_started" => {
-            read(body).map(handoff::Event::ValidationStarted).map(Event::Handoff)
-        }
-        "handoff.verification_unavailable" => {
-            read(body).map(handoff::Event::VerificationUnavailable).map(Event::Handoff)
-        }
-        "handoff.checked" => read(body).map(handoff::Event::Checked).map(Event::Handoff),
-        "handoff.approved" => read(body).map(handoff::Event::Approved).map(Event::Handoff),
-        "handoff.refused" => read(body).map(handoff::Event::Refused).map(Event::Handoff),
-        "handoff.accepted" => read(body).map(handoff::Event::Accepted).map(Event::Handoff),
-        "handoff.rejected" => read(body).map(handoff::Event::Rejected).map(Event::Handoff),
-        "handoff.activated" => read(body).map(handoff::Event::Activated).map(Event::Handoff),
-        "handoff.completion_started" => {
-            read(body).map(|body| Event::Handoff(handoff::Event::CompletionStarted(Box::new(body))))
-        }
-        "handoff.completion_checked" => {
-            read(body).map(handoff::Event::CompletionChecked).map(Event::Handoff)
-        }
-        "handoff.completion_failed" => {
-            read(body).map(handoff::Event::CompletionFailed).map(Event::Handoff)
-        }
-        "handoff.confirmed" => read(body).map(handoff::Event::Confirmed).map(Event::Handoff),
-        "handoff.disputed" => read(body).map(handoff::Event::Disputed).map(Event::Handoff),
-        "handoff.completed" => read(body).map(handoff::Event::Completed).map(Event::Handoff),
-        "handoff.closed" => read(body).map(handoff::Event::Closed).map(Event::Handoff),
-        "handoff.escalated" => read(body).map(handoff::Event::Escalated).map(Event::Handoff),
-        "handoff.sla_extended" => read(body).map(handoff::Event::SlaExtended).map(Event::Handoff),
-        "handoff.sla_warned" => read(body).map(handoff::Event::SlaWarned).map(Event::Handoff),
-        "handoff.countered" => {
-            read(body).map(|body| Event::Handoff(handoff::Event::Countered(Box::new(body))))
-        }
-        "handoff.delegated" => read(body).map(handoff::Event::Delegated).map(Event::Handoff),
-        "handoff.delegation_ended" => {
-            read(body).map(handoff::Event::DelegationEnded).map(Event::Handoff)
-        }
-        "handoff.delegation_reopened" => {
-            read(body).map(handoff::Event::DelegationReopened).map(Event::Handoff)
-        }
-        "handoff.workq_settled" => read(body).map(handoff::Event::WorkqSettled).map(Event::Handoff),
-        "handoff.workq_degraded" => {
-            read(body).map(handoff::Event::WorkqDegraded).map(Event::Handoff)
-        }
+        name if name.starts_with("handoff.") => decode_handoff(name, body).map(Event::Handoff),
         "agent.registered" => read(body).map(agent::Event::Registered).map(Event::Agent),
         "agent.roles_changed" => read(body).map(agent::Event::RolesChanged).map(Event::Agent),
         "agent.wake_changed" => read(body).map(agent::Event::WakeChanged).map(Event::Agent),
@@ -117,9 +72,47 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
         "message.failed" => read(body).map(message::Event::Failed).map(Event::Message),
         Erased::NAME => read(body).map(Event::Erased),
         Forked::NAME => read(body).map(Event::Forked),
-        _ => Err("no event of this name is known".to_owned()),
+        _ => Err(UNKNOWN.to_owned()),
     };
     event.map_err(unreadable)
+}
+
+const UNKNOWN: &str = "no event of this name is known";
+
+fn decode_handoff(name: &str, body: &str) -> Result<handoff::Event, String> {
+    match name {
+        "handoff.drafted" => read(body).map(handoff::Event::Drafted),
+        "handoff.proposed" => read(body).map(|body| handoff::Event::Proposed(Box::new(body))),
+        "handoff.validation_started" => read(body).map(handoff::Event::ValidationStarted),
+        "handoff.verification_unavailable" => {
+            read(body).map(handoff::Event::VerificationUnavailable)
+        }
+        "handoff.checked" => read(body).map(handoff::Event::Checked),
+        "handoff.approved" => read(body).map(handoff::Event::Approved),
+        "handoff.refused" => read(body).map(handoff::Event::Refused),
+        "handoff.accepted" => read(body).map(handoff::Event::Accepted),
+        "handoff.rejected" => read(body).map(handoff::Event::Rejected),
+        "handoff.activated" => read(body).map(handoff::Event::Activated),
+        "handoff.completion_started" => {
+            read(body).map(|body| handoff::Event::CompletionStarted(Box::new(body)))
+        }
+        "handoff.completion_checked" => read(body).map(handoff::Event::CompletionChecked),
+        "handoff.completion_failed" => read(body).map(handoff::Event::CompletionFailed),
+        "handoff.confirmed" => read(body).map(handoff::Event::Confirmed),
+        "handoff.disputed" => read(body).map(handoff::Event::Disputed),
+        "handoff.completed" => read(body).map(handoff::Event::Completed),
+        "handoff.closed" => read(body).map(handoff::Event::Closed),
+        "handoff.escalated" => read(body).map(handoff::Event::Escalated),
+        "handoff.sla_extended" => read(body).map(handoff::Event::SlaExtended),
+        "handoff.sla_warned" => read(body).map(handoff::Event::SlaWarned),
+        "handoff.countered" => read(body).map(|body| handoff::Event::Countered(Box::new(body))),
+        "handoff.delegated" => read(body).map(handoff::Event::Delegated),
+        "handoff.delegation_ended" => read(body).map(handoff::Event::DelegationEnded),
+        "handoff.delegation_reopened" => read(body).map(handoff::Event::DelegationReopened),
+        "handoff.workq_settled" => read(body).map(handoff::Event::WorkqSettled),
+        "handoff.workq_degraded" => read(body).map(handoff::Event::WorkqDegraded),
+        _ => Err(UNKNOWN.to_owned()),
+    }
 }
 
 fn encode_handoff(event: &handoff::Event) -> String {

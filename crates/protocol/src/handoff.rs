@@ -3,11 +3,10 @@
 //!
 //! Read [`state`] first, then [`command`] and [`event`], then one file per command in [`decide`].
 //! [`check`] says what an offer must have and [`lint`] what it had better have; [`gate`] and
-//! [`artifact`] are the checks of an accept; [`workq`] is what a work queue is asked; [`completion`] is how work is reported as done.
-//! [`derive`]
-//! says what follows from a state (deadlines, effects, the task's hold); [`audit_line`],
-//! [`decision_line`] and [`artifact_line`] turn
-//! events into the lines of the audit log. Nothing here knows how a command arrived.
+//! [`artifact`] are the checks of an accept; [`workq`] is what a work queue is asked;
+//! [`completion`] is how work is reported as done. [`derive`] says what follows from a state
+//! (deadlines, effects, the task's hold); [`audit_line`], [`decision_line`] and [`artifact_line`]
+//! turn events into the lines of the audit log. Nothing here knows how a command arrived.
 
 pub mod artifact;
 pub mod artifact_line;
@@ -22,6 +21,7 @@ pub mod event;
 pub mod evolve;
 pub mod gate;
 pub mod lint;
+mod needs;
 pub mod package;
 pub mod sla;
 pub mod state;

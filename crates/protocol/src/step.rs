@@ -13,7 +13,7 @@ use crate::handoff::command::Looked;
 use crate::handoff::decide::Context;
 use crate::handoff::package::{Artifact, Priority};
 use crate::handoff::workq::{Transfer, Way, WorkqStatus};
-use crate::handoff::{self, Handoff, Status, derive};
+use crate::handoff::{self, Handoff, Status};
 use crate::ids::{AgentId, HandoffId, MessageId};
 use crate::ledger::{Erased, Recorded, Stream, Subject};
 use crate::rejection::Rejection;
@@ -262,71 +262,7 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
         )
         | None => None,
     };
-    let stored = || handoff.map(|handoff| handoff.document_hash().to_owned());
-    match command {
-        handoff::Command::Initiate { offer } => {
-            let offered_to = offer.as_ref().and_then(|offer| offer.to_agent.clone());
-            let offered_task = offer
-                .as_ref()
-                .and_then(|offer| offer.task.as_ref())
-                .and_then(|task| task.task_id.clone());
-            let drafted = if offer.is_none() { handoff } else { None };
-            Needs {
-                agent: offered_to.or_else(|| drafted.and_then(|draft| draft.to().cloned())),
-                hold: offered_task
-                    .as_ref()
-                    .or_else(|| drafted.and_then(|draft| draft.task_id()))
-                    .map(derive::task_key),
-                document: stored(),
-                settings: true,
-                ..Needs::default()
-            }
-        }
-        handoff::Command::Counter { .. } => Needs {
-            agent: handoff.and_then(|handoff| handoff.to().cloned()),
-            hold: handoff.and_then(|handoff| handoff.task_id()).map(derive::task_key),
-            document: stored(),
-            settings: true,
-            ..Needs::default()
-        },
-        handoff::Command::Follow(follow) => {
-            let task_id = follow.offer.task.as_ref().and_then(|task| task.task_id.as_ref());
-            Needs {
-                agent: follow.offer.to_agent.clone(),
-                hold: task_id.map(derive::task_key),
-                settings: true,
-                ..Needs::default()
-            }
-        }
-        // The criteria are in the package; without evidence there is nothing to compare with them.
-        handoff::Command::Complete(completion)
-            if !completion.evidence.is_empty()
-                || handoff.is_some_and(Handoff::requires_evidence) =>
-        {
-            Needs { document: stored(), settings: true, ..Needs::default() }
-        }
-        handoff::Command::Accept(_)
-        | handoff::Command::Verified { looked: Looked::Package { .. }, .. }
-        | handoff::Command::Delegate { .. }
-        | handoff::Command::Reassign(_) => Needs { document: stored(), ..Needs::default() },
-        handoff::Command::Approve { .. } | handoff::Command::Refuse { .. } => {
-            Needs { caller: true, ..Needs::default() }
-        }
-        handoff::Command::Complete(_) => Needs { settings: true, ..Needs::default() },
-        handoff::Command::Draft { .. }
-        | handoff::Command::Withdraw { .. }
-        | handoff::Command::ExtendSla { .. }
-        | handoff::Command::Child(_)
-        | handoff::Command::Reject(_)
-        | handoff::Command::Activate { .. }
-        | handoff::Command::Verified { looked: Looked::Completion { .. }, .. }
-        | handoff::Command::Confirm { .. }
-        | handoff::Command::Dispute { .. }
-        | handoff::Command::Close { .. }
-        | handoff::Command::WorkqAnswered { .. }
-        | handoff::Command::Warn { .. }
-        | handoff::Command::Elapse { .. } => Needs::default(),
-    }
+    command.needs(handoff)
 }
 
 /// Decides, evolves and derives.

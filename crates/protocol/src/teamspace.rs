@@ -14,8 +14,6 @@ pub const NAME_BYTES_MAX: usize = 200;
 /// A description is a paragraph.
 pub const DESCRIPTION_BYTES_MAX: usize = 2_000;
 
-/// How long messages are kept unless a teamspace says otherwise, as the ACP design has it.
-pub const MESSAGE_RETENTION_DAYS: u32 = 90;
 /// Whoever wants more wants them kept elsewhere.
 pub const MESSAGE_RETENTION_DAYS_MAX: u32 = 3_650;
 
@@ -47,7 +45,7 @@ pub struct Settings {
     /// What is accepted must come with evidence of how it was checked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub evidence_required: bool,
-    /// For how many days messages are kept; 90 when absent.
+    /// For how many days messages are kept; as the server is configured when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_retention_days: Option<u32>,
     /// How long each stage of a handoff may take that does not say so itself.
@@ -117,12 +115,6 @@ pub fn evolve(state: Option<Teamspace>, event: &Event) -> Result<Teamspace, BadH
             Ok(Teamspace { configuration: configuration.clone(), revision })
         }
         (Some(_), Event::Created(_)) => Err(BadHistory { event: event.name() }),
-    }
-}
-
-impl Settings {
-    pub fn message_retention_days(&self) -> u32 {
-        self.message_retention_days.unwrap_or(MESSAGE_RETENTION_DAYS)
     }
 }
 

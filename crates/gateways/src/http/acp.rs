@@ -27,7 +27,8 @@ use super::view::HandoffView;
 use super::workq;
 
 const ACTIONS: &str = "draft, initiate, accept, approve, refuse, reject, counter, withdraw, \
-                       delegate, reassign, activate, complete, confirm, dispute, extend_sla, close or query";
+                       delegate, reassign, activate, complete, confirm, dispute, \
+                       extend_sla, close or query";
 
 /// The request: an action and its fields. Documented as one object; read strictly by action.
 #[derive(Debug, Deserialize, JsonSchema)]

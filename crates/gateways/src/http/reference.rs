@@ -132,6 +132,7 @@ fn name_of(schema: &Value) -> Option<&str> {
 }
 
 fn problem_schema() -> Value {
+    let codes: Vec<_> = super::CODES.iter().map(|(code, _)| *code).collect();
     json!({
         "type": "object",
         "required": ["type", "title", "status", "code", "detail"],
@@ -139,7 +140,7 @@ fn problem_schema() -> Value {
             "type": { "type": "string" },
             "title": { "type": "string" },
             "status": { "type": "integer" },
-            "code": { "type": "string", "enum": super::CODES.iter().map(|(code, _)| *code).collect::<Vec<_>>() },
+            "code": { "type": "string", "enum": codes },
             "detail": { "type": "string" },
             "field": { "type": "string" },
         },

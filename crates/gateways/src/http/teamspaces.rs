@@ -74,7 +74,6 @@ pub struct TeamspaceView {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct InEffect {
     pub sla: Slas,
-    pub message_retention_days: u32,
 }
 
 /// A teamspace in the list of all: its name, and nothing of what is in it.
@@ -224,10 +223,7 @@ fn view(teamspace: &TeamspaceId, item: Option<&Item>) -> TeamspaceView {
         name,
         description,
         settings,
-        in_effect: InEffect {
-            sla: settings.sla.in_full(),
-            message_retention_days: settings.message_retention_days(),
-        },
+        in_effect: InEffect { sla: settings.sla.in_full() },
         revision,
         changed_at: item.map(|item| item.changed_at.to_string()),
     }

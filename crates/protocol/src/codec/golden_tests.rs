@@ -153,10 +153,6 @@ fn shapes() -> Vec<(&'static str, Event)> {
     let registered = |profile| {
         Event::Agent(agent::Event::Registered(agent::Registered { kind: Kind::Worker, profile }))
     };
-    let issued = |grant| {
-        let secret_hash = "cd".repeat(32);
-        Event::Token(token::Event::Issued(token::Issued { grant, secret_hash }))
-    };
     let wake_changed = |url: Option<&str>| {
         let url = url.map(str::to_owned);
         Event::Agent(agent::Event::WakeChanged(agent::WakeChanged { url }))
@@ -170,24 +166,6 @@ fn shapes() -> Vec<(&'static str, Event)> {
                 description: "Mends builds".to_owned(),
                 capabilities: vec!["rust".to_owned()],
                 languages: vec!["en".to_owned()],
-            }),
-        ),
-        (
-            "least",
-            issued(Grant {
-                bearer: agent("barry"),
-                bearer_kind: BearerKind::Agent,
-                roles: BTreeSet::new(),
-                expires_at: None,
-            }),
-        ),
-        (
-            "most",
-            issued(Grant {
-                bearer: agent("root"),
-                bearer_kind: BearerKind::Operator,
-                roles: Role::ALL.into_iter().collect(),
-                expires_at: Some(time()),
             }),
         ),
         (
@@ -206,7 +184,6 @@ fn shapes() -> Vec<(&'static str, Event)> {
         ),
         ("least", wake_changed(None)),
         ("most", wake_changed(Some("https://agents.example/wake"))),
-        ("least", Event::Token(token::Event::Revoked(token::Revoked {}))),
         ("least", Event::Erased(Erased { position: 3, reason: "asked by its sender".to_owned() })),
         (
             "least",
@@ -217,9 +194,38 @@ fn shapes() -> Vec<(&'static str, Event)> {
             }),
         ),
     ]);
+    shapes.extend(token_shapes());
     shapes.extend(message_shapes());
     shapes.extend(teamspace_shapes());
     shapes
+}
+
+fn token_shapes() -> Vec<(&'static str, Event)> {
+    let issued = |grant| {
+        let secret_hash = "cd".repeat(32);
+        Event::Token(token::Event::Issued(token::Issued { grant, secret_hash }))
+    };
+    vec![
+        (
+            "least",
+            issued(Grant {
+                bearer: agent("barry"),
+                bearer_kind: BearerKind::Agent,
+                roles: BTreeSet::new(),
+                expires_at: None,
+            }),
+        ),
+        (
+            "most",
+            issued(Grant {
+                bearer: agent("root"),
+                bearer_kind: BearerKind::Operator,
+                roles: Role::ALL.into_iter().collect(),
+                expires_at: Some(time()),
+            }),
+        ),
+        ("least", Event::Token(token::Event::Revoked(token::Revoked {}))),
+    ]
 }
 
 fn teamspace_shapes() -> Vec<(&'static str, Event)> {

@@ -1,5 +1,7 @@
 //! Any event comes back as itself, and any text is answered.
 
+mod work;
+
 mod completions;
 
 use std::collections::BTreeSet;
@@ -19,18 +21,16 @@ use crate::handoff::Status;
 use crate::handoff::artifact::{Finding, Seen};
 use crate::handoff::command::{RejectReason, SlaStage};
 use crate::handoff::event::{
-    Accepted, Activated, Approved, Checked, Closed, Countered, Delegated, DelegationEnded,
-    DelegationReopened, Drafted, Escalated, Event as HandoffEvent, Parties, Proposed, Refused,
-    Rejected, SlaExtended, SlaWarned, ValidationStarted, VerificationUnavailable, WorkqDegraded,
-    WorkqSettled,
+    Accepted, Activated, Approved, Checked, Closed, Countered, Drafted, Escalated,
+    Event as HandoffEvent, Parties, Proposed, Refused, Rejected, SlaExtended, SlaWarned,
+    ValidationStarted, VerificationUnavailable,
 };
 use crate::handoff::package::{
     Artifact, ArtifactKind, ArtifactRef, OfferedWorkState, Priority, TaskKind, TestStatus,
     WorkStatus,
 };
 use crate::handoff::sla::Slas;
-use crate::handoff::workq::Degradation;
-use crate::ids::{AgentId, HandoffId, TaskId, ThreadId};
+use crate::ids::{AgentId, TaskId, ThreadId};
 use crate::ledger::Erased;
 use crate::message::event::{Delivered, Event as MessageEvent, Expired, Failed, Read, Sent, Woken};
 use crate::message::{self, Kind as MessageKind};
@@ -125,8 +125,8 @@ fn events() -> impl Strategy<Value = Event> {
         6 => answers().prop_map(Event::Handoff),
         6 => negotiations().prop_map(Event::Handoff),
         6 => endings().prop_map(Event::Handoff),
-        3 => delegations().prop_map(Event::Handoff),
-        3 => workq().prop_map(Event::Handoff),
+        3 => work::delegations().prop_map(Event::Handoff),
+        3 => work::workq().prop_map(Event::Handoff),
         6 => completions().prop_map(Event::Handoff),
         1 => registrations(),
         1 => tokens(),
@@ -154,7 +154,7 @@ fn openings() -> impl Strategy<Value = HandoffEvent> {
 fn proposals() -> impl Strategy<Value = Proposed> {
     let names = (parties(), task(), thread(), text(), text(), text(), text());
     let flags = (any::<[bool; 9]>(), option::of(time()), vec(agent(), 0..4));
-    let others = (option::of(handoff()), option::of(handoff()));
+    let others = (option::of(work::handoff()), option::of(work::handoff()));
     (names, flags, others).prop_map(|(names, (flags, deadline, chain), (parent, replaces))| {
         let (parties, task_id, thread_id, title, reason, origin_session, package_hash) = names;
         let [
@@ -281,7 +281,7 @@ fn endings() -> impl Strategy<Value = HandoffEvent> {
         },
     );
     let status = select(Status::ALL.to_vec());
-    let flags = (any::<bool>(), any::<bool>(), option::of(handoff()));
+    let flags = (any::<bool>(), any::<bool>(), option::of(work::handoff()));
     let closed = (agent(), option::of(agent()), status, option::of(text()), flags, time())
         .prop_map(|(from, to, from_status, closure_notes, flags, at)| {
             let (forced, withdrawn, reassigned_to) = flags;
@@ -311,49 +311,6 @@ fn endings() -> impl Strategy<Value = HandoffEvent> {
         },
     );
     prop_oneof![activated, closed, escalated]
-}
-
-fn delegations() -> impl Strategy<Value = HandoffEvent> {
-    let delegated = (parties(), handoff(), task(), agent()).prop_map(
-        |(parties, child, child_task, child_to)| {
-            HandoffEvent::Delegated(Delegated { parties, child, child_task, child_to })
-        },
-    );
-    let status = select(Status::ALL.to_vec());
-    let ended = (parties(), handoff(), status).prop_map(|(parties, child, status)| {
-        HandoffEvent::DelegationEnded(DelegationEnded { parties, child, status })
-    });
-    let reopened = (parties(), handoff()).prop_map(|(parties, child)| {
-        HandoffEvent::DelegationReopened(DelegationReopened { parties, child })
-    });
-    prop_oneof![delegated, ended, reopened]
-}
-
-fn handoff() -> impl Strategy<Value = HandoffId> {
-    (0..1_000_000_u64)
-        .prop_map(|number| format!("01938c2e-0000-7000-8000-{number:012}").parse().unwrap())
-}
-
-fn workq() -> impl Strategy<Value = HandoffEvent> {
-    let settled =
-        (parties(), agent(), texts(), texts()).prop_map(|(parties, to, transferred, missing)| {
-            HandoffEvent::WorkqSettled(WorkqSettled { parties, to, transferred, missing })
-        });
-    let reason = select(Degradation::ALL.to_vec());
-    let degraded = (parties(), agent(), reason, text(), texts(), texts(), texts()).prop_map(
-        |(parties, to, reason, detail, orphaned, transferred, missing)| {
-            HandoffEvent::WorkqDegraded(WorkqDegraded {
-                parties,
-                to,
-                reason,
-                detail,
-                orphaned,
-                transferred,
-                missing,
-            })
-        },
-    );
-    prop_oneof![settled, degraded]
 }
 
 fn registrations() -> impl Strategy<Value = Event> {

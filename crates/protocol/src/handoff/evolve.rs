@@ -7,9 +7,11 @@ use std::ops::Deref;
 
 use completion::Remembered;
 
+use super::completion::Shown;
 use super::event::{Closed, Drafted, Event, Proposed, ValidationStarted};
 use super::state::{
-    Approval, Checks, Delegations, Draft, Handoff, Made, Note, Stage, Terms, Validating, Waiting,
+    Approval, Checks, Delegations, Draft, Handoff, Made, Note, Stage, Status, Terms, Validating,
+    Waiting,
 };
 use super::workq::{Way, Workq};
 use crate::ids::HandoffId;
@@ -86,59 +88,13 @@ fn evolve_made(mut made: Made, event: &Event, at: Time) -> Result<Made, BadHisto
         }
         (stage @ (Stage::Proposed(_) | Stage::Validating(_)), Event::Refused(_)) => stage,
         (Stage::Validating(_), Event::Accepted(_)) => Stage::Accepted(Waiting::from(at)),
-        (
-            Stage::Proposed(_)
-            | Stage::Validating(_)
-            | Stage::Accepted(_)
-            | Stage::Activated(_)
-            | Stage::Completing(_),
-            Event::Rejected(rejected),
-        ) => {
+        (stage, Event::Rejected(rejected)) if stage.status().is_active() => {
             made.notes.push(Note::Rejection(rejected.clone()));
             made.workq = made.workq.after_rejection();
             Stage::Rejected { reason: rejected.reason, at }
         }
-        (Stage::Accepted(_), Event::Activated(_)) => {
-            if made.terms.has_workq_items {
-                made.workq = Workq::Asked(Way::Over);
-            }
-            Stage::Activated(Waiting::from(at))
-        }
-        (stage, Event::WorkqSettled(settled)) if may_have_asked(&stage) => {
-            made.workq = settled.outcome();
-            stage
-        }
-        (stage, Event::WorkqDegraded(_)) if may_have_asked(&stage) => {
-            made.workq = Workq::Degraded;
-            stage
-        }
-        (
-            stage @ (Stage::Activated(_) | Stage::Completing(_)),
-            Event::VerificationUnavailable(_)
-            | Event::CompletionStarted(_)
-            | Event::CompletionChecked(_)
-            | Event::CompletionFailed(_)
-            | Event::Confirmed(_)
-            | Event::Disputed(_)
-            | Event::Completed(_),
-        ) => {
-            let (completions, shown) = (&mut made.completions, &mut made.shown);
-            completion::evolve(stage, event, Remembered { completions, shown }, at).ok_or(bad)?
-        }
-        (
-            Stage::Activated(_) | Stage::Completing(_) | Stage::Completed { .. },
-            Event::Closed(closed),
-        ) => close(&mut made.notes, closed, at, WasActivated::Yes),
-        (
-            Stage::Proposed(_) | Stage::Validating(_) | Stage::Accepted(_) | Stage::Rejected { .. },
-            Event::Closed(closed),
-        ) => close(&mut made.notes, closed, at, WasActivated::No),
-        (
-            stage @ Stage::Activated(_),
-            Event::Delegated(_) | Event::DelegationEnded(_) | Event::DelegationReopened(_),
-        ) => {
-            made.delegations.follow(event);
-            stage
+        (stage, Event::Closed(closed)) if stage.status() != Status::Closed => {
+            close(&mut made.notes, closed, at, &stage)
         }
         (stage, Event::Escalated(_) | Event::SlaExtended(_) | Event::SlaWarned(_)) => {
             if let Event::Escalated(escalated) = event {
@@ -146,9 +102,70 @@ fn evolve_made(mut made: Made, event: &Event, at: Time) -> Result<Made, BadHisto
             }
             with_clock(stage, |waiting| clock(waiting, event)).ok_or(bad)?
         }
-        (_, _) => return Err(bad),
+        (stage, event) => {
+            let mut work = Work {
+                has_items: made.terms.has_workq_items,
+                delegations: &mut made.delegations,
+                workq: &mut made.workq,
+                completions: &mut made.completions,
+                shown: &mut made.shown,
+            };
+            work.evolve(stage, event, at).ok_or(bad)?
+        }
     };
     Ok(made)
+}
+
+/// What a handoff knows of the work itself.
+struct Work<'m> {
+    has_items: bool,
+    delegations: &'m mut Delegations,
+    workq: &'m mut Workq,
+    completions: &'m mut u32,
+    shown: &'m mut Option<Box<Shown>>,
+}
+
+impl Work<'_> {
+    /// What is true after an event of the work, if it may follow.
+    fn evolve(&mut self, stage: Stage, event: &Event, at: Time) -> Option<Stage> {
+        match (stage, event) {
+            (Stage::Accepted(_), Event::Activated(_)) => {
+                if self.has_items {
+                    *self.workq = Workq::Asked(Way::Over);
+                }
+                Some(Stage::Activated(Waiting::from(at)))
+            }
+            (stage, Event::WorkqSettled(settled)) if may_have_asked(&stage) => {
+                *self.workq = settled.outcome();
+                Some(stage)
+            }
+            (stage, Event::WorkqDegraded(_)) if may_have_asked(&stage) => {
+                *self.workq = Workq::Degraded;
+                Some(stage)
+            }
+            (
+                stage @ (Stage::Activated(_) | Stage::Completing(_)),
+                Event::VerificationUnavailable(_)
+                | Event::CompletionStarted(_)
+                | Event::CompletionChecked(_)
+                | Event::CompletionFailed(_)
+                | Event::Confirmed(_)
+                | Event::Disputed(_)
+                | Event::Completed(_),
+            ) => {
+                let remembered = Remembered { completions: self.completions, shown: self.shown };
+                completion::evolve(stage, event, remembered, at)
+            }
+            (
+                stage @ Stage::Activated(_),
+                Event::Delegated(_) | Event::DelegationEnded(_) | Event::DelegationReopened(_),
+            ) => {
+                self.delegations.follow(event);
+                Some(stage)
+            }
+            (_, _) => None,
+        }
+    }
 }
 
 /// The clock of a stage after something about its limit.
@@ -202,16 +219,15 @@ fn validating(started: &ValidationStarted, at: Time) -> Stage {
     })
 }
 
-enum WasActivated {
-    Yes,
-    No,
-}
-
-fn close(notes: &mut Vec<Note>, closed: &Closed, at: Time, was: WasActivated) -> Stage {
+fn close(notes: &mut Vec<Note>, closed: &Closed, at: Time, was: &Stage) -> Stage {
     notes.push(Note::Closure(closed.clone()));
     let was_activated = match was {
-        WasActivated::Yes => true,
-        WasActivated::No => false,
+        Stage::Activated(_) | Stage::Completing(_) | Stage::Completed { .. } => true,
+        Stage::Proposed(_)
+        | Stage::Validating(_)
+        | Stage::Accepted(_)
+        | Stage::Rejected { .. }
+        | Stage::Closed { .. } => false,
     };
     Stage::Closed { at, forced: closed.forced, was_activated }
 }

@@ -14,6 +14,7 @@ mod gate;
 mod negotiation;
 mod package_tests;
 mod page;
+mod request;
 mod script;
 mod teamspace;
 mod waiting;

@@ -234,12 +234,10 @@ fn shown(answer: &Value) -> String {
         Some(percent) => format!("after {percent} %"),
         None => "never".to_owned(),
     };
-    let is_own = settings.get("message_retention_days").is_some();
-    let retention = format!(
-        "{} days{}",
-        in_effect["message_retention_days"],
-        if is_own { "" } else { " (default)" }
-    );
+    let retention = match settings["message_retention_days"].as_u64() {
+        Some(days) => format!("{days} days"),
+        None => "as the server is configured".to_owned(),
+    };
     let flag = |name: &str| match settings[name].as_bool() {
         Some(true) => "yes".to_owned(),
         Some(false) | None => "no".to_owned(),

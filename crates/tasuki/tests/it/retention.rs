@@ -6,8 +6,11 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 
 use adapters::message_archive::MessageArchive;
+use engine::Engine;
 use engine::retention::Retention;
-use protocol::step::State;
+use protocol::ledger::Stream;
+use protocol::step::{self, State};
+use protocol::teamspace::{self, Configuration, Settings};
 use protocol::time::Span;
 use serde_json::{Value, json};
 use store::Sqlite;
@@ -129,6 +132,9 @@ async fn what_was_kept_long_enough_is_archived_and_purged() {
         assert_eq!(archived(), in_all);
     }
     clock.advance(Span::from_hours(24));
+    keep_for_days(&engine, Some(30)).await;
+    assert_eq!(engine.purge_due(&retention).await.unwrap(), 0, "the teamspace's own word counts");
+    keep_for_days(&engine, None).await;
     assert_eq!(engine.purge_due(&retention).await.unwrap(), 4);
     assert_eq!(archived(), 6);
     let n_left = engine.store().outstanding(&support::default_teamspace(), 9).await.unwrap();
@@ -141,4 +147,13 @@ async fn what_was_kept_long_enough_is_archived_and_purged() {
     // The same notice again, long after it was purged, is not sent twice.
     let again = support::send_to(&engine, &support::agent("alice"), streams[0].clone()).await;
     assert_eq!(support::code(&again), "already_exists");
+}
+
+async fn keep_for_days(engine: &Engine, message_retention_days: Option<u32>) {
+    let settings = Settings { message_retention_days, ..Settings::default() };
+    let configuration = Configuration { settings, ..Configuration::default() };
+    let command =
+        step::Command::Teamspace(teamspace::Command::Configure { configuration, revision: None });
+    let stream = Stream::of_teamspace(support::default_teamspace());
+    engine.submit(&support::operator(), stream, command, None).await.unwrap();
 }

@@ -43,7 +43,6 @@ async fn a_limit_of_the_teamspace_holds_for_what_is_proposed_later() {
     let fresh = ok(&sender, Call::get("/v1/teamspace")).await;
     assert_eq!((&fresh["revision"], &fresh["settings"]), (&json!(0), &json!({})));
     assert_eq!(fresh["in_effect"]["sla"]["proposed"], "5m");
-    assert_eq!(fresh["in_effect"]["message_retention_days"], 90);
     let before = initiate(&sender, "T-1", "bob").await;
 
     let body = json!({

@@ -2,10 +2,9 @@
 //! code of the refusal; `nothing` is a deadline that no longer concerns anybody.
 //!
 //! `none` is a handoff that does not exist; `guarded` is a proposed one that waits for a human
-//! too; `coupled` is an activated one whose item the work queue is asked about; `completing` is an activated one whose final artifacts are being looked at, and
-//! `unconfirmed` one whose completion waits for a verifier; `discarded` is a
-//! draft that was closed,
-//! which reads as closed from outside.
+//! too; `coupled` is an activated one whose item the work queue is asked about; `completing` is an
+//! activated one whose final artifacts are being looked at, and `unconfirmed` one whose completion
+//! waits for a verifier; `discarded` is a draft that was closed, and reads as closed from outside.
 
 use super::script::World;
 

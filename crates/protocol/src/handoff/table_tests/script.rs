@@ -10,12 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use super::request::{apply, read_span};
 use crate::agent::{Agent, Kind, Profile};
 use crate::caller::{Caller, Principal, Role};
 use crate::codec;
-use crate::handoff::artifact::{Finding, Seen};
-use crate::handoff::command::{Accept, Command, Looked, Reassign, Reject, SlaStage};
-use crate::handoff::completion::Completion;
+use crate::handoff::command::Command;
 use crate::handoff::decide::Context;
 use crate::handoff::event::Event;
 use crate::handoff::state::{Handoff, Note};
@@ -25,7 +24,7 @@ use crate::ledger::{Stream, Subject};
 use crate::rejection::Rejection;
 use crate::step::{self, Change, Deadline, Effect, Facts, HoldState, State};
 use crate::teamspace::Settings;
-use crate::time::{Span, Time};
+use crate::time::Time;
 
 /// Runs a script and compares it, line by line, with what it says will happen.
 pub fn check(script: &str) {
@@ -93,7 +92,7 @@ pub struct World {
     documents: BTreeMap<(String, String), String>,
     holds: BTreeMap<String, HoldState>,
     settings: Settings,
-    armed: BTreeSet<(String, Deadline)>,
+    pub(super) armed: BTreeSet<(String, Deadline)>,
     wanted: BTreeSet<(String, Effect)>,
 }
 
@@ -274,121 +273,6 @@ impl World {
         self.documents[&(name.to_owned(), hash)].clone()
     }
 
-    fn read_command(&self, action: &str, name: &str, request: &[&str]) -> Command {
-        match (action, request) {
-            ("initiate", ["saved"]) => return Command::Initiate { offer: None },
-            ("verified", _) => return self.read_verified(name, request),
-            ("workq_answered", _) => return self.read_answered(name, request),
-            (_, _) => {}
-        }
-        let mut value = usual_request(action, self.now);
-        apply(&mut value, request, self.now);
-        let other = value.as_object_mut().and_then(|fields| fields.remove("as"));
-        let other = || handoff_id(other.as_ref().and_then(Value::as_str).expect("a new name"));
-        let offered = || serde_json::from_value(value.clone()).expect("an offer");
-        let text = |field: &str| value[field].as_str().map(str::to_owned);
-        match action {
-            "draft" => Command::Draft { offer: Box::new(offered()) },
-            "initiate" => Command::Initiate { offer: Some(Box::new(offered())) },
-            "accept" => Command::Accept(Accept {
-                notes: text("notes"),
-                artifacts: value.get("artifacts").map(|list| {
-                    serde_json::from_value(list.clone()).expect("a list of artifact ids")
-                }),
-            }),
-            "approve" => Command::Approve { why: text("why") },
-            "refuse" => Command::Refuse { why: text("why").expect("a reason") },
-            "counter" => Command::Counter { offer: Box::new(offered()) },
-            "delegate" => Command::Delegate { child: other(), offer: Box::new(offered()) },
-            "reassign" => Command::Reassign(Box::new(Reassign {
-                successor: other(),
-                to: text("to").expect("an agent").parse().expect("an agent"),
-                why: text("why").expect("a reason"),
-                work_state: None,
-                deadline: text("deadline").map(|at| at.parse().expect("a time")),
-            })),
-            "withdraw" => Command::Withdraw { why: text("why") },
-            "extend_sla" => Command::ExtendSla {
-                due: text("due").expect("a time").parse().expect("a time"),
-                why: text("why").expect("a reason"),
-            },
-            "reject" => Command::Reject(Reject {
-                reason: text("reason").expect("a reason").parse().expect("one of the ten"),
-                detail: text("detail").expect("a detail"),
-                suggested_fix: text("suggested_fix"),
-            }),
-            "activate" => Command::Activate {
-                work_state_update: serde_json::from_value(value["work_state_update"].clone())
-                    .expect("a work state or nothing"),
-            },
-            "complete" => Command::Complete(Completion {
-                notes: text("completion_notes"),
-                final_artifacts: value.get("final_artifacts").map_or(Vec::new(), |list| {
-                    serde_json::from_value(list.clone()).expect("a list of artifacts")
-                }),
-                evidence: value.get("evidence").map_or(Vec::new(), |list| {
-                    serde_json::from_value(list.clone()).expect("a list of answers")
-                }),
-            }),
-            "confirm" => Command::Confirm { why: text("why") },
-            "dispute" => Command::Dispute { why: text("why").expect("a reason") },
-            "close" => Command::Close { closure_notes: text("closure_notes") },
-            "elapse" => self.read_elapse(name, &value),
-            "warn" => {
-                let armed = self.armed.iter().find(|(owner, _)| owner == name);
-                let (_, armed) = armed.expect("something is armed");
-                let stage = armed.name.trim_start_matches(derive::WARN).parse();
-                Command::Warn { stage: stage.expect("a stage"), at: armed.due }
-            }
-            other => panic!("no such action: {other}"),
-        }
-    }
-
-    /// What was found of each artifact, as in `log=verified plan=missing`. `of=` names another
-    /// package than the one that is looked at, or the number of a completion.
-    fn read_verified(&self, name: &str, request: &[&str]) -> Command {
-        let mut looked = match self.handoffs.get(name) {
-            Some(Handoff::Made(made)) if made.completions > 0 => {
-                Looked::Completion { attempt: made.completions }
-            }
-            Some(handoff) => Looked::Package { hash: handoff.document_hash().to_owned() },
-            None => Looked::Package { hash: String::new() },
-        };
-        let mut seen = Vec::new();
-        for word in request {
-            let (id, found) = word.split_once('=').expect("artifact=finding");
-            let detail = format!("{id} is {found}");
-            let finding = match found {
-                _ if id == "of" => {
-                    looked = match found.parse() {
-                        Ok(attempt) => Looked::Completion { attempt },
-                        Err(_) => Looked::Package { hash: found.to_owned() },
-                    };
-                    continue;
-                }
-                "verified" => Finding::Verified { sha256: "ab".repeat(32), size_bytes: 7 },
-                "present" => Finding::Present,
-                "unverifiable" => Finding::NotVerifiable { detail },
-                "missing" => Finding::Missing { detail },
-                "changed" => Finding::Mismatch { detail },
-                "forbidden" => Finding::Forbidden { detail },
-                "unavailable" => Finding::Unavailable { detail },
-                other => panic!("no such finding: {other}"),
-            };
-            seen.push(Seen { artifact_id: id.to_owned(), path: None, finding });
-        }
-        Command::Verified { looked, seen }
-    }
-
-    /// The deadline that is armed, unless the line names another one, as `stage` and `due`.
-    fn read_elapse(&self, name: &str, value: &Value) -> Command {
-        let armed = self.armed.iter().find(|(owner, _)| owner == name).map(|(_, armed)| armed);
-        let stage = value["stage"].as_str().or(armed.map(|armed| &*armed.name));
-        let stage = stage.map_or(SlaStage::Proposed, |text| text.parse().expect("a stage"));
-        let due = value["due"].as_str().map(|text| start().plus(read_span(text)));
-        Command::Elapse { stage, due: due.or(armed.map(|armed| armed.due)).unwrap_or(self.now) }
-    }
-
     fn show_change(&self, name: &str, change: &Change) -> String {
         let status = self.handoffs[name].status();
         let mut shown = vec![status.to_string()];
@@ -468,68 +352,4 @@ fn directory(id: AgentId) -> Option<Agent> {
     };
     let (profile, roles) = (Profile::default(), BTreeSet::new());
     Some(Agent { id, kind, profile, roles, wake_url: None })
-}
-
-/// A request that does, before the script changes it.
-fn usual_request(action: &str, now: Time) -> Value {
-    match action {
-        "draft" | "initiate" => offer(),
-        "extend_sla" => {
-            json!({ "due": now.plus(Span::from_hours(2)).to_string(), "why": "it is hard" })
-        }
-        "delegate" => json!({
-            "as": "h2",
-            "to_agent": "helper",
-            "task": { "title": "Bisect", "success_criteria": ["The commit is known"] },
-            "context": { "summary": "It began on Tuesday" },
-            "work_state": { "next_step": "Run the script" },
-        }),
-        "reassign" => json!({ "as": "h2", "to": "other", "why": "nobody answers" }),
-        "refuse" => json!({ "why": "not this week" }),
-        "dispute" => json!({ "why": "the build is red" }),
-        "reject" => json!({ "reason": "other", "detail": "not mine to do" }),
-        _ => json!({}),
-    }
-}
-
-/// Changes a JSON value by `path=value` and `-path`.
-fn apply(value: &mut Value, changes: &[&str], now: Time) {
-    for change in changes {
-        if let Some(path) = change.strip_prefix('-') {
-            let (parent, field) = path.rsplit_once('.').unwrap_or(("", path));
-            let parent = if parent.is_empty() { &mut *value } else { place(value, parent) };
-            parent.as_object_mut().expect("an object").remove(field);
-            continue;
-        }
-        let (path, text) = change.split_once('=').expect("path=value");
-        *place(value, path) = read_value(text, now);
-    }
-}
-
-fn place<'a>(value: &'a mut Value, path: &str) -> &'a mut Value {
-    path.split('.').fold(value, |value, field| &mut value[field])
-}
-
-fn read_value(text: &str, now: Time) -> Value {
-    if let Some(span) = text.strip_prefix('+') {
-        return now.plus(read_span(span)).to_string().into();
-    }
-    if let Some((letter, times)) = text.split_once('*')
-        && let Ok(times) = times.parse()
-    {
-        return letter.repeat(times).into();
-    }
-    serde_json::from_str(text).unwrap_or_else(|_| text.into())
-}
-
-fn read_span(text: &str) -> Span {
-    let (number, unit) = text.split_at(text.trim_end_matches(char::is_alphabetic).len());
-    let number: i64 = number.parse().expect("a number of units");
-    match unit {
-        "ms" => Span::from_millis(number),
-        "s" => Span::from_millis(number * 1_000),
-        "m" => Span::from_minutes(number),
-        "h" => Span::from_hours(number),
-        other => panic!("no such unit: {other}"),
-    }
 }

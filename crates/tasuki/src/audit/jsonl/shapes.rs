@@ -155,11 +155,6 @@ mod tests {
             ),
             ("handoff.activated", format!(r#"{{{parties},"chain":["tim"]}}"#)),
             ("handoff.completed", format!("{{{parties}}}")),
-            ("handoff.workq_settled", format!(r#"{{{parties},"to":"barry","transferred":["i"]}}"#)),
-            (
-                "handoff.workq_degraded",
-                format!(r#"{{{parties},"to":"tim","reason":"refused","detail":"","orphaned":[]}}"#),
-            ),
             ("handoff.closed", format!(r#"{{"from":"tim","from_status":"completed",{at}}}"#)),
             (
                 "handoff.escalated",
@@ -185,8 +180,13 @@ mod tests {
         }
     }
 
-    fn completion_bodies(parties: &str) -> [(&'static str, String); 5] {
+    fn completion_bodies(parties: &str) -> [(&'static str, String); 7] {
         [
+            ("handoff.workq_settled", format!(r#"{{{parties},"to":"barry","transferred":["i"]}}"#)),
+            (
+                "handoff.workq_degraded",
+                format!(r#"{{{parties},"to":"tim","reason":"refused","detail":"","orphaned":[]}}"#),
+            ),
             ("handoff.completion_started", format!("{{{parties}}}")),
             (
                 "handoff.completion_checked",

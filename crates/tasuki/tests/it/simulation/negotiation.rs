@@ -1,5 +1,6 @@
 //! What is asked between a proposal and the work, and between the work and its end: what was found
-//! of the artifacts, a human's word or a verifier's, counter-offers, taking it back, more time; and what the work queue answered.
+//! of the artifacts, a human's word or a verifier's, counter-offers, taking it back, more time; and
+//! what the work queue answered.
 
 use protocol::caller::Caller;
 use protocol::handoff::artifact::{Finding, Seen};

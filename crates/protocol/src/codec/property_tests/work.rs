@@ -1,0 +1,56 @@
+//! Events of the work itself: parts that are handed on, and what the work queue answered.
+
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::{agent, parties, task, text, texts};
+use crate::handoff::Status;
+use crate::handoff::event::{
+    Delegated, DelegationEnded, DelegationReopened, Event as HandoffEvent, WorkqDegraded,
+    WorkqSettled,
+};
+use crate::handoff::workq::Degradation;
+use crate::ids::HandoffId;
+
+pub fn delegations() -> impl Strategy<Value = HandoffEvent> {
+    let delegated = (parties(), handoff(), task(), agent()).prop_map(
+        |(parties, child, child_task, child_to)| {
+            HandoffEvent::Delegated(Delegated { parties, child, child_task, child_to })
+        },
+    );
+    let status = select(Status::ALL.to_vec());
+    let ended = (parties(), handoff(), status).prop_map(|(parties, child, status)| {
+        HandoffEvent::DelegationEnded(DelegationEnded { parties, child, status })
+    });
+    let reopened = (parties(), handoff()).prop_map(|(parties, child)| {
+        HandoffEvent::DelegationReopened(DelegationReopened { parties, child })
+    });
+    prop_oneof![delegated, ended, reopened]
+}
+
+pub fn handoff() -> impl Strategy<Value = HandoffId> {
+    (0..1_000_000_u64)
+        .prop_map(|number| format!("01938c2e-0000-7000-8000-{number:012}").parse().expect("a UUID"))
+}
+
+pub fn workq() -> impl Strategy<Value = HandoffEvent> {
+    let settled =
+        (parties(), agent(), texts(), texts()).prop_map(|(parties, to, transferred, missing)| {
+            HandoffEvent::WorkqSettled(WorkqSettled { parties, to, transferred, missing })
+        });
+    let reason = select(Degradation::ALL.to_vec());
+    let degraded = (parties(), agent(), reason, text(), texts(), texts(), texts()).prop_map(
+        |(parties, to, reason, detail, orphaned, transferred, missing)| {
+            HandoffEvent::WorkqDegraded(WorkqDegraded {
+                parties,
+                to,
+                reason,
+                detail,
+                orphaned,
+                transferred,
+                missing,
+            })
+        },
+    );
+    prop_oneof![settled, degraded]
+}
