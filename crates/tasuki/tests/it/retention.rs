@@ -155,5 +155,6 @@ async fn keep_for_days(engine: &Engine, message_retention_days: Option<u32>) {
     let command =
         step::Command::Teamspace(teamspace::Command::Configure { configuration, revision: None });
     let stream = Stream::of_teamspace(support::default_teamspace());
-    engine.submit(&support::operator(), stream, command, None).await.unwrap();
+    let configured = engine.submit(&support::operator(), stream, command, None).await;
+    configured.expect("an operator may");
 }

@@ -42,7 +42,8 @@ fn a_file_that_was_removed_is_missed() {
     let expected = "entry 14 (handoff/…teamspaces/other/handoffs/handoffs.jsonl:1 is missing";
     assert_findings("a file", &report(folder.path()), expected);
     fs::remove_dir_all(folder.path().join("teamspaces/other")).unwrap();
-    assert_findings("a folder", &report(folder.path()), expected);
+    let roles = "entry 3 (agent/…teamspaces/other/roles/ledger.jsonl:1 is missing";
+    assert_findings("a folder", &report(folder.path()), &format!("{roles}\n{expected}"));
     fs::remove_dir_all(folder.path().join("teamspaces")).unwrap();
     let removed = report(folder.path());
     assert_eq!(findings(&removed), "");
@@ -51,6 +52,8 @@ fn a_file_that_was_removed_is_missed() {
         [
             "teamspaces/default/handoffs/handoffs.jsonl is 20 lines behind the ledger",
             "teamspaces/other/handoffs/handoffs.jsonl is 5 lines behind the ledger",
+            "teamspaces/default/roles/ledger.jsonl is 2 lines behind the ledger",
+            "teamspaces/other/roles/ledger.jsonl is 2 lines behind the ledger",
         ]
     );
 }

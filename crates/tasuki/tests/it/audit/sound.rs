@@ -19,7 +19,7 @@ fn nothing_is_found_where_nothing_was_done() {
     assert_eq!(report.remarks, Vec::<String>::new());
     let counts = (report.n_entries, report.n_sealed, report.n_unsealed, report.n_erased);
     assert_eq!(counts, (20, 19, 1, 0));
-    assert_eq!((report.n_checkpoints, report.n_lines), (5, 25));
+    assert_eq!((report.n_checkpoints, report.n_lines), (5, 29));
     assert_eq!(steps, [(20, 20)]);
     let log = fs::read_to_string(folder.path().join(LOG_FILE)).unwrap();
     assert_eq!(split_log(&log).notes.len(), 3);

@@ -157,6 +157,7 @@ UPDATE entries SET seq = 4 WHERE seq = 1000;
 
 -- = two streams of one entry swapped, with their snapshots
 -- > entries 1 to 7: changed, added or moved after the first 7 entries were sealed
+-- > entry 3 (agent/barry in other, position 1): teamspaces/other/roles/ledger.jsonl:1 differs
 UPDATE entries SET seq = 1000 WHERE seq = 3;
 UPDATE entries SET seq = 3 WHERE seq = 4;
 UPDATE entries SET seq = 4 WHERE seq = 1000;
