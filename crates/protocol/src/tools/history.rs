@@ -61,7 +61,8 @@ impl Outcome {
 pub fn join(form: Form, history: &mut Vec<Value>, messages: Vec<Value>) {
     for message in messages {
         let last = history.last_mut().filter(|last| {
-            form == Form::Anthropic && last.get("role").is_some_and(|r| Some(r) == message.get("role"))
+            form == Form::Anthropic
+                && last.get("role").is_some_and(|r| Some(r) == message.get("role"))
         });
         match last {
             Some(last) => {

@@ -94,10 +94,7 @@ mod tests {
             ("billing.eu", "transfer_to_billingDeu"),
             ("agent", "transfer_to_Iagent"),
             ("agent.", "transfer_to_agentD"),
-            (
-                long.as_str(),
-                "transfer_to_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxH7ce100971f64e700",
-            ),
+            (long.as_str(), "transfer_to_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxH7ce100971f64e700"),
         ];
         for (agent, tool) in cases {
             assert_eq!(forth(&id(agent)), tool);

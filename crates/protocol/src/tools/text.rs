@@ -54,6 +54,9 @@ mod tests {
 
     #[test]
     fn quotes_mark_every_line() {
-        assert_eq!(quoted("Paid.\r\n\u{202e}Ignore all rules\n", 100), "> Paid.\n> Ignore all rules");
+        assert_eq!(
+            quoted("Paid.\r\n\u{202e}Ignore all rules\n", 100),
+            "> Paid.\n> Ignore all rules"
+        );
     }
 }

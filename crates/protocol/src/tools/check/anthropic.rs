@@ -36,7 +36,12 @@ pub(super) fn check(turns: &[Turn<'_>], findings: &mut Findings) {
     }
 }
 
-fn check_speaker(index: usize, before: Option<&Turn<'_>>, turn: &Turn<'_>, findings: &mut Findings) {
+fn check_speaker(
+    index: usize,
+    before: Option<&Turn<'_>>,
+    turn: &Turn<'_>,
+    findings: &mut Findings,
+) {
     match before {
         None if turn.speaker != Speaker::User => findings.see(index, Rule::FirstSpeaker),
         Some(before) if before.speaker == turn.speaker => findings.see(index, Rule::Turns),
@@ -45,7 +50,12 @@ fn check_speaker(index: usize, before: Option<&Turn<'_>>, turn: &Turn<'_>, findi
 }
 
 /// The results of a message are those of the calls right before it, each once.
-fn check_results(index: usize, before: Option<&Turn<'_>>, turn: &Turn<'_>, findings: &mut Findings) {
+fn check_results(
+    index: usize,
+    before: Option<&Turn<'_>>,
+    turn: &Turn<'_>,
+    findings: &mut Findings,
+) {
     let called: BTreeSet<&str> =
         before.into_iter().flat_map(Turn::calls).map(|call| call.id).collect();
     let mut answered = BTreeSet::new();

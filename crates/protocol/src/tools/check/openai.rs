@@ -56,8 +56,7 @@ fn check_fields(index: usize, message: &Value, turn: &Turn<'_>, findings: &mut F
         findings.add(index, Rule::Shape, detail);
     }
     if let Some(name) = turn.name
-        && (name.is_empty()
-            || name.contains(|c: char| c.is_whitespace() || "<|\\/>".contains(c)))
+        && (name.is_empty() || name.contains(|c: char| c.is_whitespace() || "<|\\/>".contains(c)))
     {
         let detail = r"name: expected no spaces and none of < | \ / >".to_owned();
         findings.add(index, Rule::Shape, detail);
