@@ -15,10 +15,13 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::turn::{RawCall, Turn};
-use super::{CALLS_MAX, Form, MESSAGES_MAX, name};
+use super::{CALLS_MAX, Form, MESSAGES_MAX, name, text};
 
 /// Findings beyond this are not looked for; whoever mends the first hundred asks again.
 pub const PROBLEMS_MAX: usize = 100;
+
+/// Long enough to recognise a call by its id.
+const CALL_ID_CHARS_MAX: usize = 64;
 
 /// One breach of one rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -26,14 +29,13 @@ pub struct Problem {
     /// Which message, from 0.
     pub index: usize,
     pub rule: Rule,
-    /// What was found, in a few words.
+    /// What was expected, in a few words.
     pub detail: String,
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = if self.detail.is_empty() { self.rule.sentence() } else { &self.detail };
-        write!(f, "[{}] {}: {text}", self.index, self.rule.code())
+        write!(f, "[{}] {}: {}", self.index, self.rule.code(), self.detail)
     }
 }
 
@@ -77,6 +79,26 @@ pub enum Rule {
 }
 
 impl Rule {
+    pub const ALL: [Rule; 17] = [
+        Rule::Shape,
+        Rule::Length,
+        Rule::Empty,
+        Rule::CallId,
+        Rule::CallIdTwice,
+        Rule::ToolName,
+        Rule::Arguments,
+        Rule::CallCount,
+        Rule::Unanswered,
+        Rule::AnsweredTwice,
+        Rule::Orphan,
+        Rule::FirstSpeaker,
+        Rule::Turns,
+        Rule::ResultsFirst,
+        Rule::CallsLast,
+        Rule::WrongSpeaker,
+        Rule::TrailingSpace,
+    ];
+
     pub fn code(self) -> &'static str {
         match self {
             Rule::Shape => "shape",
@@ -159,7 +181,13 @@ impl Findings {
     }
 
     fn see(&mut self, index: usize, rule: Rule) {
-        self.add(index, rule, String::new());
+        self.add(index, rule, rule.sentence().to_owned());
+    }
+
+    /// A finding about one call.
+    fn of_call(&mut self, index: usize, rule: Rule, call_id: &str) {
+        let call_id = text::line(call_id, CALL_ID_CHARS_MAX);
+        self.add(index, rule, format!("{}: `{call_id}`", rule.sentence()));
     }
 }
 

@@ -2,6 +2,7 @@
 //! comes out of them is a valid history, by our own checker and by the packages of those who will
 //! be sent it.
 
+mod page;
 mod play;
 mod python;
 

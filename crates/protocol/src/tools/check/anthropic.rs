@@ -13,7 +13,7 @@ pub(super) fn check(turns: &[Turn<'_>], findings: &mut Findings) {
         check_parts(index, turn, findings);
         for call in turn.calls() {
             if !known.insert(call.id) {
-                findings.see(index, Rule::CallIdTwice);
+                findings.of_call(index, Rule::CallIdTwice, call.id);
             }
             match call.arguments {
                 Arguments::Object(_) => {}
@@ -23,12 +23,12 @@ pub(super) fn check(turns: &[Turn<'_>], findings: &mut Findings) {
         let before = index.checked_sub(1).map(|before| &turns[before]);
         check_results(index, before, turn, findings);
         check_speaker(index, before, turn, findings);
-        if turn.calls().next().is_some() && index + 1 == turns.len() {
-            findings.see(index, Rule::Unanswered);
-        }
     }
-    if let Some(last) = turns.last()
-        && last.speaker == Speaker::Assistant
+    let Some(last) = turns.last() else { return };
+    for call in last.calls() {
+        findings.of_call(turns.len() - 1, Rule::Unanswered, call.id);
+    }
+    if last.speaker == Speaker::Assistant
         && let Some(Part::Text(text)) = last.parts.last()
         && text.ends_with(char::is_whitespace)
     {
@@ -61,13 +61,13 @@ fn check_results(
     let mut answered = BTreeSet::new();
     for result in turn.results() {
         if !called.contains(result.call_id) {
-            findings.see(index, Rule::Orphan);
+            findings.of_call(index, Rule::Orphan, result.call_id);
         } else if !answered.insert(result.call_id) {
-            findings.see(index, Rule::AnsweredTwice);
+            findings.of_call(index, Rule::AnsweredTwice, result.call_id);
         }
     }
-    for _ in called.difference(&answered) {
-        findings.see(index - 1, Rule::Unanswered);
+    for call_id in called.difference(&answered) {
+        findings.of_call(index - 1, Rule::Unanswered, call_id);
     }
 }
 

@@ -12,8 +12,8 @@ pub(super) fn check(turns: &[Turn<'_>], findings: &mut Findings) {
         if turn.speaker == Speaker::Tool {
             for result in turn.results() {
                 match open.answered.get_mut(result.call_id) {
-                    None => findings.see(index, Rule::Orphan),
-                    Some(true) => findings.see(index, Rule::AnsweredTwice),
+                    None => findings.of_call(index, Rule::Orphan, result.call_id),
+                    Some(true) => findings.of_call(index, Rule::AnsweredTwice, result.call_id),
                     Some(answered) => *answered = true,
                 }
             }
@@ -24,7 +24,7 @@ pub(super) fn check(turns: &[Turn<'_>], findings: &mut Findings) {
         let mut known = BTreeSet::new();
         for call in turn.calls() {
             if !known.insert(call.id) {
-                findings.see(index, Rule::CallIdTwice);
+                findings.of_call(index, Rule::CallIdTwice, call.id);
             }
             open.answered.insert(call.id, false);
         }
@@ -41,8 +41,8 @@ struct Batch<'a> {
 
 impl Batch<'_> {
     fn close(&self, findings: &mut Findings) {
-        for _ in self.answered.values().filter(|answered| !**answered) {
-            findings.see(self.index, Rule::Unanswered);
+        for (call_id, _) in self.answered.iter().filter(|(_, answered)| !**answered) {
+            findings.of_call(self.index, Rule::Unanswered, call_id);
         }
     }
 }

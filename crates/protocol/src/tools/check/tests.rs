@@ -161,7 +161,7 @@ const ANTHROPIC: &[Row] = &[
         |h| drop(h.remove(2)),
         &["1 unanswered", "1 unanswered", "2 turns"],
     ),
-    row("calls end it", |h| h.truncate(2), &["1 unanswered"]),
+    row("calls end it", |h| h.truncate(2), &["1 unanswered", "1 unanswered"]),
     row(
         "a result comes twice",
         |h| {
@@ -200,10 +200,11 @@ const ANTHROPIC: &[Row] = &[
     row(
         "an id is used again",
         |h| {
-            h.push(json!({ "role": "user", "content": [] }));
-            h[4]["content"] = json!("More");
-            h.push(json!({ "role": "assistant", "content": [{ "type": "tool_use", "id": "c1", "name": "x", "input": {} }] }));
-            h.push(json!({ "role": "user", "content": [{ "type": "tool_result", "tool_use_id": "c1" }] }));
+            let call = json!({ "type": "tool_use", "id": "c1", "name": "x", "input": {} });
+            let result = json!({ "type": "tool_result", "tool_use_id": "c1" });
+            h.push(json!({ "role": "user", "content": "More" }));
+            h.push(json!({ "role": "assistant", "content": [call] }));
+            h.push(json!({ "role": "user", "content": [result] }));
         },
         &["5 call_id_twice"],
     ),
@@ -323,5 +324,5 @@ fn findings_end_somewhere() {
     assert_eq!(found[0].to_string(), "[0] length: expected at most 10000 messages");
     let orphan = [json!({ "role": "tool", "tool_call_id": "c1", "content": "" })];
     let found = check(Form::OpenAi, &orphan);
-    assert_eq!(found[0].to_string(), "[0] orphan: expected a call right before its result");
+    assert_eq!(found[0].to_string(), "[0] orphan: expected a call right before its result: `c1`");
 }

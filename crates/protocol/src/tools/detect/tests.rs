@@ -50,7 +50,10 @@ fn a_supervisor_of_langgraph() {
 
 #[test]
 fn surplus_handoffs_of_openais_agents() {
-    let call = |id: &str, name: &str| json!({ "id": id, "type": "function", "function": { "name": name, "arguments": "{}" } });
+    let call = |id: &str, name: &str| {
+        let function = json!({ "name": name, "arguments": "{}" });
+        json!({ "id": id, "type": "function", "function": function })
+    };
     let history = json!([
         { "role": "user", "content": "Hi" },
         { "role": "assistant", "content": null, "tool_calls": [
