@@ -1,8 +1,8 @@
 //! Whether a provider takes a history. The rules are those that the providers document or answer
 //! with `400`; each finding names the message and the rule.
 //!
-//! Two are stricter than the strictest reading of Anthropic's: speakers take turns, and results
-//! come first. Its own service mends some of that, others that speak its form do not.
+//! One is advice: Anthropic's own service joins what one speaker says in a row, others that speak
+//! its form refuse it.
 
 mod anthropic;
 mod batch;
@@ -29,6 +29,7 @@ pub struct Problem {
     /// Which message, from 0.
     pub index: usize,
     pub rule: Rule,
+    pub weight: Weight,
     /// What was expected, in a few words.
     pub detail: String,
 }
@@ -37,6 +38,15 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "[{}] {}: {}", self.index, self.rule.code(), self.detail)
     }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Weight {
+    /// The provider does not take it.
+    Refused,
+    /// The provider takes it; not everyone who speaks its form does.
+    Advice,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -121,6 +131,28 @@ impl Rule {
         }
     }
 
+    pub fn weight(self) -> Weight {
+        match self {
+            Rule::Turns => Weight::Advice,
+            Rule::Shape
+            | Rule::Length
+            | Rule::Empty
+            | Rule::CallId
+            | Rule::CallIdTwice
+            | Rule::ToolName
+            | Rule::Arguments
+            | Rule::CallCount
+            | Rule::Unanswered
+            | Rule::AnsweredTwice
+            | Rule::Orphan
+            | Rule::FirstSpeaker
+            | Rule::ResultsFirst
+            | Rule::CallsLast
+            | Rule::WrongSpeaker
+            | Rule::TrailingSpace => Weight::Refused,
+        }
+    }
+
     fn sentence(self) -> &'static str {
         match self {
             Rule::Shape => "expected the fields of its form",
@@ -144,7 +176,7 @@ impl Rule {
     }
 }
 
-/// Everything that is wrong with a history; nothing, if its provider takes it.
+/// Everything that is wrong with a history; nothing, if every provider of its form takes it.
 pub fn check(form: Form, history: &[Value]) -> Vec<Problem> {
     let mut findings = Findings::default();
     if history.len() > MESSAGES_MAX {
@@ -176,7 +208,8 @@ struct Findings {
 impl Findings {
     fn add(&mut self, index: usize, rule: Rule, detail: String) {
         if self.problems.len() < PROBLEMS_MAX {
-            self.problems.push(Problem { index, rule, detail });
+            let weight = rule.weight();
+            self.problems.push(Problem { index, rule, weight, detail });
         }
     }
 

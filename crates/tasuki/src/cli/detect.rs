@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use protocol::tools::Form;
-use protocol::tools::check::check;
+use protocol::tools::check::{Weight, check};
 use protocol::tools::detect::{Found, handoffs};
 use protocol::tools::history::form_of;
 use serde_json::{Value, json};
@@ -23,7 +23,8 @@ pub fn run(file: &Path, form: Option<Form>, json: bool) -> Result<u8> {
     let found = handoffs(form, messages)
         .with_context(|| format!("{} is no history of {}", file.display(), form.as_str()))?;
     let problems = check(form, messages);
-    let code = if problems.is_empty() { exit_code::OK } else { exit_code::FAILED };
+    let is_refused = problems.iter().any(|problem| problem.weight == Weight::Refused);
+    let code = if is_refused { exit_code::FAILED } else { exit_code::OK };
     if json {
         output::json(&json!({ "form": form, "handoffs": found, "problems": problems }));
         return Ok(code);
@@ -34,7 +35,11 @@ pub fn run(file: &Path, form: Option<Form>, json: bool) -> Result<u8> {
     let n_found = counted(found.len(), "handoff");
     output::remark(&format!("{n_found} in {}", counted(messages.len(), "message")));
     for problem in &problems {
-        output::remark(&output::clean(&format!("{} would refuse it: {problem}", form.as_str())));
+        let weight = match problem.weight {
+            Weight::Refused => "refused",
+            Weight::Advice => "advice",
+        };
+        output::remark(&output::clean(&format!("{weight}: {problem}")));
     }
     Ok(code)
 }

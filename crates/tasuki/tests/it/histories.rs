@@ -2,6 +2,8 @@
 //! comes out of them is a valid history, by our own checker and by the packages of those who will
 //! be sent it.
 
+#![expect(clippy::unwrap_used, reason = "what helps a test fails like the test")]
+
 mod page;
 mod play;
 mod python;

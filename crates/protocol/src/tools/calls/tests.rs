@@ -19,10 +19,7 @@ fn tools() -> HandoffTools {
 fn turn(form: Form, calls: &[(&str, &str, Value)]) -> Value {
     let each = calls.iter().map(|(id, name, arguments)| match form {
         Form::OpenAi => {
-            let arguments = match arguments {
-                Value::String(text) => text.clone(),
-                other => other.to_string(),
-            };
+            let arguments = arguments.as_str().map_or(arguments.to_string(), str::to_owned);
             let function = json!({ "name": name, "arguments": arguments });
             json!({ "id": id, "type": "function", "function": function })
         }
