@@ -11,10 +11,10 @@ pub(super) fn line(text: &str, chars_max: usize) -> String {
 }
 
 /// Each line behind a mark, so that a reader sees where the words of others begin and end.
-pub(super) fn quoted(text: &str, bytes_max: usize) -> String {
+pub(super) fn quoted(text: &str, chars_max: usize) -> String {
     let visible: String =
         text.chars().filter(|c| !is_forbidden(*c) && !is_invisible(*c) && *c != '\r').collect();
-    let kept = cut(visible.trim(), bytes_max);
+    let kept = cut(visible.trim(), chars_max);
     kept.lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n")
 }
 
