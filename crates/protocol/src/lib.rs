@@ -9,7 +9,8 @@
 //!    [`agent`] and [`token`]: who takes part. [`teamspace`]: what they all work in.
 //! 4. [`ledger`], [`merkle`], [`checkpoint`]: how the record is chained, summed up and signed;
 //!    [`audit`]: how it is checked; [`fork`]: how it goes on after a loss.
-//! 5. [`json`], [`canonical`]: JSON from outside, and JSON to be hashed.
+//! 5. [`tools`]: how a model asks for a handoff, and how its history goes on.
+//! 6. [`json`], [`canonical`]: JSON from outside, and JSON to be hashed.
 
 pub mod agent;
 pub mod audit;
@@ -32,4 +33,5 @@ pub mod step;
 pub mod teamspace;
 pub mod time;
 pub mod token;
+pub mod tools;
 pub mod wake;

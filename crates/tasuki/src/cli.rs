@@ -5,6 +5,7 @@ mod audit_commands;
 mod backup_commands;
 mod bench_command;
 pub mod demo;
+mod detect;
 mod doctor;
 mod handoff;
 mod ledger;

@@ -6,9 +6,10 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use protocol::handoff::{RejectReason, Status};
 use protocol::time::Time;
+use protocol::tools::Form;
 use serde_json::{Map, Value, json};
 
-use super::{Reach, lint, put, read_json, story, token, watch};
+use super::{Reach, detect, lint, put, read_json, story, token, watch};
 use crate::client::{Call, Client, Unreachable, percent_encode};
 use crate::node::control_socket;
 use crate::{exit_code, output};
@@ -42,6 +43,14 @@ enum HandoffCommand {
     Lint {
         /// A JSON file with the offer; `-` reads standard input
         file: PathBuf,
+    },
+    /// List the handoffs in a model's message history and check that its provider takes it
+    Detect {
+        /// A JSON file with the messages; `-` reads standard input
+        file: PathBuf,
+        /// openai, anthropic or langchain [default: by the look of the messages]
+        #[arg(long)]
+        form: Option<Form>,
     },
     /// Agree to take the task; the gate verifies its package
     Accept {
@@ -222,6 +231,9 @@ pub async fn run(args: HandoffArgs) -> Result<u8> {
     if let HandoffCommand::Lint { file } = &args.command {
         return lint::run(file, args.reach.json);
     }
+    if let HandoffCommand::Detect { file, form } = &args.command {
+        return detect::run(file, *form, args.reach.json);
+    }
     let reached = args.reach.connect().await?;
     let client = &reached.client;
     let json = args.reach.json;
@@ -239,7 +251,9 @@ pub async fn run(args: HandoffArgs) -> Result<u8> {
             reached.finish().await;
             return Ok(code);
         }
-        HandoffCommand::Lint { .. } => unreachable!("it needs no server"),
+        HandoffCommand::Lint { .. } | HandoffCommand::Detect { .. } => {
+            unreachable!("it needs no server")
+        }
         action @ (HandoffCommand::Draft { .. }
         | HandoffCommand::Initiate { .. }
         | HandoffCommand::Accept { .. }
@@ -348,6 +362,7 @@ fn call_of(action: HandoffCommand) -> Result<Call> {
         }
         HandoffCommand::List(_)
         | HandoffCommand::Lint { .. }
+        | HandoffCommand::Detect { .. }
         | HandoffCommand::Show { .. }
         | HandoffCommand::Watch(_) => {
             unreachable!("reading is not an action")

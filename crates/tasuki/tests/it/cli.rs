@@ -4,6 +4,6 @@
 mod endings;
 mod help;
 mod hostile;
-mod shell;
+pub mod shell;
 mod tls;
 mod walk;

@@ -10,6 +10,7 @@ mod concurrency;
 mod crash;
 mod disk_faults;
 mod events;
+mod histories;
 mod ledger;
 mod lifecycle;
 mod load;

@@ -34,12 +34,14 @@ UPDATE entries SET actor = 'agent:harry' WHERE seq = 13;
 
 -- = a time
 -- > entry 1 (agent/tim in default, position 1): the hash does not follow
+-- > entry 1 (agent/tim in default, position 1): teamspaces/default/roles/ledger.jsonl:1 differs
 -- > entry 1 (agent/tim in default, position 1): the snapshot of the stream has another time
 UPDATE entries SET at = at + 1 WHERE seq = 1;
 
 -- = a time that no calendar has
 -- > entry 1: cannot be read
 -- > entry 1: the snapshot of agent/tim in default ends with this entry
+-- > entry 2 (agent/barry in default, position 1): teamspaces/default/roles/ledger.jsonl:1 differs
 UPDATE entries SET at = -1 WHERE seq = 1;
 
 -- = the name of an event
@@ -103,6 +105,7 @@ DELETE FROM entries WHERE seq = 11;
 -- = the first entry removed
 -- > entry 1: missing
 -- > entry 1: the snapshot of agent/tim in default ends with this entry, which is not there
+-- > entry 2 (agent/barry in default, position 1): teamspaces/default/roles/ledger.jsonl:1 differs
 DELETE FROM entries WHERE seq = 1;
 
 -- = the last entry removed, which is not sealed
@@ -149,6 +152,7 @@ UPDATE entries SET seq = 11 WHERE seq = 1000;
 
 -- = two streams of one entry swapped
 -- > entries 1 to 7: changed, added or moved after the first 7 entries were sealed
+-- > entry 3 (agent/barry in other, position 1): teamspaces/other/roles/ledger.jsonl:1 differs
 -- > entry 3 (agent/barry in other, position 1): the snapshot of agent/tim in other ends here
 -- > entry 4 (agent/tim in other, position 1): the snapshot of agent/barry in other ends here
 UPDATE entries SET seq = 1000 WHERE seq = 3;

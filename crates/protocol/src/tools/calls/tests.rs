@@ -1,0 +1,175 @@
+//! What is read from a turn, as rows: the same calls in each form, and turns that are refused.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::tools::definitions::Target;
+
+fn tools() -> HandoffTools {
+    let long = "x".repeat(64);
+    let target = |id: &str| Target {
+        id: id.parse().unwrap(),
+        name: String::new(),
+        description: String::new(),
+    };
+    HandoffTools::new(["billing", "tech.eu", "agent", &long].map(target).to_vec()).unwrap()
+}
+
+/// One call with these arguments in a form, as its provider documents it.
+fn turn(form: Form, calls: &[(&str, &str, Value)]) -> Value {
+    let each = calls.iter().map(|(id, name, arguments)| match form {
+        Form::OpenAi => {
+            let arguments = arguments.as_str().map_or(arguments.to_string(), str::to_owned);
+            let function = json!({ "name": name, "arguments": arguments });
+            json!({ "id": id, "type": "function", "function": function })
+        }
+        Form::Anthropic => {
+            json!({ "type": "tool_use", "id": id, "name": name, "input": arguments })
+        }
+        Form::LangChain => {
+            json!({ "id": id, "name": name, "args": arguments, "type": "tool_call" })
+        }
+    });
+    let calls: Vec<Value> = each.collect();
+    match form {
+        Form::OpenAi => json!({ "role": "assistant", "content": null, "tool_calls": calls }),
+        Form::Anthropic => json!({ "role": "assistant", "content": calls }),
+        Form::LangChain => json!({ "type": "ai", "content": "", "tool_calls": calls }),
+    }
+}
+
+fn shown(call: &Call) -> String {
+    match &call.kind {
+        CallKind::Other => "other".to_owned(),
+        CallKind::Unreadable(malformed) => format!("unreadable {malformed}"),
+        CallKind::Handoff(Request { target, reason, context }) => {
+            let or_none = |text: &Option<String>| text.clone().unwrap_or("-".to_owned());
+            format!("handoff {target} {} {}", or_none(reason), or_none(context))
+        }
+    }
+}
+
+#[test]
+fn calls_are_read_alike_in_every_form() {
+    let long = format!("transfer_to_{}H7ce100971f64e700", "x".repeat(35));
+    let cases = [
+        ("lookup", json!({ "order": 7 }), "other"),
+        ("lookup", json!("garbage"), "other"),
+        ("transfer_to_billing", json!({}), "handoff billing - -"),
+        ("transfer_to_billing", json!(""), "handoff billing - -"),
+        ("transfer_to_billing", json!({ "reason": null, "context": " " }), "handoff billing - -"),
+        ("transfer_to_billing", json!(r#"{"reason":"refund"}"#), "handoff billing refund -"),
+        ("transfer_to_techDeu", json!({ "context": "v2" }), "handoff tech.eu - v2"),
+        ("transfer_to_Iagent", json!({}), "handoff agent - -"),
+        ("transfer_to_Data_Team", json!({}), "handoff Data_Team - -"),
+        ("transfer_to_", json!({}), "handoff  - -"),
+        ("transfer_back_to_triage", json!({}), "handoff triage - -"),
+        (
+            "transfer_to_agent",
+            json!({ "targetAgent": "tech.eu", "reason": "r" }),
+            "handoff tech.eu r -",
+        ),
+        (
+            "transfer_to_agent",
+            json!({ "reason": "r" }),
+            "unreadable targetAgent: expected the id of an agent",
+        ),
+        (
+            "transfer_to_agent",
+            json!({ "targetAgent": "billing" }),
+            "unreadable reason: expected why the conversation is transferred",
+        ),
+        (
+            "transfer_to_agent",
+            json!({ "targetAgent": 7, "reason": "r" }),
+            "unreadable targetAgent: expected a text",
+        ),
+        ("transfer_to_billing", json!({ "reason": ["x"] }), "unreadable reason: expected a text"),
+        (
+            "transfer_to_billing",
+            json!({ "task": "x" }),
+            "unreadable task: expected no arguments but reason and context",
+        ),
+        ("transfer_to_billing", json!({ "reason": "a\u{202e}b" }), "unreadable"),
+        (
+            "transfer_to_billing",
+            json!({ "reason": "x".repeat(501) }),
+            "unreadable reason: expected at most 500 bytes",
+        ),
+        (
+            "transfer_to_billing",
+            json!({ "context": "x".repeat(4_097) }),
+            "unreadable context: expected at most 4096 bytes",
+        ),
+        ("transfer_to_billing", json!("{"), "unreadable arguments: expected valid JSON"),
+        ("transfer_to_billing", json!("[]"), "unreadable arguments: expected an object"),
+        (
+            "transfer_to_billing",
+            json!(r#"{"reason":"a","reason":"b"}"#),
+            "unreadable arguments: expected each key once in reason",
+        ),
+    ];
+    for form in Form::ALL {
+        for (name, arguments, expected) in &cases {
+            let read = calls(form, &turn(form, &[("c1", name, arguments.clone())]), &tools());
+            let read = read.unwrap();
+            assert!(shown(&read[0]).starts_with(expected), "{form:?} {name}: {}", shown(&read[0]));
+            assert_eq!((read[0].call_id.as_str(), read[0].name.as_str()), ("c1", *name));
+        }
+        let read = calls(form, &turn(form, &[("c1", &long, json!({}))]), &tools()).unwrap();
+        assert_eq!(shown(&read[0]), format!("handoff {} - -", "x".repeat(64)));
+    }
+}
+
+#[test]
+fn all_calls_of_a_turn_are_read_in_order() {
+    let turn = json!({
+        "lc": 1, "type": "constructor", "id": ["langchain_core", "messages", "AIMessage"],
+        "kwargs": {
+            "content": [{ "type": "tool_use", "id": "c1", "name": "lookup", "input": {} }],
+            "tool_calls": [{ "name": "lookup", "args": {}, "id": "c1" }],
+            "invalid_tool_calls": [
+                { "name": "transfer_to_billing", "args": "{\"reason", "id": "c2", "error": "x" },
+            ],
+        },
+    });
+    let read = calls(Form::LangChain, &turn, &tools()).unwrap();
+    let lines: Vec<_> = read.iter().map(|call| (call.call_id.as_str(), shown(call))).collect();
+    let unreadable = "unreadable arguments: expected valid JSON, stopped at line 1 column 8";
+    assert_eq!(lines, [("c1", "other".to_owned()), ("c2", unreadable.to_owned())]);
+
+    let custom = json!({
+        "role": "assistant",
+        "tool_calls": [{ "id": "c1", "type": "custom", "custom": { "name": "sql", "input": "1" } }],
+    });
+    assert_eq!(shown(&calls(Form::OpenAi, &custom, &tools()).unwrap()[0]), "other");
+}
+
+#[test]
+fn turns_that_no_history_could_go_on_from_are_refused() {
+    let twice = [("c1", "lookup", json!({})), ("c1", "lookup", json!({}))];
+    let many: Vec<_> = (0..129).map(|i| (format!("c{i}"), "lookup", json!({}))).collect();
+    let many: Vec<_> =
+        many.iter().map(|(id, name, input)| (id.as_str(), *name, input.clone())).collect();
+    let long = "x".repeat(257);
+    for form in Form::ALL {
+        let cases = [
+            (turn(form, &twice), "calls[1].id: expected an id that no other"),
+            (turn(form, &many), "calls: expected at most 128"),
+            (turn(form, &[("", "lookup", json!({}))]), "calls[0].id: expected 1 to"),
+            (turn(form, &[("a b", "lookup", json!({}))]), "calls[0].id: expected 1 to"),
+            (turn(form, &[(&long, "lookup", json!({}))]), "calls[0].id: expected 1 to"),
+            (turn(form, &[("c1", "", json!({}))]), "calls[0].name: expected 1 to"),
+            (turn(form, &[("c1", "a\u{202e}b", json!({}))]), "calls[0].name: expected 1 to"),
+            (json!([]), ": expected an object"),
+            (json!({ "role": 7 }), ""),
+        ];
+        for (message, expected) in cases {
+            let refused = calls(form, &message, &tools()).unwrap_err().to_string();
+            assert!(refused.starts_with(expected), "{form:?}: {refused}");
+        }
+    }
+    let user = json!({ "role": "user", "content": "Hi" });
+    assert!(calls(Form::OpenAi, &user, &tools()).is_err());
+    assert!(calls(Form::Anthropic, &user, &tools()).is_err());
+}
