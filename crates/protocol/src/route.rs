@@ -1,0 +1,27 @@
+//! Who answers a turn of a conversation: an agent graph, written as data.
+//!
+//! A graph has routers, which choose, and specialists, which answer. A router's rules are looked at
+//! in order, and the first that holds says where the turn goes next; so every turn ends at exactly
+//! one specialist, or with a person. Nothing here knows conversations, agents of the directory, or
+//! a clock: a turn and a graph go in, a [`Routed`] comes out. Read in this order:
+//!
+//! 1. [`graph`]: the document. [`read`] and [`check`]: everything that is wrong with one, at once.
+//! 2. [`compiled`]: a document made ready, and the decision. [`decision`]: what is said of it.
+//! 3. [`words`]: what counts as a word, whatever the script.
+
+pub mod check;
+pub mod compiled;
+pub mod decision;
+pub mod graph;
+pub mod read;
+pub mod words;
+
+pub use check::{GraphProblem, ProblemCode};
+pub use compiled::{Compiled, Turn};
+pub use decision::{AgentGraphSnapshot, Hop, RouteDecision, Routed, Target};
+pub use graph::{AgentGraph, HUMAN, Node, NodeKind, Rule};
+
+#[cfg(test)]
+mod property_tests;
+#[cfg(test)]
+mod tests;
