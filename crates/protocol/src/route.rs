@@ -7,12 +7,14 @@
 //!
 //! 1. [`graph`]: the document. [`read`] and [`check`]: everything that is wrong with one, at once.
 //! 2. [`compiled`]: a document made ready, and the decision. [`decision`]: what is said of it.
-//! 3. [`words`]: what counts as a word, whatever the script.
+//! 3. [`intent`]: what a turn is about, in one word.
+//! 4. [`words`]: what counts as a word, whatever the script.
 
 pub mod check;
 pub mod compiled;
 pub mod decision;
 pub mod graph;
+pub mod intent;
 pub mod read;
 pub mod words;
 
@@ -20,6 +22,7 @@ pub use check::{GraphProblem, ProblemCode};
 pub use compiled::{Compiled, Turn};
 pub use decision::{AgentGraphSnapshot, Hop, RouteDecision, Routed, Target};
 pub use graph::{AgentGraph, HUMAN, Node, NodeKind, Rule};
+pub use intent::{IntentClassification, IntentClassifier};
 
 #[cfg(test)]
 mod property_tests;

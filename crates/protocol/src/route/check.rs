@@ -12,6 +12,7 @@ use super::graph::{
     KEYWORDS_MAX, LABEL_BYTES_MAX, NODES_MAX, Node, NodeKind, REGEX_BYTES_MAX,
     REGEX_PROGRAM_BYTES_MAX, REGEXES_MAX, RULE_ITEMS_MAX, RULES_MAX, Rule,
 };
+use super::intent;
 use super::words::fold;
 use crate::ids::AgentId;
 use crate::json::is_forbidden;
@@ -137,6 +138,7 @@ impl AgentGraph {
             let expected = format!("a number from 1 to {HOPS_MAX}");
             problems.push(Site::graph("max_hops").problem(ProblemCode::TooLarge, expected));
         }
+        problems.extend(intent::problems(&self.intents));
         for (index, node) in self.nodes.iter().enumerate() {
             check_node(node, &Site::node(index, &node.id), &ids, &mut problems);
         }
@@ -151,7 +153,9 @@ impl AgentGraph {
         let rules = || self.nodes.iter().flat_map(|node| &node.rules);
         let keywords = rules().filter_map(|rule| rule.keywords.as_ref());
         let n_keywords: usize = keywords.map(|words| words.any.len() + words.all.len()).sum();
-        let n_regexes = rules().filter(|rule| rule.regex.is_some()).count();
+        let patterns = self.intents.iter().flat_map(|intent| &intent.patterns);
+        let n_regexes = rules().filter(|rule| rule.regex.is_some()).count()
+            + patterns.filter(|pattern| pattern.regex.is_some()).count();
         let counts = [
             (self.nodes.len(), NODES_MAX, "nodes"),
             (self.n_rules(), RULES_MAX, "rules in all"),
@@ -410,7 +414,7 @@ pub(super) fn regex_problem(regex: &str, site: &Site<'_>) -> Option<GraphProblem
     Some(site.problem(ProblemCode::BadRegex, expected))
 }
 
-fn label_problem(label: &str) -> Option<String> {
+pub(super) fn label_problem(label: &str) -> Option<String> {
     let is_sound = !label.trim().is_empty() && label.len() <= LABEL_BYTES_MAX;
     (!is_sound).then(|| format!("1 to {LABEL_BYTES_MAX} bytes of text"))
 }

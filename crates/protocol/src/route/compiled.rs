@@ -11,6 +11,7 @@ use super::decision::{Hop, Routed, Target};
 use super::graph::{
     AgentGraph, AttributeCondition, HOPS_MAX, HUMAN, Node, NodeKind, REGEX_SET_BYTES_MAX, Rule,
 };
+use super::intent::{IntentClassification, IntentClassifier, PatternClassifier};
 use super::words::{WordSet, fold, looked_at};
 use crate::ids::AgentId;
 
@@ -32,6 +33,7 @@ pub struct Compiled {
     entry: usize,
     hops_max: usize,
     places: Vec<Place>,
+    classifier: PatternClassifier,
 }
 
 #[derive(Debug, Clone)]
@@ -95,16 +97,30 @@ impl Compiled {
                 }
             }
         }
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        let classifier = PatternClassifier::new(&graph.intents).map_err(|error| {
+            let expected = format!("regexes that are smaller together: {error}");
+            Site::graph("intents").problem(ProblemCode::TooLarge, expected)
+        });
+        let classifier = match classifier {
+            Ok(classifier) if problems.is_empty() => classifier,
+            Ok(_) => return Err(problems),
+            Err(problem) => {
+                problems.push(problem);
+                return Err(problems);
+            }
+        };
         let entry = ids[&graph.entry];
         let hops_max = graph.max_hops.unwrap_or(HOPS_MAX) as usize;
-        Ok(Self { graph, entry, hops_max, places })
+        Ok(Self { graph, entry, hops_max, places, classifier })
     }
 
     pub fn graph(&self) -> &AgentGraph {
         &self.graph
+    }
+
+    /// What a turn is about, by the intents that the graph lists.
+    pub fn classify(&self, text: &str) -> Option<IntentClassification> {
+        self.classifier.classify(text, None)
     }
 
     /// Follows the rules from the entry to a specialist or a person. There is always one.

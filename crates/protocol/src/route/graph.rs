@@ -7,6 +7,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::intent::IntentPatterns;
+
 /// Where a turn goes that a person shall answer. No node may have this name.
 pub const HUMAN: &str = "human";
 
@@ -56,6 +58,9 @@ pub struct AgentGraph {
     /// one another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_hops: Option<u32>,
+    /// What the built-in classifier listens for. Without any, intents come from elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub intents: Vec<IntentPatterns>,
     pub nodes: Vec<Node>,
 }
 

@@ -173,7 +173,8 @@ fn graph() -> impl Strategy<Value = AgentGraph> {
                 let (description, rules, default) = (None, Vec::new(), None);
                 nodes.push(Node { id, kind, description, agent, rules, default });
             }
-            AgentGraph { entry: name(0, n_nodes), max_hops: Some(max_hops), nodes }
+            let (entry, intents) = (name(0, n_nodes), Vec::new());
+            AgentGraph { entry, max_hops: Some(max_hops), intents, nodes }
         })
     })
 }
@@ -211,13 +212,17 @@ proptest! {
             { "id": "s", "kind": "specialist", "agent": "s" } ] }"#).unwrap();
         let long = text.repeat(n);
         let attributes = BTreeMap::new();
-        let turn = Turn { text: &long, language: Some(&text), intent: None, attributes: &attributes };
+        let language = Some(&*text);
+        let turn = Turn { text: &long, language, intent: None, attributes: &attributes };
         let routed = Compiled::new(graph).unwrap().route(&turn);
         prop_assert!(matches!(routed.target.as_str(), "s" | HUMAN));
     }
 
     #[test]
-    fn any_document_is_answered(bytes in vec(any::<u8>(), 0..200), text in "[\\[\\]{}\":,a-z0-9]{0,80}") {
+    fn any_document_is_answered(
+        bytes in vec(any::<u8>(), 0..200),
+        text in "[\\[\\]{}\":,a-z0-9]{0,80}",
+    ) {
         prop_assert!(AgentGraph::read(&bytes).is_err());
         let _ = AgentGraph::read(text.as_bytes());
     }

@@ -21,7 +21,8 @@ fn shop() -> Value {
                 { "goto": "spanish", "language": ["es", "ca-ES"] },
                 { "goto": "refunds", "intent": { "label": "refund", "min_confidence": 0.6 } },
                 { "goto": "refunds", "keywords": { "any": ["money"] },
-                  "attributes": { "tier": { "one_of": ["gold", 7] }, "banned": { "exists": false } } }
+                  "attributes": { "tier": { "one_of": ["gold", 7] },
+                                  "banned": { "exists": false } } }
             ] },
             { "id": "orders", "kind": "router", "default": "parcels", "rules": [
                 { "goto": "refunds", "attributes": { "returned": { "equals": true } } }
@@ -132,6 +133,9 @@ fn the_example_of_the_docs_can_be_used() {
     for (script, expected) in cases {
         assert_eq!(told(&graph, script), expected, "{script}");
     }
+    let found = graph.classify("I want my money back").unwrap();
+    let script = format!("|{} at {}||I want my money back", found.label, found.confidence);
+    assert_eq!(told(&graph, &script), "triage refunds > refunds by 3");
 }
 
 #[test]
