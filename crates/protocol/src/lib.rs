@@ -7,7 +7,7 @@
 //! 2. [`step`]: one command against one aggregate, and the [`step::Change`] that follows.
 //! 3. [`handoff`]: a task moves to a new owner. [`message`]: agents tell each other things.
 //!    [`agent`] and [`token`]: who takes part.
-//!    [`route`]: who answers a turn of a conversation.
+//!    [`route`]: who answers a turn of a conversation. [`signal`]: how it goes.
 //! 4. [`ledger`], [`merkle`], [`checkpoint`]: how the record is chained, summed up and signed;
 //!    [`audit`]: how it is checked; [`fork`]: how it goes on after a loss.
 //! 5. [`json`], [`canonical`]: JSON from outside, and JSON to be hashed.
@@ -30,6 +30,7 @@ pub mod message;
 pub mod rejection;
 pub mod roles;
 pub mod route;
+pub mod signal;
 pub mod step;
 pub mod time;
 pub mod token;
