@@ -8,6 +8,7 @@
 //! 3. [`handoff`]: a task moves to a new owner. [`message`]: agents tell each other things.
 //!    [`agent`] and [`token`]: who takes part.
 //!    [`route`]: who answers a turn of a conversation. [`signal`]: how it goes.
+//!    [`queue`]: waiting for a person.
 //! 4. [`ledger`], [`merkle`], [`checkpoint`]: how the record is chained, summed up and signed;
 //!    [`audit`]: how it is checked; [`fork`]: how it goes on after a loss.
 //! 5. [`json`], [`canonical`]: JSON from outside, and JSON to be hashed.
@@ -27,6 +28,7 @@ pub mod json;
 pub mod ledger;
 pub mod merkle;
 pub mod message;
+pub mod queue;
 pub mod rejection;
 pub mod roles;
 pub mod route;
