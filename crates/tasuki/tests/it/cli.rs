@@ -2,6 +2,7 @@
 //! can rely on.
 
 mod endings;
+mod graph;
 mod help;
 mod hostile;
 mod shell;
