@@ -8,7 +8,7 @@
 //! 1. [`graph`]: the document. [`read`] and [`check`]: everything that is wrong with one, at once.
 //! 2. [`compiled`]: a document made ready, and the decision. [`decision`]: what is said of it.
 //! 3. [`intent`]: what a turn is about, in one word.
-//! 4. [`words`]: what counts as a word, whatever the script.
+//! 4. [`words`]: what counts as a word, whatever the script. [`regexes`]: many at once.
 
 pub mod check;
 pub mod compiled;
@@ -16,6 +16,7 @@ pub mod decision;
 pub mod graph;
 pub mod intent;
 pub mod read;
+pub mod regexes;
 pub mod words;
 
 pub use check::{GraphProblem, ProblemCode};

@@ -4,14 +4,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use regex::{RegexSet, RegexSetBuilder, SetMatches};
-
 use super::check::{GraphProblem, ProblemCode, Site};
 use super::decision::{Hop, Routed, Target};
-use super::graph::{
-    AgentGraph, AttributeCondition, HOPS_MAX, HUMAN, Node, NodeKind, REGEX_SET_BYTES_MAX, Rule,
-};
+use super::graph::{AgentGraph, AttributeCondition, HOPS_MAX, HUMAN, Node, NodeKind, Rule, Scalar};
 use super::intent::{IntentClassification, IntentClassifier, PatternClassifier};
+use super::regexes::{Matches, RegexList};
 use super::words::{WordSet, fold, looked_at};
 use crate::ids::AgentId;
 
@@ -45,13 +42,15 @@ enum Place {
 #[derive(Debug, Clone)]
 struct Router {
     words: WordSet,
-    n_words: usize,
-    regexes: RegexSet,
+    regexes: RegexList,
     rules: Vec<ReadyRule>,
-    /// Rules by a keyword without which they cannot hold.
+    /// Each rule is filed once, under something without which it cannot hold: a keyword, else an
+    /// intent, else an attribute's value.
     by_word: Vec<Vec<u32>>,
-    /// Rules that need no keyword, in order.
-    wordless: Vec<u32>,
+    by_intent: HashMap<String, Vec<u32>>,
+    by_attribute: HashMap<String, HashMap<String, Vec<u32>>>,
+    /// Rules that are looked at for every turn, in order.
+    unfiled: Vec<u32>,
     default: Way,
 }
 
@@ -177,20 +176,17 @@ impl Compiled {
 
 impl Router {
     fn new(node: &Node, ids: &HashMap<String, usize>) -> Result<Self, regex::Error> {
+        let way = |to: &str| if to == HUMAN { Way::Human } else { Way::Node(ids[to]) };
+        let default = way(node.default.as_deref().unwrap_or(HUMAN));
+        let mut router = Self { default, ..Self::empty() };
         let mut known: HashMap<String, u32> = HashMap::new();
         let mut words: Vec<String> = Vec::new();
-        let mut by_word: Vec<Vec<u32>> = Vec::new();
-        let mut wordless = Vec::new();
         let mut regexes = Vec::new();
-        let mut rules = Vec::with_capacity(node.rules.len());
-        let way = |to: &str| if to == HUMAN { Way::Human } else { Way::Node(ids[to]) };
         for (index, rule) in (0..).zip(&node.rules) {
             let mut numbered = |list: &[String]| -> Vec<u32> {
                 let number = |word: &String| {
-                    let word = fold(word);
-                    *known.entry(word).or_insert_with_key(|word| {
+                    *known.entry(fold(word)).or_insert_with_key(|word| {
                         words.push(word.clone());
-                        by_word.push(Vec::new());
                         u32::try_from(words.len() - 1).expect("keywords are limited")
                     })
                 };
@@ -200,39 +196,68 @@ impl Router {
                 Some(keywords) => (numbered(&keywords.any), numbered(&keywords.all)),
                 None => (Vec::new(), Vec::new()),
             };
-            // One of `all` is enough to be a candidate; of `any`, each is.
-            let keys = if all.is_empty() { &any[..] } else { &all[..1] };
-            keys.iter().for_each(|word| by_word[*word as usize].push(index));
-            if keys.is_empty() {
-                wordless.push(index);
-            }
             let regex = rule.regex.as_ref().map(|regex| {
                 regexes.push(regex.as_str());
                 u32::try_from(regexes.len() - 1).expect("regexes are limited")
             });
-            rules.push(ReadyRule { any, all, regex, to: way(&rule.goto) });
+            router.by_word.resize_with(words.len(), Vec::new);
+            let ready = ReadyRule { any, all, regex, to: way(&rule.goto) };
+            router.file(index, rule, &ready);
+            router.rules.push(ready);
         }
-        let regexes = RegexSetBuilder::new(&regexes)
-            .size_limit(REGEX_SET_BYTES_MAX)
-            .dfa_size_limit(REGEX_SET_BYTES_MAX)
-            .build()?;
-        let default = way(node.default.as_deref().unwrap_or(HUMAN));
-        let (n_words, words) = (words.len(), WordSet::new(&words));
-        Ok(Self { words, n_words, regexes, rules, by_word, wordless, default })
+        router.regexes = RegexList::new(&regexes)?;
+        router.words = WordSet::new(&words);
+        Ok(router)
+    }
+
+    fn empty() -> Self {
+        Self {
+            words: WordSet::default(),
+            regexes: RegexList::default(),
+            rules: Vec::new(),
+            by_word: Vec::new(),
+            by_intent: HashMap::new(),
+            by_attribute: HashMap::new(),
+            unfiled: Vec::new(),
+            default: Way::Human,
+        }
+    }
+
+    fn file(&mut self, index: u32, rule: &Rule, ready: &ReadyRule) {
+        // One of `all` is enough to be a candidate; of `any`, each is.
+        let words = if ready.all.is_empty() { &ready.any[..] } else { &ready.all[..1] };
+        if !words.is_empty() {
+            words.iter().for_each(|word| self.by_word[*word as usize].push(index));
+        } else if let Some(intent) = &rule.intent {
+            self.by_intent.entry(intent.label.clone()).or_default().push(index);
+        } else if let Some((name, values)) = rule.attributes.iter().find_map(valued) {
+            let by_value = self.by_attribute.entry(name.clone()).or_default();
+            for value in values {
+                by_value.entry(value.as_str().to_owned()).or_default().push(index);
+            }
+        } else {
+            self.unfiled.push(index);
+        }
     }
 
     /// The first rule that holds.
     fn choose(&self, node: &Node, turn: &Turn<'_>, text: &str, folded: &str) -> Option<usize> {
-        let mut is_found = Bits::new(self.n_words);
+        let mut is_found = Bits::new(self.by_word.len());
         let mut candidates: Vec<u32> = Vec::new();
         self.words.each(folded, |word, _| {
             if is_found.insert(word) {
                 candidates.extend(&self.by_word[word]);
             }
         });
+        let by_intent = turn.intent.and_then(|(label, _)| self.by_intent.get(label));
+        candidates.extend(by_intent.into_iter().flatten());
+        for (name, by_value) in &self.by_attribute {
+            let value = turn.attributes.get(name);
+            candidates.extend(value.and_then(|value| by_value.get(value)).into_iter().flatten());
+        }
         candidates.sort_unstable();
         candidates.dedup();
-        let mut matches: Option<SetMatches> = None;
+        let mut matches: Option<Matches<'_, '_>> = None;
         let mut holds = |index: usize| {
             let (rule, ready) = (&node.rules[index], &self.rules[index]);
             let has = |word: &u32| is_found.contains(*word as usize);
@@ -240,17 +265,17 @@ impl Router {
                 && ready.all.iter().all(has)
                 && holds_apart_from_text(rule, turn)
                 && ready.regex.is_none_or(|regex| {
-                    let matches = matches.get_or_insert_with(|| self.regexes.matches(text));
-                    matches.matched(regex as usize)
+                    let matches = matches.get_or_insert_with(|| self.regexes.on(text));
+                    matches.has(regex as usize)
                 })
         };
-        let (mut with, mut without) =
-            (candidates.iter().peekable(), self.wordless.iter().peekable());
+        let (mut filed, mut others) =
+            (candidates.iter().peekable(), self.unfiled.iter().peekable());
         loop {
-            let next = match (with.peek(), without.peek()) {
-                (Some(a), Some(b)) if a < b => with.next(),
-                (_, Some(_)) => without.next(),
-                (Some(_), None) => with.next(),
+            let next = match (filed.peek(), others.peek()) {
+                (Some(a), Some(b)) if a < b => filed.next(),
+                (_, Some(_)) => others.next(),
+                (Some(_), None) => filed.next(),
                 (None, None) => None,
             };
             let index = *next? as usize;
@@ -258,6 +283,17 @@ impl Router {
                 return Some(index);
             }
         }
+    }
+}
+
+/// An attribute that must have one of some values.
+fn valued<'r>(
+    (name, condition): (&'r String, &'r AttributeCondition),
+) -> Option<(&'r String, &'r [Scalar])> {
+    match condition {
+        AttributeCondition::Equals(value) => Some((name, std::slice::from_ref(value))),
+        AttributeCondition::OneOf(values) => Some((name, values)),
+        AttributeCondition::Exists(_) => None,
     }
 }
 

@@ -1,12 +1,12 @@
 //! What a turn is about, in one word. The classifier that is built in counts words and regexes that
 //! the graph lists; others can take its place behind the same port.
 
-use regex::{RegexSet, RegexSetBuilder};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::{GraphProblem, ProblemCode, Site, label_problem, regex_problem};
-use super::graph::{KEYWORD_BYTES_MAX, REGEX_SET_BYTES_MAX};
+use super::graph::KEYWORD_BYTES_MAX;
+use super::regexes::RegexList;
 use super::words::{WordSet, fold, looked_at};
 
 /// Intents of one graph. People name a few dozen.
@@ -76,7 +76,7 @@ pub struct PatternClassifier {
     weights: Vec<(usize, f64)>,
     words: WordSet,
     patterns_of_words: Vec<usize>,
-    regexes: RegexSet,
+    regexes: RegexList,
     patterns_of_regexes: Vec<usize>,
 }
 
@@ -93,16 +93,13 @@ impl PatternClassifier {
                     patterns_of_words.push(weights.len());
                 }
                 if let Some(regex) = &pattern.regex {
-                    regexes.push(regex);
+                    regexes.push(regex.as_str());
                     patterns_of_regexes.push(weights.len());
                 }
                 weights.push((label, pattern.weight));
             }
         }
-        let regexes = RegexSetBuilder::new(regexes)
-            .size_limit(REGEX_SET_BYTES_MAX)
-            .dfa_size_limit(REGEX_SET_BYTES_MAX)
-            .build()?;
+        let regexes = RegexList::new(&regexes)?;
         let labels = intents.iter().map(|intent| intent.label.clone()).collect();
         let words = WordSet::new(&words);
         Ok(Self { labels, weights, words, patterns_of_words, regexes, patterns_of_regexes })
@@ -114,7 +111,7 @@ impl IntentClassifier for PatternClassifier {
         let text = looked_at(text);
         let mut found: Vec<usize> = Vec::new();
         self.words.each(&fold(text), |word, _| found.push(self.patterns_of_words[word]));
-        let matches = self.regexes.matches(text);
+        let matches = self.regexes.on(text);
         found.extend(matches.iter().map(|regex| self.patterns_of_regexes[regex]));
         // In the order of the document, so that rounding is always the same.
         found.sort_unstable();

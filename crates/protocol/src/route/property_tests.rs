@@ -12,7 +12,7 @@ use super::graph::{AttributeCondition, HOPS_MAX, IntentCondition, Keywords, Scal
 use super::*;
 
 /// The document read from top to bottom, with nothing made ready. Words are found by trying every
-/// place, letter by letter.
+/// place, letter by letter; the scripts are those of the texts below.
 fn plainly(graph: &AgentGraph, turn: &Turn<'_>) -> (String, Vec<String>, Vec<Option<usize>>) {
     let (mut path, mut choices) = (Vec::new(), Vec::new());
     let mut at = graph.entry.clone();
@@ -75,7 +75,9 @@ fn stands(word: &str, text: &str) -> bool {
     let spaced = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
     let (word, text): (Vec<char>, Vec<char>) =
         (spaced(word).chars().collect(), spaced(text).chars().collect());
-    let is_letter = |letter: char| letter.is_alphanumeric() && !('\u{3040}'..).contains(&letter);
+    let is_letter = |letter: char| {
+        (letter.is_alphanumeric() || letter == '_') && !('\u{3040}'..).contains(&letter)
+    };
     let is_cut = |a: Option<&char>, b: Option<&char>| {
         a.zip(b).is_some_and(|(a, b)| is_letter(*a) && is_letter(*b))
     };
@@ -103,7 +105,7 @@ fn text() -> impl Strategy<Value = String> {
         };
         parts.into_iter().map(cased).collect::<String>()
     });
-    prop_oneof![4 => phrase, 1 => "\\PC{0,40}".boxed()]
+    prop_oneof![4 => phrase, 1 => "[ -~¡-¬®-ÿぁ-ん一-龥]{0,40}".boxed()]
 }
 
 fn rule(n_nodes: usize) -> impl Strategy<Value = Rule> {
