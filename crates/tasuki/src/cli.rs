@@ -4,6 +4,7 @@ mod agent;
 mod audit_commands;
 mod backup_commands;
 mod bench_command;
+mod bench_route;
 pub mod demo;
 mod doctor;
 mod graph;
