@@ -7,6 +7,8 @@
 //! 2. [`step`]: one command against one aggregate, and the [`step::Change`] that follows.
 //! 3. [`handoff`]: a task moves to a new owner. [`message`]: agents tell each other things.
 //!    [`agent`] and [`token`]: who takes part. [`teamspace`]: what they all work in.
+//!    [`route`]: who answers a turn of a conversation. [`signal`]: how it goes.
+//!    [`queue`]: waiting for a person.
 //! 4. [`ledger`], [`merkle`], [`checkpoint`]: how the record is chained, summed up and signed;
 //!    [`audit`]: how it is checked; [`fork`]: how it goes on after a loss.
 //! 5. [`tools`]: how a model asks for a handoff, and how its history goes on.
@@ -27,8 +29,11 @@ pub mod json;
 pub mod ledger;
 pub mod merkle;
 pub mod message;
+pub mod queue;
 pub mod rejection;
 pub mod roles;
+pub mod route;
+pub mod signal;
 pub mod step;
 pub mod teamspace;
 pub mod time;

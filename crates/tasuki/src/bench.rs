@@ -3,7 +3,8 @@
 //! Three things are measured in turns, so that they share the machine's mood: a bare SQLite writer
 //! with the same rows ([`raw`]), the engine as a library ([`work`]), and the server as a process of
 //! its own over HTTP ([`http`]). [`load`] is the load, [`stores`] what is there before it begins,
-//! [`age`] and `idle` what else is promised, [`report`] what is said in the end.
+//! [`age`] and `idle` what else is promised, [`report`] what is said in the end. [`route`] stands
+//! apart: how long it takes to decide who answers.
 
 pub mod age;
 pub mod child;
@@ -11,6 +12,7 @@ pub mod http;
 pub mod load;
 pub mod raw;
 pub mod report;
+pub mod route;
 pub mod stores;
 pub mod usage;
 pub mod work;

@@ -4,9 +4,11 @@ mod agent;
 mod audit_commands;
 mod backup_commands;
 mod bench_command;
+mod bench_route;
 pub mod demo;
 mod detect;
 mod doctor;
+mod graph;
 mod handoff;
 mod ledger;
 mod lint;
@@ -61,6 +63,8 @@ enum Command {
     Message(message::MessageArgs),
     /// Show what must still happen outside, and try again what was given up
     Outbox(outbox::OutboxArgs),
+    /// Check an agent graph and try it out, offline.
+    Graph(graph::GraphArgs),
     /// Verify, export and look at the ledger, offline.
     Audit(audit_commands::AuditArgs),
     /// Copy the database of a server, running or not, to a file that can be verified alone.
@@ -163,6 +167,7 @@ async fn dispatch(command: Command) -> Result<u8> {
         Command::Inbox(args) => message::inbox(args).await,
         Command::Message(args) => message::run(args).await,
         Command::Outbox(args) => outbox::run(args).await,
+        Command::Graph(args) => graph::run(args),
         Command::Audit(args) => audit_commands::run(args).await,
         Command::Backup(args) => backup_commands::back_up(args),
         Command::Restore(args) => backup_commands::restore(args),

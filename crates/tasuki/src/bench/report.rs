@@ -184,7 +184,7 @@ fn at_least(what: String, bar: f64, measured: f64) -> Bar {
     Bar { what, wanted: format!("at least {bar}"), measured, met: measured >= bar }
 }
 
-fn at_most(what: String, bar: f64, unit: &str, measured: f64) -> Bar {
+pub fn at_most(what: String, bar: f64, unit: &str, measured: f64) -> Bar {
     Bar { what, wanted: format!("at most {bar}{unit}"), measured, met: measured <= bar }
 }
 

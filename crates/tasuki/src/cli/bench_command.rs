@@ -4,15 +4,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use clap::Args;
+use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::bench_route;
 use crate::bench::report::{Figures, Report};
 use crate::bench::{self, Plan, Progress, Scratch};
 use crate::{exit_code, output, serve};
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct BenchArgs {
+    #[command(subcommand)]
+    part: Option<BenchPart>,
     /// Where to make the stores; they are removed in the end [default: the current folder]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -39,7 +43,16 @@ pub struct BenchArgs {
     json: bool,
 }
 
+#[derive(Debug, Subcommand)]
+enum BenchPart {
+    /// Measure how long it takes to decide who answers a turn
+    Route(bench_route::RouteArgs),
+}
+
 pub async fn run(args: BenchArgs) -> Result<u8> {
+    if let Some(BenchPart::Route(args)) = &args.part {
+        return bench_route::run(args);
+    }
     serve::raise_open_files();
     let scratch = Scratch::make(args.data.as_deref().unwrap_or_else(|| ".".as_ref()))?;
     let plan = plan(&args, scratch.path())?;

@@ -2,6 +2,7 @@
 //! can rely on.
 
 mod endings;
+mod graph;
 mod help;
 mod hostile;
 pub mod shell;

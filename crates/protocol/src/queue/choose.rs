@@ -1,0 +1,161 @@
+//! Who takes it: those who can, and of these the one who has been idle longest.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::handoff::check::Problem;
+use crate::ids::{AgentId, NAME_BYTES_MAX, TeamId};
+use crate::route::compiled::is_language;
+use crate::time::Time;
+
+/// The best one can be at something.
+pub const SKILL_LEVEL_MAX: u8 = 10;
+
+/// Skills that one item can ask for. Whoever wants more wants a person who does not exist.
+pub const SKILLS_WANTED_MAX: usize = 16;
+
+/// The most that one item takes of an agent's capacity.
+pub const ITEM_WEIGHT_MAX: u32 = 100;
+
+/// What an item asks of whoever takes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Wanted {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<SkillWanted>,
+    /// A language tag; `es` is spoken by whoever speaks `es-MX`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub team: Option<TeamId>,
+    /// How much of an agent's capacity it takes.
+    #[serde(default = "one")]
+    pub weight: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl Wanted {
+    /// Everything that is wrong.
+    pub fn problems(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut wrong = |field: String, expected: String| {
+            problems.push(Problem { field, expected });
+        };
+        if self.skills.len() > SKILLS_WANTED_MAX {
+            wrong("skills".to_owned(), format!("at most {SKILLS_WANTED_MAX}"));
+        }
+        for (index, skill) in self.skills.iter().enumerate() {
+            if skill.name.trim().is_empty() || skill.name.len() > NAME_BYTES_MAX {
+                let expected = format!("1 to {NAME_BYTES_MAX} bytes of text");
+                wrong(format!("skills[{index}].name"), expected);
+            }
+            if !(1..=SKILL_LEVEL_MAX).contains(&skill.level_min) {
+                let expected = format!("a number from 1 to {SKILL_LEVEL_MAX}");
+                wrong(format!("skills[{index}].level_min"), expected);
+            }
+        }
+        if !(1..=ITEM_WEIGHT_MAX).contains(&self.weight) {
+            wrong("weight".to_owned(), format!("a number from 1 to {ITEM_WEIGHT_MAX}"));
+        }
+        problems
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SkillWanted {
+    pub name: String,
+    /// From 1 to 10.
+    pub level_min: u8,
+    /// Can be done without, if nobody has it for long enough.
+    #[serde(default)]
+    pub preferred: bool,
+}
+
+/// An agent as it stands at this moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    pub agent: AgentId,
+    /// Says it takes work, and is there.
+    pub is_available: bool,
+    /// Skills by name, with their level.
+    pub skills: BTreeMap<String, u8>,
+    pub languages: Vec<String>,
+    pub teams: BTreeSet<TeamId>,
+    /// How much it takes at once, and how much of that is taken.
+    pub capacity: u32,
+    pub load: u32,
+    /// When it was last given something; the beginning of its shift if nothing yet.
+    pub last_assigned_at: Time,
+}
+
+/// Why an agent does not take an item; the first reason that applies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Ineligible {
+    Unavailable,
+    /// It has said no to this one.
+    Declined,
+    OtherTeam,
+    OtherLanguage,
+    MissingSkill,
+    NoCapacity,
+}
+
+/// Whether an agent can take an item. `declined` are those who said no to this very item.
+pub fn eligible(
+    candidate: &Candidate,
+    wanted: &Wanted,
+    declined: &BTreeSet<AgentId>,
+) -> Result<(), Ineligible> {
+    if !candidate.is_available {
+        return Err(Ineligible::Unavailable);
+    }
+    if declined.contains(&candidate.agent) {
+        return Err(Ineligible::Declined);
+    }
+    if wanted.team.as_ref().is_some_and(|team| !candidate.teams.contains(team)) {
+        return Err(Ineligible::OtherTeam);
+    }
+    let speaks = |wanted: &String| {
+        let mut spoken = candidate.languages.iter();
+        // Who speaks Spanish is asked for Mexican Spanish too, and the other way round.
+        spoken.any(|spoken| is_language(spoken, wanted) || is_language(wanted, spoken))
+    };
+    if wanted.language.as_ref().is_some_and(|language| !speaks(language)) {
+        return Err(Ineligible::OtherLanguage);
+    }
+    let has = |skill: &SkillWanted| {
+        candidate.skills.get(&skill.name).is_some_and(|level| *level >= skill.level_min)
+    };
+    if !wanted.skills.iter().all(has) {
+        return Err(Ineligible::MissingSkill);
+    }
+    if candidate.load.saturating_add(wanted.weight) > candidate.capacity {
+        return Err(Ineligible::NoCapacity);
+    }
+    Ok(())
+}
+
+/// Of those who can take it the one who was given something longest ago; then the one with the
+/// smallest part of its capacity taken; then the first by id. The same for any order of arguments.
+pub fn choose<'c>(
+    candidates: impl IntoIterator<Item = &'c Candidate>,
+    wanted: &Wanted,
+    declined: &BTreeSet<AgentId>,
+) -> Option<&'c Candidate> {
+    let able = candidates.into_iter().filter(|one| eligible(one, wanted, declined).is_ok());
+    able.min_by(|a, b| {
+        // a.load / a.capacity against b.load / b.capacity, without a fraction.
+        let taken =
+            |one: &Candidate, other: &Candidate| u64::from(one.load) * u64::from(other.capacity);
+        (a.last_assigned_at.cmp(&b.last_assigned_at))
+            .then(taken(a, b).cmp(&taken(b, a)))
+            .then(a.agent.cmp(&b.agent))
+    })
+}

@@ -1,0 +1,162 @@
+//! When somebody is there: a table of the week, in a fixed offset from UTC. Whoever has summer time
+//! changes the offset twice a year; that is one number, and no table of all the world's clocks.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::handoff::check::Problem;
+use crate::time::Time;
+
+/// No place is further from UTC.
+const OFFSET_MINUTES_MAX: i32 = 14 * 60;
+
+/// Times within one day: two breaks are usual.
+pub const DAY_SHIFTS_MAX: usize = 8;
+
+const DAY_MINUTES: i64 = 24 * 60;
+const WEEK_MINUTES: i64 = 7 * DAY_MINUTES;
+const MINUTE_MS: i64 = 60_000;
+
+/// 1970-01-01 was a Thursday; weeks begin on Monday here.
+const EPOCH_WEEK_MINUTES: i64 = 3 * DAY_MINUTES;
+
+/// A week. What is not listed is closed; a week without any is always closed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OpeningHours {
+    /// Of the local time, in minutes: 60 is one hour east of UTC.
+    #[serde(default)]
+    pub utc_offset_minutes: i32,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub monday: Vec<Shift>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tuesday: Vec<Shift>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wednesday: Vec<Shift>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thursday: Vec<Shift>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub friday: Vec<Shift>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub saturday: Vec<Shift>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sunday: Vec<Shift>,
+}
+
+/// From one time of a day to a later one, such as `09:00` and `17:30`. A day ends at `24:00`; a
+/// night is two shifts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Shift {
+    pub from: String,
+    pub to: String,
+}
+
+impl OpeningHours {
+    pub fn is_open(&self, now: Time) -> bool {
+        let minute = self.minute_of_week(now);
+        self.shifts().any(|(from, to)| (from..to).contains(&minute))
+    }
+
+    /// The beginning of the next shift that is not already running; now, if one is. None for a week
+    /// that is never open.
+    pub fn next_opening(&self, now: Time) -> Option<Time> {
+        if self.is_open(now) {
+            return Some(now);
+        }
+        let minute = self.minute_of_week(now);
+        let until = |(from, _): (i64, i64)| (from - minute).rem_euclid(WEEK_MINUTES);
+        let minutes = self.shifts().map(until).min()?;
+        let this_minute = now.as_millis().div_euclid(MINUTE_MS);
+        Some(Time::from_millis((this_minute + minutes) * MINUTE_MS))
+    }
+
+    /// When the last of those who are there now leaves. None when it is closed, and for a week that
+    /// never ends.
+    pub fn closes_at(&self, now: Time) -> Option<Time> {
+        let start = self.minute_of_week(now);
+        let mut end = start;
+        // Shifts that touch or overlap are one; each can carry the end further once.
+        while let Some((_, to)) = self.shifts().find(|(from, to)| {
+            let at = end.rem_euclid(WEEK_MINUTES);
+            (*from..*to).contains(&at)
+        }) {
+            end += to - end.rem_euclid(WEEK_MINUTES);
+            if end - start >= WEEK_MINUTES {
+                return None;
+            }
+        }
+        let this_minute = now.as_millis().div_euclid(MINUTE_MS);
+        (end > start).then(|| Time::from_millis((this_minute + end - start) * MINUTE_MS))
+    }
+
+    /// Everything that is wrong.
+    pub fn problems(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut wrong =
+            |field: String, expected: String| problems.push(Problem { field, expected });
+        if !(-OFFSET_MINUTES_MAX..=OFFSET_MINUTES_MAX).contains(&self.utc_offset_minutes) {
+            let expected = format!("a number from -{OFFSET_MINUTES_MAX} to {OFFSET_MINUTES_MAX}");
+            wrong("utc_offset_minutes".to_owned(), expected);
+        }
+        for (name, shifts) in self.days() {
+            if shifts.len() > DAY_SHIFTS_MAX {
+                wrong(name.to_owned(), format!("at most {DAY_SHIFTS_MAX}"));
+            }
+            for (index, shift) in shifts.iter().enumerate() {
+                let (from, to) = (minute_of_day(&shift.from), minute_of_day(&shift.to));
+                let ends = [("from", from), ("to", to)];
+                for (end, _) in ends.into_iter().filter(|(_, minute)| minute.is_none()) {
+                    let expected = "a time of the day from 00:00 to 24:00".to_owned();
+                    wrong(format!("{name}[{index}].{end}"), expected);
+                }
+                if let (Some(from), Some(to)) = (from, to)
+                    && from >= to
+                {
+                    let expected = "later than `from`; a night is two shifts".to_owned();
+                    wrong(format!("{name}[{index}].to"), expected);
+                }
+            }
+        }
+        problems
+    }
+
+    fn days(&self) -> [(&'static str, &[Shift]); 7] {
+        [
+            ("monday", &self.monday),
+            ("tuesday", &self.tuesday),
+            ("wednesday", &self.wednesday),
+            ("thursday", &self.thursday),
+            ("friday", &self.friday),
+            ("saturday", &self.saturday),
+            ("sunday", &self.sunday),
+        ]
+    }
+
+    /// Minutes since Monday 00:00, from and to. What makes no sense is closed.
+    fn shifts(&self) -> impl Iterator<Item = (i64, i64)> {
+        (0..).zip(self.days()).flat_map(|(day, (_, shifts))| {
+            shifts.iter().filter_map(move |shift| {
+                let (from, to) = (minute_of_day(&shift.from)?, minute_of_day(&shift.to)?);
+                let midnight = day * DAY_MINUTES;
+                (from < to).then_some((midnight + from, midnight + to))
+            })
+        })
+    }
+
+    fn minute_of_week(&self, now: Time) -> i64 {
+        let utc = now.as_millis().div_euclid(MINUTE_MS);
+        let local = utc + i64::from(self.utc_offset_minutes);
+        (local + EPOCH_WEEK_MINUTES).rem_euclid(WEEK_MINUTES)
+    }
+}
+
+fn minute_of_day(text: &str) -> Option<i64> {
+    let (hours, minutes) = text.split_once(':')?;
+    let is_plain = [hours, minutes]
+        .iter()
+        .all(|part| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit()));
+    let (hours, minutes) = (hours.parse::<i64>().ok()?, minutes.parse::<i64>().ok()?);
+    let minute = hours * 60 + minutes;
+    (is_plain && minutes < 60 && minute <= DAY_MINUTES).then_some(minute)
+}

@@ -1,0 +1,31 @@
+//! Who answers a turn of a conversation: an agent graph, written as data.
+//!
+//! A graph has routers, which choose, and specialists, which answer. A router's rules are looked at
+//! in order, and the first that holds says where the turn goes next; so every turn ends at exactly
+//! one specialist, or with a person. Nothing here knows conversations, agents of the directory, or
+//! a clock: a turn and a graph go in, a [`Routed`] comes out. Read in this order:
+//!
+//! 1. [`graph`]: the document. [`read`] and [`check`]: everything that is wrong with one, at once.
+//! 2. [`compiled`]: a document made ready, and the decision. [`decision`]: what is said of it.
+//! 3. [`intent`]: what a turn is about, in one word.
+//! 4. [`words`]: what counts as a word, whatever the script. [`regexes`]: many at once.
+
+pub mod check;
+pub mod compiled;
+pub mod decision;
+pub mod graph;
+pub mod intent;
+pub mod read;
+pub mod regexes;
+pub mod words;
+
+pub use check::{GraphProblem, ProblemCode};
+pub use compiled::{Compiled, Turn};
+pub use decision::{AgentGraphSnapshot, Hop, RouteDecision, Routed, Target};
+pub use graph::{AgentGraph, HUMAN, Node, NodeKind, Rule};
+pub use intent::{IntentClassification, IntentClassifier};
+
+#[cfg(test)]
+mod property_tests;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,226 @@
+//! The document: nodes, their rules, and how much there may be of everything.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::intent::IntentPatterns;
+
+/// Where a turn goes that a person shall answer. No node may have this name.
+pub const HUMAN: &str = "human";
+
+/// The largest graphs that were asked for have a thousand specialists.
+pub const NODES_MAX: usize = 2_000;
+
+/// Rules of all routers together. Twice the ten thousand that a decision is measured with.
+pub const RULES_MAX: usize = 20_000;
+
+/// Keywords of all rules together, which bounds the memory of the compiled graph.
+pub const KEYWORDS_MAX: usize = 50_000;
+
+/// Entries of one list within a rule. A longer list is a rule that nobody can read.
+pub const RULE_ITEMS_MAX: usize = 64;
+
+/// A keyword is a few words; what is longer is a sentence that nobody will type again.
+pub const KEYWORD_BYTES_MAX: usize = 100;
+
+/// Regexes of all rules together. Unlike keywords they cost time each, so there are fewer.
+pub const REGEXES_MAX: usize = 256;
+
+/// One regex, as written.
+pub const REGEX_BYTES_MAX: usize = 500;
+
+/// One regex, as compiled; `\w{50}` is a short text and a large program.
+pub const REGEX_PROGRAM_BYTES_MAX: usize = 256 * 1024;
+
+/// All regexes of one router, as compiled.
+pub const REGEX_SET_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// A description or a reason is shown on one line.
+pub const GRAPH_TEXT_BYTES_MAX: usize = 500;
+
+/// Names and values of attributes, intent labels and language tags.
+pub const LABEL_BYTES_MAX: usize = 200;
+
+/// Routers that one turn may pass. People draw three levels; beyond this it is a loop.
+pub const HOPS_MAX: u32 = 32;
+
+/// Who routes a conversation's turns, and to whom.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentGraph {
+    /// The node where every turn begins.
+    pub entry: String,
+    /// How many routers a turn may pass before a person takes it. Needed if routers lead back to
+    /// one another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_hops: Option<u32>,
+    /// What the built-in classifier listens for. Without any, intents come from elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub intents: Vec<IntentPatterns>,
+    pub nodes: Vec<Node>,
+}
+
+/// A router or a specialist.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    pub id: String,
+    pub kind: NodeKind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Of a specialist: the agent that then holds the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Of a router: looked at in order; the first that holds decides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
+    /// Of a router: where a turn goes that no rule holds for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NodeKind {
+    /// Chooses the next node.
+    Router,
+    /// Answers.
+    Specialist,
+}
+
+/// Conditions, all of which must hold, and where the turn goes then.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// A node's id, or `human`.
+    pub goto: String,
+    /// Why, for people who read it later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keywords: Option<Keywords>,
+    /// Found anywhere in the text. `(?i)` at its beginning ignores case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub regex: Option<String>,
+    /// One of these; `es` also stands for `es-MX`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub language: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intent: Option<IntentCondition>,
+    /// By name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: BTreeMap<String, AttributeCondition>,
+}
+
+/// Whole words, or several in a row, whatever their case.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Keywords {
+    /// At least one of these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub any: Vec<String>,
+    /// Each of these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub all: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IntentCondition {
+    pub label: String,
+    /// From 0 to 1; what a classifier is less sure of does not count.
+    #[serde(default)]
+    pub min_confidence: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AttributeCondition {
+    Equals(Scalar),
+    OneOf(Vec<Scalar>),
+    /// Whether it is there at all.
+    Exists(bool),
+}
+
+/// A value of an attribute. Text, numbers and booleans are compared by how they are written, so
+/// that `7` from one system and `"7"` from another are the same.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Scalar(String);
+
+impl Scalar {
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Serialize for Scalar {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Scalar {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match serde_json::Value::deserialize(deserializer)? {
+            serde_json::Value::String(text) => Ok(Self(text)),
+            serde_json::Value::Bool(flag) => Ok(Self(flag.to_string())),
+            serde_json::Value::Number(number) => Ok(Self(match number.as_f64() {
+                // A double is written without needless zeros: 7.0 is 7.
+                Some(double) if number.is_f64() => double.to_string(),
+                Some(_) | None => number.to_string(),
+            })),
+            serde_json::Value::Null
+            | serde_json::Value::Array(_)
+            | serde_json::Value::Object(_) => {
+                Err(D::Error::custom("expected text, a number, true or false"))
+            }
+        }
+    }
+}
+
+impl JsonSchema for Scalar {
+    fn schema_name() -> Cow<'static, str> {
+        "Scalar".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["string", "number", "boolean"] })
+    }
+}
+
+impl Rule {
+    /// A rule without a condition would always hold; that is what `default` is for.
+    pub fn is_empty(&self) -> bool {
+        let has_keywords = self
+            .keywords
+            .as_ref()
+            .is_some_and(|words| !words.any.is_empty() || !words.all.is_empty());
+        !has_keywords
+            && self.regex.is_none()
+            && self.language.is_empty()
+            && self.intent.is_none()
+            && self.attributes.is_empty()
+    }
+}
+
+impl Node {
+    /// Where the turn can go from here, with the index of the rule; the default comes last.
+    pub fn ways(&self) -> impl Iterator<Item = (Option<usize>, &str)> {
+        let rules = self.rules.iter().enumerate().map(|(index, rule)| (Some(index), &*rule.goto));
+        rules.chain(self.default.as_deref().map(|to| (None, to)))
+    }
+}
+
+impl AgentGraph {
+    pub fn n_rules(&self) -> usize {
+        self.nodes.iter().map(|node| node.rules.len()).sum()
+    }
+}

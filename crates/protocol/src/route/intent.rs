@@ -1,0 +1,266 @@
+//! What a turn is about, in one word. The classifier that is built in counts words and regexes that
+//! the graph lists; others can take its place behind the same port.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::check::{GraphProblem, ProblemCode, Site, label_problem, regex_problem};
+use super::graph::KEYWORD_BYTES_MAX;
+use super::regexes::RegexList;
+use super::words::{WordSet, fold, looked_at};
+
+/// Intents of one graph. People name a few dozen.
+pub const INTENTS_MAX: usize = 256;
+
+/// Patterns of all intents together.
+pub const PATTERNS_MAX: usize = 5_000;
+
+/// Other intents that are named beside the likeliest.
+pub const ALTERNATIVES_MAX: usize = 4;
+
+/// Says what a turn is about.
+///
+/// An implementation answers with labels of its own choice and a confidence from 0 to 1, or with
+/// nothing if it has no idea. It does not wait: what asks a model runs outside, and hands in what
+/// came of it. A caller only compares the answer with the rules of a graph; whatever it is, the
+/// turn goes to exactly one target.
+pub trait IntentClassifier {
+    fn classify(&self, text: &str, language: Option<&str>) -> Option<IntentClassification>;
+}
+
+/// The likeliest intent, and the next ones.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IntentClassification {
+    pub label: String,
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub confidence: f64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alternatives: Vec<IntentAlternative>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IntentAlternative {
+    pub label: String,
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub confidence: f64,
+}
+
+/// An intent, and what speaks for it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IntentPatterns {
+    pub label: String,
+    pub patterns: Vec<Pattern>,
+}
+
+/// A keyword or a regex.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Pattern {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keyword: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub regex: Option<String>,
+    /// How sure this alone makes: more than 0, at most 1.
+    pub weight: f64,
+}
+
+/// The built-in classifier: each pattern that is found makes its intent likelier, and two that are
+/// 0.5 each make 0.75 together. It gives the same answer to the same text, always.
+#[derive(Debug, Clone)]
+pub struct PatternClassifier {
+    labels: Vec<String>,
+    /// By pattern: its intent and its weight.
+    weights: Vec<(usize, f64)>,
+    words: WordSet,
+    patterns_of_words: Vec<usize>,
+    regexes: RegexList,
+    patterns_of_regexes: Vec<usize>,
+}
+
+impl PatternClassifier {
+    /// Takes what [`problems`] has nothing to say about.
+    pub(super) fn new(intents: &[IntentPatterns]) -> Result<Self, regex::Error> {
+        let (mut words, mut patterns_of_words) = (Vec::new(), Vec::new());
+        let (mut regexes, mut patterns_of_regexes) = (Vec::new(), Vec::new());
+        let mut weights = Vec::new();
+        for (label, intent) in intents.iter().enumerate() {
+            for pattern in &intent.patterns {
+                if let Some(keyword) = &pattern.keyword {
+                    words.push(fold(keyword));
+                    patterns_of_words.push(weights.len());
+                }
+                if let Some(regex) = &pattern.regex {
+                    regexes.push(regex.as_str());
+                    patterns_of_regexes.push(weights.len());
+                }
+                weights.push((label, pattern.weight));
+            }
+        }
+        let regexes = RegexList::new(&regexes)?;
+        let labels = intents.iter().map(|intent| intent.label.clone()).collect();
+        let words = WordSet::new(&words);
+        Ok(Self { labels, weights, words, patterns_of_words, regexes, patterns_of_regexes })
+    }
+}
+
+impl IntentClassifier for PatternClassifier {
+    fn classify(&self, text: &str, _: Option<&str>) -> Option<IntentClassification> {
+        let text = looked_at(text);
+        let mut found: Vec<usize> = Vec::new();
+        self.words.each(&fold(text), |word, _| found.push(self.patterns_of_words[word]));
+        let matches = self.regexes.on(text);
+        found.extend(matches.iter().map(|regex| self.patterns_of_regexes[regex]));
+        // In the order of the document, so that rounding is always the same.
+        found.sort_unstable();
+        found.dedup();
+        let mut doubts = vec![1.0; self.labels.len()];
+        for pattern in found {
+            let (label, weight) = self.weights[pattern];
+            doubts[label] *= 1.0 - weight;
+        }
+        let mut likely: Vec<IntentAlternative> = self
+            .labels
+            .iter()
+            .zip(doubts)
+            .filter(|(_, doubt)| *doubt < 1.0)
+            .map(|(label, doubt)| IntentAlternative {
+                label: label.clone(),
+                confidence: 1.0 - doubt,
+            })
+            .collect();
+        // The sort is stable: of two that are as likely, the one that is listed first wins.
+        likely.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
+        likely.truncate(1 + ALTERNATIVES_MAX);
+        let mut likely = likely.into_iter();
+        let IntentAlternative { label, confidence } = likely.next()?;
+        Some(IntentClassification { label, confidence, alternatives: likely.collect() })
+    }
+}
+
+/// Everything that is wrong with a list of intents.
+pub(super) fn problems(intents: &[IntentPatterns]) -> Vec<GraphProblem> {
+    let site = Site::graph("intents");
+    let n_patterns: usize = intents.iter().map(|intent| intent.patterns.len()).sum();
+    if intents.len() > INTENTS_MAX || n_patterns > PATTERNS_MAX {
+        let expected = format!("at most {INTENTS_MAX} intents with {PATTERNS_MAX} patterns in all");
+        return vec![site.problem(ProblemCode::TooLarge, expected)];
+    }
+    let mut problems = Vec::new();
+    let mut labels = std::collections::HashSet::new();
+    for (index, intent) in intents.iter().enumerate() {
+        let site = Site::graph(&format!("intents[{index}]"));
+        let label = site.field("label");
+        let problem = label_problem(&intent.label);
+        problems.extend(problem.map(|what| label.problem(ProblemCode::SchemaInvalid, what)));
+        if !labels.insert(&intent.label) {
+            problems.push(label.problem(ProblemCode::DuplicateId, "a label of its own"));
+        }
+        if intent.patterns.is_empty() {
+            let site = site.field("patterns");
+            problems.push(site.problem(ProblemCode::EmptyRule, "at least one pattern"));
+        }
+        for (index, pattern) in intent.patterns.iter().enumerate() {
+            let site = site.field(&format!("patterns[{index}]"));
+            problems.extend(pattern_problems(pattern, &site));
+        }
+    }
+    problems
+}
+
+fn pattern_problems(pattern: &Pattern, site: &Site<'_>) -> Vec<GraphProblem> {
+    let mut problems = Vec::new();
+    match (&pattern.keyword, &pattern.regex) {
+        (Some(keyword), None) => {
+            if fold(keyword).is_empty() || keyword.len() > KEYWORD_BYTES_MAX {
+                let expected = format!("1 to {KEYWORD_BYTES_MAX} bytes that can be seen");
+                problems.push(site.field("keyword").problem(ProblemCode::SchemaInvalid, expected));
+            }
+        }
+        (None, Some(regex)) => problems.extend(regex_problem(regex, &site.field("regex"))),
+        (Some(_), Some(_)) | (None, None) => {
+            problems.push(site.problem(ProblemCode::SchemaInvalid, "a `keyword` or a `regex`"));
+        }
+    }
+    if !(pattern.weight > 0.0 && pattern.weight <= 1.0) {
+        let expected = "a number above 0, at most 1";
+        problems.push(site.field("weight").problem(ProblemCode::SchemaInvalid, expected));
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn intents(value: Value) -> Vec<IntentPatterns> {
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn shop() -> Vec<IntentPatterns> {
+        intents(json!([
+            { "label": "refund", "patterns": [
+                { "keyword": "refund", "weight": 0.6 },
+                { "keyword": "money back", "weight": 0.5 },
+                { "regex": r"(?i)\breturn(ed|ing)?\b", "weight": 0.5 } ] },
+            { "label": "delivery", "patterns": [
+                { "keyword": "parcel", "weight": 0.5 },
+                { "keyword": "refund", "weight": 0.1 } ] },
+            { "label": "complaint", "patterns": [{ "keyword": "parcel", "weight": 0.5 }] },
+        ]))
+    }
+
+    #[test]
+    fn what_is_found_adds_up() {
+        let classifier = PatternClassifier::new(&shop()).unwrap();
+        let cases = [
+            ("Hello", ""),
+            ("refunded", ""),
+            ("REFUND refund", "refund 0.60, delivery 0.10"),
+            ("I returned it and want my money  back", "refund 0.75"),
+            ("refund me: I am returning it", "refund 0.80, delivery 0.10"),
+            ("my parcel", "delivery 0.50, complaint 0.50"),
+        ];
+        for (text, expected) in cases {
+            let told = classifier.classify(text, None).map_or(String::new(), |found| {
+                let first = format!("{} {:.2}", found.label, found.confidence);
+                let others = found.alternatives.iter();
+                let others =
+                    others.map(|other| format!(", {} {:.2}", other.label, other.confidence));
+                first + &others.collect::<String>()
+            });
+            assert_eq!(told, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_place() {
+        assert_eq!(problems(&shop()), []);
+        let wrong = problems(&intents(json!([
+            { "label": "", "patterns": [] },
+            { "label": "a", "patterns": [
+                { "weight": 1 },
+                { "keyword": "x", "regex": "x", "weight": 0 },
+                { "keyword": " ", "weight": 1 },
+                { "regex": "[", "weight": 2 } ] },
+            { "label": "a", "patterns": [{ "keyword": "x", "weight": 1 }] },
+        ])));
+        let told: Vec<_> = wrong.iter().map(|problem| problem.field.as_str()).collect();
+        let expected = [
+            "intents[0].label",
+            "intents[0].patterns",
+            "intents[1].patterns[0]",
+            "intents[1].patterns[1]",
+            "intents[1].patterns[1].weight",
+            "intents[1].patterns[2].keyword",
+            "intents[1].patterns[3].regex",
+            "intents[1].patterns[3].weight",
+            "intents[2].label",
+        ];
+        assert_eq!(told, expected);
+    }
+}

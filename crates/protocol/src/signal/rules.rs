@@ -1,0 +1,192 @@
+//! When a person is called: rules as data over the last few turns.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::score::{Heard, SentimentSignal, SignalKind, hear};
+use crate::handoff::check::Problem;
+
+/// Turns that are remembered. Whoever was angry twenty turns ago and is calm now is calm.
+pub const TURNS_KEPT: usize = 16;
+
+/// Rules of one list. Each is looked at on every message.
+pub const ESCALATION_RULES_MAX: usize = 32;
+
+/// A name or a reason is shown on one line.
+pub const ESCALATION_TEXT_BYTES_MAX: usize = 300;
+
+/// The rules, looked at in order; the first that holds calls a person.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EscalationRules {
+    pub rules: Vec<EscalationRule>,
+}
+
+/// A signal that was heard often enough.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EscalationRule {
+    /// What it is called when it has held.
+    pub name: String,
+    pub signal: SignalKind,
+    /// A turn counts if its score is above this.
+    pub above: f64,
+    /// How many turns must count, the newest among them.
+    pub turns: usize,
+    /// Of how many; without it, the turns must follow one another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// What is remembered of a conversation, always the same size.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SignalState {
+    /// The newest first.
+    turns: [TurnScores; TURNS_KEPT],
+}
+
+/// In thousandths, so that what is kept is compared exactly.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TurnScores {
+    #[serde(default, skip_serializing_if = "is_zero")]
+    frustration: u16,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    human_request: u16,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    profanity: u16,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    shouting: u16,
+}
+
+fn is_zero(score: &u16) -> bool {
+    *score == 0
+}
+
+/// A person is wanted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Escalate {
+    /// The name of the rule.
+    pub rule: String,
+    pub reason: String,
+}
+
+/// What came of one message.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observed {
+    pub state: SignalState,
+    pub signals: Vec<SentimentSignal>,
+    pub escalation: Option<Escalate>,
+}
+
+/// Listens to the next message of a conversation. After an escalation everything is forgotten, so
+/// that the same turns do not call a second time.
+pub fn observe(
+    state: SignalState,
+    rules: &EscalationRules,
+    text: &str,
+    language: Option<&str>,
+) -> Observed {
+    let heard = hear(text, language);
+    let mut turns = state.turns;
+    turns.rotate_right(1);
+    turns[0] = TurnScores::of(&heard);
+    let holds = |rule: &&EscalationRule| rule.holds(&turns);
+    let escalation = rules.rules.iter().find(holds).map(EscalationRule::escalate);
+    let state = match escalation {
+        Some(_) => SignalState::default(),
+        None => SignalState { turns },
+    };
+    Observed { state, signals: heard.signals(), escalation }
+}
+
+fn thousandths(score: f64) -> u16 {
+    // Saturates, and what is no number becomes zero.
+    (score.clamp(0.0, 1.0) * 1_000.0).round() as u16
+}
+
+impl TurnScores {
+    fn of(heard: &Heard) -> Self {
+        Self {
+            frustration: thousandths(heard.frustration),
+            human_request: thousandths(heard.human_request),
+            profanity: thousandths(heard.profanity),
+            shouting: thousandths(heard.shouting),
+        }
+    }
+
+    fn score(&self, signal: SignalKind) -> u16 {
+        match signal {
+            SignalKind::Frustration => self.frustration,
+            SignalKind::HumanRequest => self.human_request,
+            SignalKind::Profanity => self.profanity,
+            SignalKind::Shouting => self.shouting,
+        }
+    }
+}
+
+impl EscalationRule {
+    fn holds(&self, turns: &[TurnScores; TURNS_KEPT]) -> bool {
+        let counts = |turn: &&TurnScores| turn.score(self.signal) > thousandths(self.above);
+        let window = &turns[..self.within().min(TURNS_KEPT)];
+        window.first().is_some_and(|newest| counts(&newest))
+            && window.iter().filter(counts).count() >= self.turns
+    }
+
+    fn within(&self) -> usize {
+        self.within.unwrap_or(self.turns)
+    }
+
+    fn escalate(&self) -> Escalate {
+        let reason = self.reason.clone().unwrap_or_else(|| {
+            let (signal, above, turns) = (self.signal.as_str(), self.above, self.turns);
+            match self.within() {
+                within if within == turns => format!("{signal} above {above} for {turns} turns"),
+                within => format!("{signal} above {above} in {turns} of {within} turns"),
+            }
+        });
+        Escalate { rule: self.name.clone(), reason }
+    }
+}
+
+impl EscalationRules {
+    /// Everything that is wrong with the rules.
+    pub fn problems(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut wrong =
+            |field: String, expected: String| problems.push(Problem { field, expected });
+        if self.rules.len() > ESCALATION_RULES_MAX {
+            wrong("rules".to_owned(), format!("at most {ESCALATION_RULES_MAX}"));
+        }
+        let is_line = |text: &str| {
+            let is_shown = !text.trim().is_empty() && !text.chars().any(char::is_control);
+            is_shown && text.len() <= ESCALATION_TEXT_BYTES_MAX
+        };
+        let line = format!("one line of 1 to {ESCALATION_TEXT_BYTES_MAX} bytes");
+        for (index, rule) in self.rules.iter().enumerate() {
+            let field = |name: &str| format!("rules[{index}].{name}");
+            if !is_line(&rule.name) {
+                wrong(field("name"), line.clone());
+            } else if self.rules[..index].iter().any(|other| other.name == rule.name) {
+                wrong(field("name"), "a name of its own".to_owned());
+            }
+            if rule.reason.as_deref().is_some_and(|reason| !is_line(reason)) {
+                wrong(field("reason"), line.clone());
+            }
+            if !(0.0..1.0).contains(&rule.above) {
+                wrong(field("above"), "a number from 0 to below 1".to_owned());
+            }
+            if !(1..=TURNS_KEPT).contains(&rule.turns) {
+                wrong(field("turns"), format!("a number from 1 to {TURNS_KEPT}"));
+            }
+            if rule.within.is_some_and(|within| within < rule.turns || within > TURNS_KEPT) {
+                wrong(field("within"), format!("at least `turns`, at most {TURNS_KEPT}"));
+            }
+        }
+        problems
+    }
+}

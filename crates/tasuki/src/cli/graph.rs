@@ -1,0 +1,175 @@
+//! `tasuki graph`: looks at an agent graph and tries it out. Needs no server.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
+use protocol::route::read::GRAPH_BYTES_MAX;
+use protocol::route::{
+    AgentGraph, Compiled, GraphProblem, Hop, IntentClassification, NodeKind, Routed, Target, Turn,
+};
+use serde_json::{Value, json};
+
+use crate::bench::load::now;
+use crate::{exit_code, output};
+
+#[derive(Debug, Args)]
+pub struct GraphArgs {
+    #[command(subcommand)]
+    command: GraphCommand,
+    /// Print JSON instead of text
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum GraphCommand {
+    /// Name everything that is wrong with a graph; exits with 1 if there is something, and with 2
+    /// if the file cannot be read
+    Check {
+        /// A JSON file with the graph; `-` reads standard input
+        file: PathBuf,
+    },
+    /// Show where a turn goes, by which rule, and why
+    Try(TryArgs),
+}
+
+#[derive(Debug, Args)]
+struct TryArgs {
+    /// A JSON file with the graph; `-` reads standard input
+    file: PathBuf,
+    /// What the customer says
+    #[arg(long)]
+    text: String,
+    /// The language of the turn, such as es-MX
+    #[arg(long, value_name = "TAG")]
+    language: Option<String>,
+    /// What else is known of the conversation; may be repeated
+    #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = attribute)]
+    attributes: Vec<(String, String)>,
+}
+
+fn attribute(text: &str) -> Result<(String, String), &'static str> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+pub fn run(args: GraphArgs) -> Result<u8> {
+    let file = match &args.command {
+        GraphCommand::Check { file } => file,
+        GraphCommand::Try(args) => &args.file,
+    };
+    let bytes = match read(file) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            output::remark(&format!("error: {}", output::clean(&format!("{error:#}"))));
+            return Ok(exit_code::USAGE);
+        }
+    };
+    let graph = AgentGraph::read(&bytes).and_then(Compiled::new);
+    match (graph, args.command) {
+        (Err(problems), _) => Ok(refuse(&problems, args.json)),
+        (Ok(graph), GraphCommand::Check { .. }) => Ok(approve(graph.graph(), args.json)),
+        (Ok(graph), GraphCommand::Try(turn)) => Ok(try_out(&graph, turn, args.json)),
+    }
+}
+
+/// One byte more than is allowed is enough to be told so.
+fn read(path: &Path) -> Result<Vec<u8>> {
+    use std::io::Read;
+    let mut bytes = Vec::new();
+    let limit = GRAPH_BYTES_MAX as u64 + 1;
+    if path.as_os_str() == "-" {
+        let stdin = std::io::stdin().lock();
+        stdin.take(limit).read_to_end(&mut bytes).context("cannot read standard input")?;
+    } else {
+        let file = std::fs::File::open(path);
+        let read = file.and_then(|file| file.take(limit).read_to_end(&mut bytes));
+        read.with_context(|| format!("cannot read {}", path.display()))?;
+    }
+    Ok(bytes)
+}
+
+fn refuse(problems: &[GraphProblem], json: bool) -> u8 {
+    if json {
+        output::json(&json!({ "ok": false, "problems": problems }));
+    } else {
+        for problem in problems {
+            output::line(&output::clean(&problem.to_string()));
+        }
+        output::remark(&match problems.len() {
+            1 => "1 problem: it cannot be used".to_owned(),
+            n => format!("{n} problems: it cannot be used"),
+        });
+    }
+    exit_code::FAILED
+}
+
+fn approve(graph: &AgentGraph, json: bool) -> u8 {
+    let of = |kind: NodeKind| graph.nodes.iter().filter(|node| node.kind == kind).count();
+    let (routers, specialists) = (of(NodeKind::Router), of(NodeKind::Specialist));
+    let (rules, intents) = (graph.n_rules(), graph.intents.len());
+    if json {
+        output::json(&json!({ "ok": true, "problems": [], "routers": routers,
+            "specialists": specialists, "rules": rules, "intents": intents }));
+    } else {
+        output::line(&format!(
+            "ok: {routers} routers, {specialists} specialists, {rules} rules, {intents} intents"
+        ));
+    }
+    exit_code::OK
+}
+
+fn try_out(graph: &Compiled, args: TryArgs, json: bool) -> u8 {
+    let attributes: BTreeMap<String, String> = args.attributes.into_iter().collect();
+    let started = now();
+    let intent = graph.classify(&args.text);
+    let turn = Turn {
+        text: &args.text,
+        language: args.language.as_deref(),
+        intent: intent.as_ref().map(|intent| (intent.label.as_str(), intent.confidence)),
+        attributes: &attributes,
+    };
+    let routed = graph.route(&turn);
+    let latency_ms = started.elapsed().as_secs_f64() * 1_000.0;
+    let why = |hop: &Hop| graph.explain(hop, &turn);
+    if json {
+        let decision = routed.decision(turn.intent, latency_ms);
+        let hops: Vec<Value> = routed.hops.iter().map(|hop| as_json(hop, why(hop))).collect();
+        let agent = match &routed.target {
+            Target::Specialist { agent, .. } => Some(agent.as_str()),
+            Target::Human => None,
+        };
+        output::json(&json!({ "target": routed.target.as_str(), "agent": agent,
+            "graphPath": routed.path, "routeDecision": decision, "intent": intent, "hops": hops }));
+    } else {
+        show(&routed, intent.as_ref(), why);
+    }
+    exit_code::OK
+}
+
+fn as_json(hop: &Hop, why: Vec<String>) -> Value {
+    json!({ "from": hop.from, "to": hop.to, "rule_index": hop.rule_index, "reason": hop.reason,
+        "because": why })
+}
+
+fn show(routed: &Routed, intent: Option<&IntentClassification>, why: impl Fn(&Hop) -> Vec<String>) {
+    if let Some(intent) = intent {
+        let label = output::clean(&intent.label);
+        output::line(&format!("intent {label} at {:.2}", intent.confidence));
+    }
+    let rows = routed.hops.iter().map(|hop| {
+        let rule = hop.rule_index.map_or("default".to_owned(), |index| format!("rules[{index}]"));
+        let reason = hop.reason.clone().unwrap_or_default();
+        vec![hop.from.clone(), hop.to.clone(), rule, why(hop).join(", "), reason]
+    });
+    let rows: Vec<_> = rows.collect();
+    if !rows.is_empty() {
+        output::line(&output::table(&["from", "to", "by", "because", "reason"], rows));
+    }
+    output::line(&match &routed.target {
+        Target::Specialist { node, agent } => format!("{node}: {agent} answers"),
+        Target::Human => "human: a person answers".to_owned(),
+    });
+}
