@@ -61,6 +61,7 @@ pub struct Engine {
     counts: Arc<Counts>,
     /// Rung when there is something new to do outside.
     outbox_bell: Arc<Notify>,
+    outside: Arc<outbox::Outside>,
 }
 
 /// What the metrics page shows about the road.
@@ -110,6 +111,7 @@ impl Engine {
             standing: Arc::default(),
             counts: Arc::default(),
             outbox_bell: Arc::default(),
+            outside: Arc::default(),
         }
     }
 
@@ -121,6 +123,7 @@ impl Engine {
         adapter: Arc<dyn Adapter>,
         retention: Retention,
     ) -> Loops {
+        self.outside.set(Arc::clone(&adapter));
         let (stop, stopped) = watch::channel(false);
         let tasks = vec![
             tokio::spawn(notices::run(self.clone(), stopped.clone())),

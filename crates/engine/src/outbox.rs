@@ -4,7 +4,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use protocol::caller::Caller;
 use protocol::handoff;
@@ -56,6 +56,20 @@ pub trait Adapter: Send + Sync + 'static {
 
     /// Calls an agent that was sent something critical. It must take seconds, not minutes.
     fn wake(&self, call: Call) -> Taken;
+}
+
+/// Whoever is asked to look at something besides what the outbox holds.
+#[derive(Default)]
+pub(crate) struct Outside {
+    adapter: OnceLock<Arc<dyn Adapter>>,
+    asked: tokio::sync::Mutex<()>,
+}
+
+impl Outside {
+    pub fn set(&self, adapter: Arc<dyn Adapter>) {
+        // Loops are started once; should they be started again, the first adapter stays.
+        let _ = self.adapter.set(adapter);
+    }
 }
 
 /// The answer of whoever knows no work queue.
@@ -111,6 +125,14 @@ fn report(ended: Result<Result<(), StoreError>, tokio::task::JoinError>) {
 }
 
 impl Engine {
+    /// What is behind artifacts that nobody has proposed yet. One look at a time: whoever tries
+    /// things out must not keep others from getting them verified. `None` while somebody else
+    /// looks, and for an engine without loops.
+    pub async fn look(&self, artifacts: Vec<Artifact>) -> Option<Vec<Seen>> {
+        let _turn = self.outside.asked.try_lock().ok()?;
+        Some(self.outside.adapter.get()?.look(artifacts).await)
+    }
+
     /// Does everything outside that is due now, one after the other. Returns how much it was. For
     /// programs without loops, and for tests.
     pub async fn carry_out_due(&self, adapter: &dyn Adapter) -> Result<usize, StoreError> {

@@ -3,6 +3,7 @@
 mod agent;
 mod audit_commands;
 mod backup_commands;
+mod bench_artifacts;
 mod bench_command;
 mod bench_route;
 pub mod demo;

@@ -8,6 +8,11 @@ use std::panic::{self, AssertUnwindSafe};
 use std::thread;
 
 use protocol::handoff::artifact::Finding;
+use thread_priority::ThreadPriority;
+use thread_priority::unix::{
+    NormalThreadSchedulePolicy, ThreadSchedulePolicy, set_thread_priority_and_policy,
+    thread_native_id,
+};
 use tokio::sync::{mpsc, oneshot};
 
 use super::unavailable;
@@ -18,9 +23,6 @@ const BUFFER_BYTES: usize = 256 * 1024;
 
 /// Each call has one slice in line at most; a call that finds the line full waits in front of it.
 const SLICES_WAITING_MAX: usize = 16;
-
-/// All the way down: the server's threads come first, and an idle machine gives all it has.
-const NICENESS: i32 = 19;
 
 type Slice = Box<dyn FnOnce(&mut [u8]) + Send>;
 
@@ -34,11 +36,7 @@ impl Hashing {
     pub fn start() -> io::Result<Self> {
         let (slices, mut waiting) = mpsc::channel::<Slice>(SLICES_WAITING_MAX);
         thread::Builder::new().name("artifacts".to_owned()).spawn(move || {
-            // On Linux this is about the calling thread alone. A sandbox may refuse it, and then
-            // the thread competes as an equal.
-            if let Err(error) = rustix::process::nice(NICENESS) {
-                tracing::debug!(%error, "artifacts are read at the server's priority");
-            }
+            step_back();
             let mut buffer = vec![0; BUFFER_BYTES];
             while let Some(slice) = waiting.blocking_recv() {
                 // The caller learns of a panic from the answer that does not come; the others
@@ -64,5 +62,16 @@ impl Hashing {
         });
         self.slices.send(slice).await.map_err(|_| failed())?;
         answered.await.map_err(|_| failed())
+    }
+}
+
+/// Makes the calling thread run only while nobody else on its core wants to. Being merely nice is
+/// not enough: a nice thread is still let finish what it is at. A sandbox may refuse it, and then
+/// the thread competes as an equal.
+fn step_back() {
+    let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
+    let set = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle);
+    if let Err(error) = set {
+        tracing::debug!(?error, "artifacts are read at the server's priority");
     }
 }

@@ -4,7 +4,9 @@
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use engine::submit::SubmitError;
+use protocol::handoff::artifact::Finding;
 use protocol::handoff::lint::{self, Remark, Weight};
+use protocol::handoff::package::Artifact;
 use protocol::handoff::{Command, Offer};
 use protocol::step;
 use schemars::JsonSchema;
@@ -14,6 +16,7 @@ use super::Gateway;
 use super::handoffs::stream;
 use super::input::Write;
 use super::problem::Problem;
+use super::verdict::VERDICT_WAIT_MAX;
 
 /// How to propose.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -27,7 +30,7 @@ pub struct InitiateQuery {
 /// What would come of proposing.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DryRun {
-    /// Whether it would be proposed.
+    /// Whether it would be proposed, and its artifacts accepted as they are now.
     pub ok: bool,
     /// What is in the way, and what could be better.
     pub remarks: Vec<Remark>,
@@ -54,6 +57,7 @@ pub async fn answer(
 pub async fn try_out(gateway: &Gateway, write: Write<()>, offer: Offer) -> Result<DryRun, Problem> {
     let asker = write.asker.member()?;
     let mut remarks = lint::lint(&offer, gateway.engine.clock().now());
+    remarks.extend(look(gateway, &offer).await);
     let stream = stream(&asker.caller.teamspace, gateway.engine.new_handoff_id());
     let command = step::Command::Handoff(Command::Initiate { offer: Some(Box::new(offer)) });
     match gateway.engine.try_out(&asker.caller, stream, command).await {
@@ -75,6 +79,53 @@ pub async fn try_out(gateway: &Gateway, write: Write<()>, offer: Offer) -> Resul
         }
         Err(error) => return Err(error.into()),
     }
+    remarks.sort_by_key(|remark| remark.weight);
     let ok = remarks.iter().all(|remark| remark.weight != Weight::Refused);
     Ok(DryRun { ok, remarks })
+}
+
+/// What an accept would find of the artifacts, as far as that is found out in time.
+async fn look(gateway: &Gateway, offer: &Offer) -> Vec<Remark> {
+    if offer.artifacts.is_empty() {
+        return Vec::new();
+    }
+    let seen = tokio::select! {
+        seen = gateway.engine.look(offer.artifacts.clone()) => seen,
+        () = gateway.engine.clock().sleep(VERDICT_WAIT_MAX) => None,
+    };
+    let Some(seen) = seen else {
+        return vec![Remark {
+            weight: Weight::Advice,
+            field: "artifacts".to_owned(),
+            problem: "there was no time to look at them".to_owned(),
+            fix: "try again later, or let the accept look".to_owned(),
+        }];
+    };
+    let of = |artifact: &Artifact| seen.iter().find(|one| one.artifact_id == artifact.artifact_id);
+    let numbered = offer.artifacts.iter().enumerate();
+    numbered
+        .filter_map(|(index, artifact)| remark(index, artifact, &of(artifact)?.finding))
+        .collect()
+}
+
+fn remark(index: usize, artifact: &Artifact, finding: &Finding) -> Option<Remark> {
+    let detail = finding.detail()?;
+    let field = format!("artifacts[{index}].ref.path");
+    let advice = |fix: &str| Remark {
+        weight: Weight::Advice,
+        field: field.clone(),
+        problem: detail.to_owned(),
+        fix: fix.to_owned(),
+    };
+    let is_needed = artifact.reference.is_required() || matches!(finding, Finding::Mismatch { .. });
+    match finding.reason() {
+        Some(reason) if is_needed => Some(Remark {
+            weight: Weight::Refused,
+            field,
+            problem: format!("an accept would be rejected with `{reason}`: {detail}"),
+            fix: "put it where the package says, or say what is there".to_owned(),
+        }),
+        Some(_) => Some(advice("it is optional; provide it if the next owner needs it")),
+        None => Some(advice("an accept looks again")),
+    }
 }

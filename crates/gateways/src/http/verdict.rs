@@ -14,7 +14,7 @@ use super::problem::Problem;
 
 /// Longer than hashing a few megabytes takes, shorter than any client's patience. What takes longer
 /// is answered with the state it waits in, and the event stream tells how it ended.
-const VERDICT_WAIT_MAX: Span = Span::from_millis(3_000);
+pub(super) const VERDICT_WAIT_MAX: Span = Span::from_millis(3_000);
 
 /// Between two looks; twice as long each time, from the first to the last of these.
 const LOOK_AFTER_MIN: Span = Span::from_millis(2);

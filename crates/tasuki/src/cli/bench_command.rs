@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::bench_route;
+use super::{bench_artifacts, bench_route};
 use crate::bench::report::{Figures, Report};
 use crate::bench::{self, Plan, Progress, Scratch};
 use crate::{exit_code, output, serve};
@@ -47,11 +47,15 @@ pub struct BenchArgs {
 enum BenchPart {
     /// Measure how long it takes to decide who answers a turn
     Route(bench_route::RouteArgs),
+    /// Measure what it costs others when somebody hashes a large artifact
+    Artifacts(bench_artifacts::ArtifactsArgs),
 }
 
 pub async fn run(args: BenchArgs) -> Result<u8> {
-    if let Some(BenchPart::Route(args)) = &args.part {
-        return bench_route::run(args);
+    match &args.part {
+        Some(BenchPart::Route(args)) => return bench_route::run(args),
+        Some(BenchPart::Artifacts(args)) => return bench_artifacts::run(args).await,
+        None => {}
     }
     serve::raise_open_files();
     let scratch = Scratch::make(args.data.as_deref().unwrap_or_else(|| ".".as_ref()))?;
