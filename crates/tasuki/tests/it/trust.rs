@@ -213,7 +213,7 @@ async fn a_negotiation_reads_like_a_story() {
 async fn until_overdue(client: &Client, handoff: &str) {
     loop {
         let shown = ok(client, Call::get(format!("/v1/handoffs/{handoff}"))).await;
-        let mut notes = shown["resolution_notes"].as_array().unwrap().iter();
+        let mut notes = shown["resolution_notes"].as_array().expect("a list").iter();
         if notes.any(|note| note["escalation"]["stage"] == "activated→completed") {
             return;
         }
