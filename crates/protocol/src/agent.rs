@@ -19,7 +19,7 @@ use crate::wake;
 
 pub use presence::{Attendance, Presence};
 use presence::{Connected, ConnectionLost, Lost, PresenceChanged, Reach};
-pub use profile::{AgentIdentity, Profile, Skill, free_slot, slot_key, slot_prefix};
+pub use profile::{AgentIdentity, Profile, Skill, free_slot, is_slot, slot_key, slot_prefix};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Agent {

@@ -101,16 +101,21 @@ impl Agent {
     }
 }
 
-const SLOT: &str = "slot";
+const SLOT: &str = "slot/";
 
 /// What the keys of all slots of an agent begin with.
 pub fn slot_prefix(agent: &AgentId) -> String {
-    format!("{SLOT}/{agent}/")
+    format!("{SLOT}{agent}/")
 }
 
 /// The hold that a conversation occupies while it is the `k`th of an agent; they count from 1.
 pub fn slot_key(agent: &AgentId, k: u16) -> String {
     format!("{}{k}", slot_prefix(agent))
+}
+
+/// Whether a hold is somebody's slot.
+pub fn is_slot(key: &str) -> bool {
+    key.starts_with(SLOT)
 }
 
 /// The lowest slot that is free, given the keys of those that are occupied; `None` if the agent
