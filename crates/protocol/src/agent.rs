@@ -278,7 +278,7 @@ impl Command {
             Command::SetPresence { .. } => "set_presence",
             Command::Connect => "connect",
             Command::LoseConnection => "lose_connection",
-            Command::Elapse { .. } => "elapse",
+            Command::Elapse { .. } => "miss",
         }
     }
 }
