@@ -67,7 +67,8 @@ impl Engine {
         Ok(facts)
     }
 
-    /// The lowest free slot of an agent, `None` if it has none or any number. Somebody may take it meanwhile; the commit compares.
+    /// The lowest free slot of an agent, `None` if it has none or any number. Somebody may take it
+    /// meanwhile; the commit compares.
     pub async fn free_slot(
         &self,
         teamspace: &TeamspaceId,
