@@ -1,6 +1,7 @@
 //! The deadline loop. A deadline that passes becomes a command and is decided like any other; if
 //! the world moved on, nothing happens. What is armed is in the store: a restart forgets nothing.
 
+use protocol::agent;
 use protocol::caller::Caller;
 use protocol::handoff;
 use protocol::handoff::command::SlaStage;
@@ -74,9 +75,8 @@ impl Engine {
                 })
             }
             Subject::Message(_) => Command::Message(message::Command::Elapse { due: at }),
-            Subject::Agent(_) | Subject::Token(_) | Subject::Teamspace | Subject::Ledger => {
-                return Ok(());
-            }
+            Subject::Agent(_) => Command::Agent(agent::Command::Elapse { due: at }),
+            Subject::Token(_) | Subject::Teamspace | Subject::Ledger => return Ok(()),
         };
         let caller = Caller::system(due.stream.teamspace.clone());
         self.submit(&caller, due.stream.clone(), elapse, None).await.map(|_| ())

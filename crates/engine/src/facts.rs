@@ -1,6 +1,7 @@
 //! What a decision needs to know besides its own stream: read before, handed in.
 
-use protocol::agent::Agent;
+use protocol::agent::profile::CAPACITY_MAX;
+use protocol::agent::{Agent, free_slot, slot_prefix};
 use protocol::caller::Caller;
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
@@ -57,10 +58,29 @@ impl Engine {
                 | None => None,
             };
         }
+        if let Some(id) = needs.slot {
+            facts.slot = self.free_slot(&stream.teamspace, id).await?;
+        }
         if needs.settings {
             facts.settings = self.settings(&stream.teamspace).await?;
         }
         Ok(facts)
+    }
+
+    /// The lowest free slot of an agent, `None` if it has none or any number. Somebody may take it
+    /// meanwhile; the commit compares.
+    pub async fn free_slot(
+        &self,
+        teamspace: &TeamspaceId,
+        id: AgentId,
+    ) -> Result<Option<u16>, StoreError> {
+        let agent = self.agent(teamspace, id).await?;
+        let Some((agent, capacity)) = agent.and_then(|it| it.capacity().map(|n| (it, n))) else {
+            return Ok(None);
+        };
+        let limit = usize::from(CAPACITY_MAX);
+        let occupied = self.store.held(teamspace, &slot_prefix(&agent.id), limit).await?;
+        Ok(free_slot(&agent.id, capacity, &occupied))
     }
 
     pub(crate) async fn agent(

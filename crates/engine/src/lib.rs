@@ -6,13 +6,14 @@
 //!
 //! 1. [`port`]: what the engine asks of a store. [`clock`], [`ids`]: time and randomness, injected.
 //! 2. [`submit`]: the road. [`slots`]: how commands on one stream queue up.
-//! 3. [`feed`]: following the ledger. The loops: [`deadlines`], [`notices`], [`outbox`],
-//!    [`retention`], [`seal`]. [`wake`]: calling agents. [`fork`]: after a loss.
+//! 3. [`feed`]: following the ledger. The loops: [`connections`], [`deadlines`], [`notices`],
+//!    [`outbox`], [`retention`], [`seal`]. [`wake`]: calling agents. [`fork`]: after a loss.
 //! 4. [`query`], [`mailbox`], [`access`], [`settings`]: reading, who a bearer is, and what holds in
 //!    its teamspace.
 
 pub mod access;
 pub mod clock;
+pub mod connections;
 pub mod deadlines;
 mod facts;
 pub mod feed;
@@ -58,6 +59,7 @@ pub struct Engine {
     access: Arc<access::Directory>,
     settings: Arc<settings::KnownSettings>,
     standing: Arc<fork::Standing>,
+    connections: Arc<connections::Connections>,
     counts: Arc<Counts>,
     /// Rung when there is something new to do outside.
     outbox_bell: Arc<Notify>,
@@ -109,13 +111,15 @@ impl Engine {
             access: Arc::default(),
             settings,
             standing: Arc::default(),
+            connections: Arc::default(),
             counts: Arc::default(),
             outbox_bell: Arc::default(),
             outside: Arc::default(),
         }
     }
 
-    /// Starts the loops: deadlines, notices, the outbox, retention, and the sealing of the ledger.
+    /// Starts the loops: deadlines, notices, connections, the outbox, retention, and the sealing of
+    /// the ledger.
     pub fn start(
         &self,
         signer: Signer,
@@ -127,6 +131,7 @@ impl Engine {
         let (stop, stopped) = watch::channel(false);
         let tasks = vec![
             tokio::spawn(notices::run(self.clone(), stopped.clone())),
+            tokio::spawn(connections::run(self.clone(), stopped.clone())),
             tokio::spawn(retention::run(self.clone(), retention, stopped)),
         ];
         let notices = Loop { stop, tasks };

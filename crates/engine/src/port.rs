@@ -62,6 +62,9 @@ pub trait Store: Send + Sync + 'static {
 
     fn hold(&self, teamspace: &TeamspaceId, key: &str) -> Answer<HoldState>;
 
+    /// The keys that begin with `prefix` and are occupied, in order, at most `limit`.
+    fn held(&self, teamspace: &TeamspaceId, prefix: &str, limit: usize) -> Answer<Vec<String>>;
+
     /// The document that the stream has now, if it is the one with this hash and was not erased.
     fn document(&self, stream: &Stream, hash: &str) -> Answer<Option<String>>;
 

@@ -5,13 +5,12 @@ use std::sync::atomic::Ordering;
 
 use protocol::caller::Caller;
 use protocol::canonical::Hash;
-use protocol::handoff;
 use protocol::handoff::decide::Context;
-use protocol::json;
 use protocol::ledger::{Body, Entry, GENESIS, Stream};
 use protocol::rejection::Rejection;
 use protocol::step::{self, Change, Command, Facts, HoldState, Needs, Outcome, State};
 use protocol::time::Time;
+use protocol::{agent, handoff, json};
 use serde::{Deserialize, Serialize};
 use tracing::Instrument;
 
@@ -395,6 +394,8 @@ impl Engine {
                 Ok(Attempt::Done(done))
             }
             Err(CommitError::Moved) => Ok(Attempt::Again),
+            // Which slot is free is read anew.
+            Err(CommitError::HoldTaken { key, .. }) if agent::is_slot(&key) => Ok(Attempt::Again),
             Err(CommitError::HoldTaken { current, .. }) => Ok(Attempt::AgainKnowing(current)),
             Err(CommitError::KeyUsed(recorded)) => {
                 let key = asked.key.expect("only a keyed commit can meet a used key");

@@ -21,6 +21,7 @@ mod observed;
 mod operations;
 mod ops;
 mod outbox;
+mod presence;
 mod problem;
 mod purge;
 mod reference;
@@ -177,6 +178,8 @@ impl Gateway {
             .route("/v1/agents/{agent}", |at| at.get(agents::show).put(agents::register))
             .route("/v1/agents/{agent}/roles", |at| at.put(agents::set_roles))
             .route("/v1/agents/{agent}/wake", |at| at.put(wake::set))
+            .route("/v1/agents/{agent}/presence", |at| at.put(presence::set))
+            .route("/v1/agents/{agent}/endpoint", |at| at.put(presence::set_endpoint))
             .route("/v1/tokens", |at| at.get(tokens::list).post(tokens::issue))
             .route("/v1/tokens/{token}/revoke", |at| at.post(tokens::revoke))
             .route("/v1/teamspace", |at| at.get(teamspaces::show).put(teamspaces::configure))

@@ -1,15 +1,25 @@
 //! An agent of the directory: anyone who can hold work.
 
+pub mod presence;
+pub mod profile;
+
 use std::collections::BTreeSet;
+use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::caller::{Caller, Role};
+use crate::handoff::decide::Context;
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
 use crate::step::BadHistory;
+use crate::time::Time;
 use crate::wake;
+
+pub use presence::{Attendance, Presence};
+use presence::{Connected, ConnectionLost, Lost, PresenceChanged, Reach};
+pub use profile::{AgentIdentity, Profile, Skill, free_slot, is_slot, slot_key, slot_prefix};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Agent {
@@ -21,6 +31,16 @@ pub struct Agent {
     /// Called when it is sent something critical. Not shown: it may hold a password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wake_url: Option<String>,
+    /// Where turns of a conversation reach it. Shown to operators only, as it may hold a password.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// Of a human; nothing is ever known of others.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub attendance: Attendance,
+}
+
+fn is_default(attendance: &Attendance) -> bool {
+    *attendance == Attendance::default()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -35,20 +55,6 @@ pub enum Kind {
     Queue,
 }
 
-/// What an agent shows of itself. Written by operators only, because others read it as advice.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Profile {
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub name: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub description: String,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub capabilities: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub languages: Vec<String>,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     /// Adds an agent, or changes what a known one shows.
@@ -57,6 +63,16 @@ pub enum Command {
     SetRoles { roles: BTreeSet<Role> },
     /// Says where it is called when it is sent something critical, or that it is not.
     SetWake { url: Option<String> },
+    /// Says where turns reach it, or that they do not.
+    SetEndpoint { url: Option<String> },
+    /// Says where a human is.
+    SetPresence { presence: Presence },
+    /// The server has a connection to it, and had none before.
+    Connect,
+    /// The server has no connection to it any more.
+    LoseConnection,
+    /// The time is over in which it could have come back.
+    Elapse { due: Time },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +80,11 @@ pub enum Event {
     Registered(Registered),
     RolesChanged(RolesChanged),
     WakeChanged(WakeChanged),
+    EndpointChanged(EndpointChanged),
+    PresenceChanged(PresenceChanged),
+    Connected(Connected),
+    ConnectionLost(ConnectionLost),
+    Lost(Lost),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,19 +106,26 @@ pub struct WakeChanged {
     pub url: Option<String>,
 }
 
-/// A profile is a card, not a document.
-pub const PROFILE_TEXT_BYTES_MAX: usize = 2_000;
-pub const PROFILE_LIST_ITEMS_MAX: usize = 64;
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndpointChanged {
+    pub url: Option<String>,
+}
 
 pub fn decide(
     state: Option<&Agent>,
     command: &Command,
-    caller: &Caller,
+    context: Context<'_>,
 ) -> Result<Vec<Event>, Rejection> {
+    let caller = context.caller;
     match command {
         Command::Register { kind, profile } => register(state, *kind, profile, caller),
         Command::SetRoles { roles } => set_roles(state, roles, caller),
         Command::SetWake { url } => set_wake(state, url.as_deref(), caller),
+        Command::SetEndpoint { url } => set_endpoint(state, url.as_deref(), caller),
+        Command::SetPresence { presence } => presence::set(state, *presence, context),
+        Command::Connect => presence::connected(state, caller),
+        Command::LoseConnection => presence::connection_lost(state, context),
+        Command::Elapse { due } => presence::elapse(state, *due, context),
     }
 }
 
@@ -110,7 +138,7 @@ fn register(
     if !caller.is_operator() {
         return Err(Rejection::NotAllowed { action: "register an agent", who: "an operator" });
     }
-    check_profile(profile)?;
+    profile::check(kind, profile)?;
     match state {
         Some(agent) if agent.kind != kind => {
             Err(Rejection::AlreadyExists { what: "an agent of that id with another kind" })
@@ -156,23 +184,72 @@ fn set_wake(
     Ok(vec![Event::WakeChanged(WakeChanged { url: url.map(str::to_owned) })])
 }
 
+fn set_endpoint(
+    state: Option<&Agent>,
+    url: Option<&str>,
+    caller: &Caller,
+) -> Result<Vec<Event>, Rejection> {
+    if !caller.is_operator() {
+        let action = "say where turns reach an agent";
+        return Err(Rejection::NotAllowed { action, who: "an operator" });
+    }
+    let agent = state.ok_or(Rejection::NotFound { what: "agent" })?;
+    if url.is_some() && agent.kind != Kind::Worker {
+        let expected = format!("null; turns reach a worker, not a {}", agent.kind.as_str());
+        return Err(Rejection::SchemaInvalid { field: "url".to_owned(), expected });
+    }
+    url.map_or(Ok(()), wake::check_url)?;
+    if agent.endpoint.as_deref() == url {
+        return Ok(Vec::new());
+    }
+    Ok(vec![Event::EndpointChanged(EndpointChanged { url: url.map(str::to_owned) })])
+}
+
 pub fn evolve(id: AgentId, state: Option<Agent>, event: &Event) -> Result<Agent, BadHistory> {
     let bad = BadHistory { event: event.name() };
-    match (state, event) {
-        (Some(agent), Event::Registered(registered)) if agent.kind != registered.kind => Err(bad),
-        (state, Event::Registered(registered)) => {
-            let (roles, wake_url) =
-                state.map(|agent| (agent.roles, agent.wake_url)).unwrap_or_default();
-            let profile = registered.profile.clone();
-            Ok(Agent { id, kind: registered.kind, profile, roles, wake_url })
+    let Some(agent) = state else {
+        return match event {
+            Event::Registered(Registered { kind, profile }) => {
+                Ok(Agent::new(id, *kind, profile.clone()))
+            }
+            Event::RolesChanged(_)
+            | Event::WakeChanged(_)
+            | Event::EndpointChanged(_)
+            | Event::PresenceChanged(_)
+            | Event::Connected(_)
+            | Event::ConnectionLost(_)
+            | Event::Lost(_) => Err(bad),
+        };
+    };
+    match event {
+        Event::Registered(registered) if agent.kind != registered.kind => Err(bad),
+        Event::Registered(registered) => Ok(Agent { profile: registered.profile.clone(), ..agent }),
+        Event::RolesChanged(changed) => Ok(Agent { roles: changed.roles.clone(), ..agent }),
+        Event::WakeChanged(changed) => Ok(Agent { wake_url: changed.url.clone(), ..agent }),
+        Event::EndpointChanged(changed) => Ok(Agent { endpoint: changed.url.clone(), ..agent }),
+        Event::PresenceChanged(changed) => Ok(agent.attending(|was| was.said(changed))),
+        Event::Connected(_) => Ok(agent.attending(|was| was.reached(Reach::Connected))),
+        Event::ConnectionLost(lost) => Ok(agent.attending(|was| was.without_connection(lost))),
+        Event::Lost(_) => Ok(agent.attending(|was| was.reached(Reach::Gone))),
+    }
+}
+
+impl Agent {
+    /// One of whom nothing else is known.
+    pub fn new(id: AgentId, kind: Kind, profile: Profile) -> Self {
+        Self {
+            id,
+            kind,
+            profile,
+            roles: BTreeSet::new(),
+            wake_url: None,
+            endpoint: None,
+            attendance: Attendance::default(),
         }
-        (Some(agent), Event::RolesChanged(changed)) => {
-            Ok(Agent { roles: changed.roles.clone(), ..agent })
-        }
-        (Some(agent), Event::WakeChanged(changed)) => {
-            Ok(Agent { wake_url: changed.url.clone(), ..agent })
-        }
-        (None, Event::RolesChanged(_) | Event::WakeChanged(_)) => Err(bad),
+    }
+
+    fn attending(self, change: impl FnOnce(Attendance) -> Attendance) -> Self {
+        Self { attendance: change(self.attendance), ..self }
     }
 }
 
@@ -182,11 +259,33 @@ impl Event {
             Event::Registered(_) => "agent.registered",
             Event::RolesChanged(_) => "agent.roles_changed",
             Event::WakeChanged(_) => "agent.wake_changed",
+            Event::EndpointChanged(_) => "agent.endpoint_changed",
+            Event::PresenceChanged(_) => "agent.presence_changed",
+            Event::Connected(_) => "agent.connected",
+            Event::ConnectionLost(_) => "agent.connection_lost",
+            Event::Lost(_) => "agent.lost",
+        }
+    }
+}
+
+impl Command {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Command::Register { .. } => "register",
+            Command::SetRoles { .. } => "set_roles",
+            Command::SetWake { .. } => "set_wake",
+            Command::SetEndpoint { .. } => "set_endpoint",
+            Command::SetPresence { .. } => "set_presence",
+            Command::Connect => "connect",
+            Command::LoseConnection => "lose_connection",
+            Command::Elapse { .. } => "miss",
         }
     }
 }
 
 impl Kind {
+    pub const ALL: [Kind; 4] = [Kind::Worker, Kind::System, Kind::Human, Kind::Queue];
+
     pub fn as_str(self) -> &'static str {
         match self {
             Kind::Worker => "worker",
@@ -197,22 +296,12 @@ impl Kind {
     }
 }
 
-fn check_profile(profile: &Profile) -> Result<(), Rejection> {
-    let invalid = |field: &str, expected: String| {
-        Err(Rejection::SchemaInvalid { field: format!("profile.{field}"), expected })
-    };
-    for (field, text) in [("name", &profile.name), ("description", &profile.description)] {
-        if text.len() > PROFILE_TEXT_BYTES_MAX {
-            return invalid(field, format!("at most {PROFILE_TEXT_BYTES_MAX} bytes"));
-        }
+impl FromStr for Kind {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        Kind::ALL
+            .into_iter()
+            .find(|kind| kind.as_str() == text)
+            .ok_or_else(|| "expected worker, system, human or queue".to_owned())
     }
-    let lists = [("capabilities", &profile.capabilities), ("languages", &profile.languages)];
-    for (field, list) in lists {
-        let is_small = list.len() <= PROFILE_LIST_ITEMS_MAX
-            && list.iter().all(|item| item.len() <= PROFILE_TEXT_BYTES_MAX);
-        if !is_small {
-            return invalid(field, format!("at most {PROFILE_LIST_ITEMS_MAX} short items"));
-        }
-    }
-    Ok(())
 }

@@ -27,9 +27,7 @@ pub struct Unreadable {
 pub fn encode(event: &Event) -> Recorded {
     let body = match event {
         Event::Handoff(event) => encode_handoff(event),
-        Event::Agent(agent::Event::Registered(body)) => text(body),
-        Event::Agent(agent::Event::RolesChanged(body)) => text(body),
-        Event::Agent(agent::Event::WakeChanged(body)) => text(body),
+        Event::Agent(event) => encode_agent(event),
         Event::Token(token::Event::Issued(body)) => text(body),
         Event::Token(token::Event::Revoked(body)) => text(body),
         Event::Message(message::Event::Sent(body)) => text(body),
@@ -53,9 +51,7 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
     }
     let event = match name {
         name if name.starts_with("handoff.") => decode_handoff(name, body).map(Event::Handoff),
-        "agent.registered" => read(body).map(agent::Event::Registered).map(Event::Agent),
-        "agent.roles_changed" => read(body).map(agent::Event::RolesChanged).map(Event::Agent),
-        "agent.wake_changed" => read(body).map(agent::Event::WakeChanged).map(Event::Agent),
+        name if name.starts_with("agent.") => decode_agent(name, body).map(Event::Agent),
         "token.issued" => read(body).map(token::Event::Issued).map(Event::Token),
         "token.revoked" => read(body).map(token::Event::Revoked).map(Event::Token),
         "message.sent" => {
@@ -112,6 +108,33 @@ fn decode_handoff(name: &str, body: &str) -> Result<handoff::Event, String> {
         "handoff.workq_settled" => read(body).map(handoff::Event::WorkqSettled),
         "handoff.workq_degraded" => read(body).map(handoff::Event::WorkqDegraded),
         _ => Err(UNKNOWN.to_owned()),
+    }
+}
+
+fn decode_agent(name: &str, body: &str) -> Result<agent::Event, String> {
+    match name {
+        "agent.registered" => read(body).map(agent::Event::Registered),
+        "agent.roles_changed" => read(body).map(agent::Event::RolesChanged),
+        "agent.wake_changed" => read(body).map(agent::Event::WakeChanged),
+        "agent.endpoint_changed" => read(body).map(agent::Event::EndpointChanged),
+        "agent.presence_changed" => read(body).map(agent::Event::PresenceChanged),
+        "agent.connected" => read(body).map(agent::Event::Connected),
+        "agent.connection_lost" => read(body).map(agent::Event::ConnectionLost),
+        "agent.lost" => read(body).map(agent::Event::Lost),
+        _ => Err(UNKNOWN.to_owned()),
+    }
+}
+
+fn encode_agent(event: &agent::Event) -> String {
+    match event {
+        agent::Event::Registered(body) => text(body),
+        agent::Event::RolesChanged(body) => text(body),
+        agent::Event::WakeChanged(body) => text(body),
+        agent::Event::EndpointChanged(body) => text(body),
+        agent::Event::PresenceChanged(body) => text(body),
+        agent::Event::Connected(body) => text(body),
+        agent::Event::ConnectionLost(body) => text(body),
+        agent::Event::Lost(body) => text(body),
     }
 }
 

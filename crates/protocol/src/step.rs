@@ -143,6 +143,9 @@ pub struct Facts {
     pub message: Option<message::Message>,
     /// What the teamspace says about all its work.
     pub settings: teamspace::Settings,
+    /// The lowest free slot of the agent whose slot was asked for; `None` if it has none free, or
+    /// as many as it likes.
+    pub slot: Option<u16>,
 }
 
 /// Which facts to read for a command.
@@ -158,6 +161,8 @@ pub struct Needs {
     pub wakes: bool,
     pub message: Option<MessageId>,
     pub settings: bool,
+    /// Whose slot is to be taken.
+    pub slot: Option<AgentId>,
 }
 
 /// Which agents to look up.
@@ -226,9 +231,7 @@ impl Command {
     pub fn name(&self) -> &'static str {
         match self {
             Command::Handoff(command) => command.name(),
-            Command::Agent(agent::Command::Register { .. }) => "register",
-            Command::Agent(agent::Command::SetRoles { .. }) => "set_roles",
-            Command::Agent(agent::Command::SetWake { .. }) => "set_wake",
+            Command::Agent(command) => command.name(),
             Command::Token(token::Command::Issue { .. }) => "issue",
             Command::Token(token::Command::Revoke) => "revoke",
             Command::Message(command) => command.name(),
@@ -344,10 +347,10 @@ fn decide(
             decide_handoff(*id, Some(handoff), command, context)
         }
         (Subject::Agent(_), None, Command::Agent(command)) => {
-            Ok(agents(agent::decide(None, command, context.caller)?))
+            Ok(agents(agent::decide(None, command, context)?))
         }
         (Subject::Agent(_), Some(State::Agent(agent)), Command::Agent(command)) => {
-            Ok(agents(agent::decide(Some(agent), command, context.caller)?))
+            Ok(agents(agent::decide(Some(agent), command, context)?))
         }
         (Subject::Token(_), None, Command::Token(command)) => {
             Ok(tokens(token::decide(None, command, context.caller, context.now)?))

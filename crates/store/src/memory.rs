@@ -153,6 +153,14 @@ impl Store for Memory {
         answer(self.tables().hold(teamspace, key))
     }
 
+    fn held(&self, teamspace: &TeamspaceId, prefix: &str, limit: usize) -> Answer<Vec<String>> {
+        let tables = self.tables();
+        let from = tables.holds.range((teamspace.clone(), prefix.to_owned())..);
+        let begin = from.take_while(|((of, key), _)| of == teamspace && key.starts_with(prefix));
+        let occupied = begin.filter(|(_, state)| state.holder.is_some());
+        answer(occupied.take(limit).map(|((_, key), _)| key.clone()).collect())
+    }
+
     fn document(&self, stream: &Stream, hash: &str) -> Answer<Option<String>> {
         let tables = self.tables();
         let row = tables.streams.get(stream);

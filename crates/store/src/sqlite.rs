@@ -240,6 +240,11 @@ impl Store for Sqlite {
         self.inner.readers.ask(move |connection| rows::hold(connection, &teamspace, &key))
     }
 
+    fn held(&self, teamspace: &TeamspaceId, prefix: &str, limit: usize) -> Answer<Vec<String>> {
+        let (teamspace, prefix) = (teamspace.clone(), prefix.to_owned());
+        self.inner.readers.ask(move |connection| rows::held(connection, &teamspace, &prefix, limit))
+    }
+
     fn document(&self, stream: &Stream, hash: &str) -> Answer<Option<String>> {
         let (stream, hash) = (stream.clone(), hash.to_owned());
         self.inner.readers.ask_briefly(move |connection| rows::document(connection, &stream, &hash))

@@ -1,6 +1,7 @@
 //! The command line: what people type, and what they read back.
 
 mod agent;
+mod agent_profile;
 mod audit_commands;
 mod backup_commands;
 mod bench_artifacts;

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use axum::Json;
 use axum::extract::State;
 use engine::port::ListOf;
-use protocol::agent::{Command, Kind, Profile};
-use protocol::caller::Role;
+use protocol::agent::{Command, Kind, Presence, Profile};
+use protocol::caller::{Caller, Role};
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
 use protocol::step;
@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use super::Gateway;
 use super::auth::Asker;
-use super::handoffs::{PageInput, parse_cursor, parse_limit};
+use super::handoffs::{parse_cursor, parse_limit};
 use super::input::{Asked, Named, Write};
 use super::problem::Problem;
 use super::view::{self, AgentView, ListPage};
@@ -35,17 +35,45 @@ pub struct RolesInput {
     pub roles: BTreeSet<Role>,
 }
 
+/// What the directory may be narrowed to. A page is narrowed after it was read: it may have fewer
+/// rows than asked for, or none, and still a `next_cursor`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentsInput {
+    #[serde(default)]
+    pub kind: Option<Kind>,
+    /// Of humans.
+    #[serde(default)]
+    pub presence: Option<Presence>,
+    /// `true` for those that a customer may choose.
+    #[serde(default)]
+    pub selectable: Option<String>,
+    /// 1 to 200.
+    #[serde(default)]
+    pub limit: Option<String>,
+    /// `next_cursor` of the page before.
+    #[serde(default)]
+    pub cursor: Option<String>,
+}
+
 pub async fn list(
     State(gateway): State<Gateway>,
     asker: Asker,
-    Asked(input): Asked<PageInput>,
+    Asked(input): Asked<AgentsInput>,
 ) -> Result<Json<ListPage<AgentView>>, Problem> {
     let asker = asker.member()?;
     let limit = parse_limit(input.limit.as_deref())?;
     let before = parse_cursor(input.cursor.as_deref())?;
+    let selectable = parse_selectable(input.selectable.as_deref())?;
+    let is_wanted = |agent: &AgentView| {
+        input.kind.is_none_or(|kind| agent.kind == kind)
+            && input.presence.is_none_or(|presence| agent.presence == Some(presence))
+            && selectable.is_none_or(|wanted| agent.profile.user_selectable == wanted)
+    };
     let page = gateway.engine.list(&asker.caller.teamspace, ListOf::Agents, before, limit).await?;
+    let agents = page.items.iter().filter_map(|item| view::agent(&asker.caller, item));
     Ok(Json(ListPage {
-        items: page.items.iter().filter_map(view::agent).collect(),
+        items: agents.filter(is_wanted).collect(),
         next_cursor: page.next.map(|row| row.to_string()),
     }))
 }
@@ -56,7 +84,7 @@ pub async fn show(
     Named(id): Named<AgentId>,
 ) -> Result<Json<AgentView>, Problem> {
     let asker = asker.member()?;
-    read(&gateway, &asker.caller.teamspace, id).await.map(Json)
+    read(&gateway, &asker.caller, id).await.map(Json)
 }
 
 pub async fn register(
@@ -71,7 +99,7 @@ pub async fn register(
     let command =
         step::Command::Agent(Command::Register { kind: input.kind, profile: input.profile });
     gateway.engine.submit(&asker.caller, stream, command, Some(key)).await?;
-    read(&gateway, &asker.caller.teamspace, id).await.map(Json)
+    read(&gateway, &asker.caller, id).await.map(Json)
 }
 
 pub async fn set_roles(
@@ -85,16 +113,22 @@ pub async fn set_roles(
     let stream = stream(&asker.caller.teamspace, id.clone());
     let command = step::Command::Agent(Command::SetRoles { roles: input.roles });
     gateway.engine.submit(&asker.caller, stream, command, Some(key)).await?;
-    read(&gateway, &asker.caller.teamspace, id).await.map(Json)
+    read(&gateway, &asker.caller, id).await.map(Json)
 }
 
-async fn read(
-    gateway: &Gateway,
-    teamspace: &TeamspaceId,
-    id: AgentId,
-) -> Result<AgentView, Problem> {
-    let item = gateway.engine.item(&stream(teamspace, id)).await?;
-    item.as_ref().and_then(view::agent).ok_or_else(|| Problem::not_found("agent"))
+pub async fn read(gateway: &Gateway, caller: &Caller, id: AgentId) -> Result<AgentView, Problem> {
+    let item = gateway.engine.item(&stream(&caller.teamspace, id)).await?;
+    let view = item.as_ref().and_then(|item| view::agent(caller, item));
+    view.ok_or_else(|| Problem::not_found("agent"))
+}
+
+fn parse_selectable(text: Option<&str>) -> Result<Option<bool>, Problem> {
+    match text {
+        None => Ok(None),
+        Some("true") => Ok(Some(true)),
+        Some("false") => Ok(Some(false)),
+        Some(_) => Err(Problem::schema_invalid("selectable", "true or false")),
+    }
 }
 
 pub fn stream(teamspace: &TeamspaceId, id: AgentId) -> Stream {

@@ -6,7 +6,7 @@ use protocol::message::Outgoing;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use super::acp::{AcpRequest, AcpResponse};
-use super::agents::{RegisterInput, RolesInput};
+use super::agents::{AgentsInput, RegisterInput, RolesInput};
 use super::completion::{CompleteInput, ConfirmInput, DisputeInput};
 use super::delegation::ReassignInput;
 use super::dry_run::InitiateQuery;
@@ -18,6 +18,7 @@ use super::ledger::{ForkInput, ForkView};
 use super::messages::{InboxInput, MailboxStatus, MessageView, QueryInput};
 use super::negotiation::{ApproveInput, ExtendSlaInput, RefuseInput, WithdrawInput};
 use super::outbox::OutboxView;
+use super::presence::{EndpointInput, PresenceInput};
 use super::purge::{PurgeInput, PurgeView};
 use super::teamspaces::{
     ConfigureInput, CreateInput, TeamspaceCreated, TeamspaceListed, TeamspaceView,
@@ -92,7 +93,7 @@ const fn action(
 }
 
 /// All of them, in the order a reader wants them.
-pub const OPERATIONS: [Operation; 54] = [
+pub const OPERATIONS: [Operation; 56] = [
     Operation {
         query: Some(schema::<ListInput>),
         response: Response::Json(schema::<ListPage<HandoffView>>),
@@ -300,7 +301,7 @@ pub const OPERATIONS: [Operation; 54] = [
         ..read("/v1/events", "follow_events", "Follows the ledger live; resumes by Last-Event-ID.")
     },
     Operation {
-        query: Some(schema::<PageInput>),
+        query: Some(schema::<AgentsInput>),
         response: Response::Json(schema::<ListPage<AgentView>>),
         ..read("/v1/agents", "list_agents", "Lists the directory.")
     },
@@ -327,6 +328,19 @@ pub const OPERATIONS: [Operation; 54] = [
         request: Some(schema::<WakeInput>),
         response: Response::Json(schema::<WakeView>),
         ..read("/v1/agents/{agent}/wake", "set_wake", "Says where an agent is called.")
+    },
+    Operation {
+        method: "put",
+        request: Some(schema::<PresenceInput>),
+        response: Response::Json(schema::<AgentView>),
+        ..read("/v1/agents/{agent}/presence", "set_presence", "Says whether a human is there.")
+    },
+    Operation {
+        method: "put",
+        who: Who::Operator,
+        request: Some(schema::<EndpointInput>),
+        response: Response::Json(schema::<AgentView>),
+        ..read("/v1/agents/{agent}/endpoint", "set_endpoint", "Says where turns reach a worker.")
     },
     Operation {
         who: Who::Operator,

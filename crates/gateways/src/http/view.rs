@@ -104,6 +104,25 @@ pub struct AgentView {
     pub agent: String,
     pub kind: agent::Kind,
     pub profile: agent::Profile,
+    /// How it is introduced in a conversation.
+    pub identity: agent::AgentIdentity,
+    /// How many conversations it holds at once; `null` for any number.
+    pub capacity: Option<u16>,
+    /// Of a human: whether it is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub presence: Option<agent::Presence>,
+    /// Of a human: what it says of itself. It counts while it can be reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub presence_said: Option<agent::Presence>,
+    /// Who said so, if it was somebody else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub presence_by: Option<String>,
+    /// When it is missed, unless it is heard of before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missed_at: Option<String>,
+    /// Where turns reach it. Shown to operators only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
     /// What the member is trusted with; none restricts nothing.
     pub roles: Vec<Role>,
     pub changed_at: String,
@@ -169,8 +188,11 @@ pub fn may_see(caller: &Caller, state: &State) -> bool {
 pub fn may_see_entry(caller: &Caller, entry: &Entry) -> bool {
     match entry.stream.subject {
         Subject::Token(_) => caller.is_operator(),
-        // Where an agent is called may hold a password.
-        Subject::Agent(_) => entry.name != "agent.wake_changed" || caller.is_operator(),
+        // Where an agent is called or reached may hold a password.
+        Subject::Agent(_) => {
+            let names_a_url = ["agent.wake_changed", "agent.endpoint_changed"];
+            caller.is_operator() || !names_a_url.contains(&entry.name.as_ref())
+        }
         Subject::Teamspace | Subject::Ledger => true,
         Subject::Message(_) => {
             let parties = entry.body.text().and_then(|text| serde_json::from_str(text).ok());
@@ -301,9 +323,18 @@ pub fn action_done(id: &str, done: &Done) -> ActionDone {
     }
 }
 
-pub fn agent(item: &Item) -> Option<AgentView> {
+pub fn agent(caller: &Caller, item: &Item) -> Option<AgentView> {
     let State::Agent(agent) = item.state.as_ref() else { return None };
+    let human = Some(agent).filter(|agent| agent.kind == agent::Kind::Human);
+    let by = agent.attendance.by.as_ref();
     Some(AgentView {
+        identity: agent.identity(),
+        capacity: agent.capacity(),
+        presence: human.map(|human| human.presence()),
+        presence_said: human.map(|human| human.attendance.said),
+        presence_by: by.map(ToString::to_string),
+        missed_at: agent.deadlines().first().map(|deadline| deadline.due.to_string()),
+        endpoint: agent.endpoint.clone().filter(|_| caller.is_operator()),
         agent: agent.id.to_string(),
         kind: agent.kind,
         profile: agent.profile.clone(),

@@ -5,6 +5,7 @@
 //! A new event or a new shape of one gets a file by `UPDATE_GOLDEN=1 cargo test -p protocol
 //! golden`, which never touches a file that is there.
 
+mod agent_shapes;
 mod completion_shapes;
 mod handoff_shapes;
 
@@ -16,11 +17,12 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use agent_shapes::agent_shapes;
 use completion_shapes::completion_shapes;
 use handoff_shapes::{agent, handoff_shapes, time};
 
 use super::{decode, encode};
-use crate::agent::{self, Kind, Profile};
+use crate::agent;
 use crate::caller::Role;
 use crate::fork::Forked;
 use crate::handoff::event::Event as HandoffEvent;
@@ -76,6 +78,11 @@ events! {
     Event::Agent(agent::Event::Registered(_)) => "agent.registered",
     Event::Agent(agent::Event::RolesChanged(_)) => "agent.roles_changed",
     Event::Agent(agent::Event::WakeChanged(_)) => "agent.wake_changed",
+    Event::Agent(agent::Event::EndpointChanged(_)) => "agent.endpoint_changed",
+    Event::Agent(agent::Event::PresenceChanged(_)) => "agent.presence_changed",
+    Event::Agent(agent::Event::Connected(_)) => "agent.connected",
+    Event::Agent(agent::Event::ConnectionLost(_)) => "agent.connection_lost",
+    Event::Agent(agent::Event::Lost(_)) => "agent.lost",
     Event::Token(token::Event::Issued(_)) => "token.issued",
     Event::Token(token::Event::Revoked(_)) => "token.revoked",
     Event::Message(message::Event::Sent(_)) => "message.sent",
@@ -150,40 +157,8 @@ fn shapes() -> Vec<(&'static str, Event)> {
         .chain(completion_shapes())
         .map(|(shape, event)| (shape, Event::Handoff(event)))
         .collect();
-    let registered = |profile| {
-        Event::Agent(agent::Event::Registered(agent::Registered { kind: Kind::Worker, profile }))
-    };
-    let wake_changed = |url: Option<&str>| {
-        let url = url.map(str::to_owned);
-        Event::Agent(agent::Event::WakeChanged(agent::WakeChanged { url }))
-    };
+    shapes.extend(agent_shapes().into_iter().map(|(shape, event)| (shape, Event::Agent(event))));
     shapes.extend([
-        ("least", registered(Profile::default())),
-        (
-            "most",
-            registered(Profile {
-                name: "Barry".to_owned(),
-                description: "Mends builds".to_owned(),
-                capabilities: vec!["rust".to_owned()],
-                languages: vec!["en".to_owned()],
-            }),
-        ),
-        (
-            "least",
-            Event::Agent(agent::Event::RolesChanged(agent::RolesChanged {
-                roles: [Role::Executor].into_iter().collect(),
-                before: None,
-            })),
-        ),
-        (
-            "most",
-            Event::Agent(agent::Event::RolesChanged(agent::RolesChanged {
-                roles: [Role::Executor].into_iter().collect(),
-                before: Some([Role::Reviewer].into_iter().collect()),
-            })),
-        ),
-        ("least", wake_changed(None)),
-        ("most", wake_changed(Some("https://agents.example/wake"))),
         ("least", Event::Erased(Erased { position: 3, reason: "asked by its sender".to_owned() })),
         (
             "least",

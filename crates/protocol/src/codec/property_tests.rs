@@ -1,5 +1,6 @@
 //! Any event comes back as itself, and any text is answered.
 
+mod agents;
 mod work;
 
 mod completions;
@@ -14,7 +15,6 @@ use proptest::sample::select;
 use completions::completions;
 
 use super::{decode, encode};
-use crate::agent::{self, Kind, Profile};
 use crate::caller::Role;
 use crate::fork::Forked;
 use crate::handoff::Status;
@@ -39,7 +39,7 @@ use crate::teamspace::{self, Configuration, Settings};
 use crate::time::Time;
 use crate::token::{self, BearerKind, Grant};
 
-const NAMES: [&str; 26] = [
+const NAMES: [&str; 31] = [
     "handoff.drafted",
     "handoff.proposed",
     "handoff.validation_started",
@@ -55,6 +55,11 @@ const NAMES: [&str; 26] = [
     "handoff.closed",
     "handoff.escalated",
     "agent.registered",
+    "agent.endpoint_changed",
+    "agent.presence_changed",
+    "agent.connected",
+    "agent.connection_lost",
+    "agent.lost",
     "token.issued",
     "token.revoked",
     "message.sent",
@@ -128,7 +133,7 @@ fn events() -> impl Strategy<Value = Event> {
         3 => work::delegations().prop_map(Event::Handoff),
         3 => work::workq().prop_map(Event::Handoff),
         6 => completions().prop_map(Event::Handoff),
-        1 => registrations(),
+        2 => agents::agents().prop_map(Event::Agent),
         1 => tokens(),
         1 => teamspaces(),
         3 => messages(),
@@ -311,16 +316,6 @@ fn endings() -> impl Strategy<Value = HandoffEvent> {
         },
     );
     prop_oneof![activated, closed, escalated]
-}
-
-fn registrations() -> impl Strategy<Value = Event> {
-    let kind = select(vec![Kind::Worker, Kind::System, Kind::Human, Kind::Queue]);
-    (kind, text(), text(), texts(), texts()).prop_map(
-        |(kind, name, description, capabilities, languages)| {
-            let profile = Profile { name, description, capabilities, languages };
-            Event::Agent(agent::Event::Registered(agent::Registered { kind, profile }))
-        },
-    )
 }
 
 fn tokens() -> impl Strategy<Value = Event> {

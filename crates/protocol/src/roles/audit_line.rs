@@ -51,7 +51,13 @@ pub fn line<'a>(
             actor,
             timestamp: at,
         }),
-        Event::Registered(_) | Event::WakeChanged(_) => None,
+        Event::Registered(_)
+        | Event::WakeChanged(_)
+        | Event::EndpointChanged(_)
+        | Event::PresenceChanged(_)
+        | Event::Connected(_)
+        | Event::ConnectionLost(_)
+        | Event::Lost(_) => None,
         Event::RolesChanged(changed) => Some(Line::RolesChanged {
             agent,
             before: changed.before.as_ref(),

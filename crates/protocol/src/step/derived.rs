@@ -22,7 +22,8 @@ pub(super) fn deadline_changes(
     let of = |state: &State| match state {
         State::Handoff(handoff) => derive::deadlines(handoff),
         State::Message(message) => message.deadlines(),
-        State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Teamspace(_) => Vec::new(),
+        State::Agent(agent) => agent.deadlines(),
+        State::Token(_) | State::Ledger(_) | State::Teamspace(_) => Vec::new(),
     };
     let old = before.map(of).unwrap_or_default();
     let new = of(after);

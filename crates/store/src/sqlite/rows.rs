@@ -108,6 +108,26 @@ pub fn hold(connection: &Connection, teamspace: &TeamspaceId, key: &str) -> Resu
     Ok(found.unwrap_or_default())
 }
 
+/// Occupied keys that begin so. Keys are compared byte by byte, so that those with a prefix lie
+/// together, and no key goes on with the last character there is.
+pub fn held(
+    connection: &Connection,
+    teamspace: &TeamspaceId,
+    prefix: &str,
+    limit: usize,
+) -> Result<Vec<String>> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    connection
+        .prepare_cached(
+            "SELECT key FROM holds
+             WHERE teamspace = ?1 AND key >= ?2 AND key < ?2 || char(1114111)
+               AND holder IS NOT NULL
+             ORDER BY key LIMIT ?3",
+        )?
+        .query_map(params![teamspace.as_str(), prefix, limit], |row| row.get(0))?
+        .collect()
+}
+
 /// The document a stream has now, if it is the one that is asked for.
 pub fn document(connection: &Connection, stream: &Stream, hash: &str) -> Result<Option<String>> {
     let found = connection

@@ -136,6 +136,10 @@ impl Store for Recorder {
         self.inner.hold(teamspace, key)
     }
 
+    fn held(&self, teamspace: &TeamspaceId, prefix: &str, limit: usize) -> Answer<Vec<String>> {
+        self.inner.held(teamspace, prefix, limit)
+    }
+
     fn document(&self, stream: &Stream, hash: &str) -> Answer<Option<String>> {
         self.inner.document(stream, hash)
     }

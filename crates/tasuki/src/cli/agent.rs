@@ -3,9 +3,10 @@
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use protocol::caller::Role;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::{Reach, put};
+use super::Reach;
+use super::agent_profile::{Presence, ProfileArgs};
 use crate::client::{Call, percent_encode};
 use crate::{exit_code, output};
 
@@ -24,17 +25,8 @@ enum AgentCommand {
         id: String,
         #[arg(long, value_enum, default_value = "worker")]
         kind: Kind,
-        /// The name people see
-        #[arg(long)]
-        name: Option<String>,
-        #[arg(long)]
-        description: Option<String>,
-        /// What it can do; may be repeated
-        #[arg(long = "capability", value_name = "TEXT")]
-        capabilities: Vec<String>,
-        /// A language it speaks; may be repeated
-        #[arg(long = "language", value_name = "CODE")]
-        languages: Vec<String>,
+        #[command(flatten)]
+        profile: ProfileArgs,
     },
     /// Say what a member is trusted with; without a role, all are taken away
     Roles {
@@ -50,8 +42,30 @@ enum AgentCommand {
         #[arg(long)]
         url: Option<String>,
     },
+    /// Say where turns of a conversation reach a worker
+    Endpoint {
+        id: String,
+        /// An http or https URL; without one they do not reach it any more
+        #[arg(long)]
+        url: Option<String>,
+    },
+    /// Say whether a human is there; without a connection it counts for 15 minutes
+    Presence {
+        id: String,
+        #[arg(value_enum)]
+        presence: Presence,
+    },
     /// List the directory
-    List,
+    List {
+        #[arg(long, value_enum)]
+        kind: Option<Kind>,
+        /// Humans who are there, or not
+        #[arg(long, value_enum)]
+        presence: Option<Presence>,
+        /// Those that customers may choose
+        #[arg(long)]
+        selectable: bool,
+    },
     /// Show one agent
     Show { id: String },
 }
@@ -64,18 +78,23 @@ enum Kind {
     Queue,
 }
 
+impl Kind {
+    fn as_str(self) -> &'static str {
+        match self {
+            Kind::Worker => "worker",
+            Kind::System => "system",
+            Kind::Human => "human",
+            Kind::Queue => "queue",
+        }
+    }
+}
+
 pub async fn run(args: AgentArgs) -> Result<u8> {
     let reached = args.reach.connect().await?;
     let client = &reached.client;
     let answer = match args.command {
-        AgentCommand::Register { id, kind, name, description, capabilities, languages } => {
-            let mut profile = Map::new();
-            put(&mut profile, "name", name);
-            put(&mut profile, "description", description);
-            profile.insert("capabilities".to_owned(), json!(capabilities));
-            profile.insert("languages".to_owned(), json!(languages));
-            let kind = format!("{kind:?}").to_lowercase();
-            let body = json!({ "kind": kind, "profile": profile });
+        AgentCommand::Register { id, kind, profile } => {
+            let body = json!({ "kind": kind.as_str(), "profile": profile.profile() });
             let path = format!("/v1/agents/{}", percent_encode(&id));
             client.call(Call::put(path, body)).await?.success()?
         }
@@ -94,7 +113,28 @@ pub async fn run(args: AgentArgs) -> Result<u8> {
             }
             answer
         }
-        AgentCommand::List => client.call(Call::get("/v1/agents?limit=200")).await?.success()?,
+        AgentCommand::Endpoint { id, url } => {
+            let path = format!("/v1/agents/{}/endpoint", percent_encode(&id));
+            client.call(Call::put(path, json!({ "url": url }))).await?.success()?
+        }
+        AgentCommand::Presence { id, presence } => {
+            let path = format!("/v1/agents/{}/presence", percent_encode(&id));
+            let body = json!({ "presence": presence.as_str() });
+            client.call(Call::put(path, body)).await?.success()?
+        }
+        AgentCommand::List { kind, presence, selectable } => {
+            let mut path = "/v1/agents?limit=200".to_owned();
+            if let Some(kind) = kind {
+                path += &format!("&kind={}", kind.as_str());
+            }
+            if let Some(presence) = presence {
+                path += &format!("&presence={}", presence.as_str());
+            }
+            if selectable {
+                path += "&selectable=true";
+            }
+            client.call(Call::get(path)).await?.success()?
+        }
         AgentCommand::Show { id } => {
             let path = format!("/v1/agents/{}", percent_encode(&id));
             client.call(Call::get(path)).await?.success()?
@@ -132,10 +172,11 @@ fn table(answer: &Value) -> String {
         vec![
             text(&agent["agent"]),
             text(&agent["kind"]),
+            text(&agent["presence"]),
             text(&agent["profile"]["name"]),
             roles.join(", "),
             capabilities.join(", "),
         ]
     });
-    output::table(&["agent", "kind", "name", "roles", "capabilities"], rows.collect())
+    output::table(&["agent", "kind", "presence", "name", "roles", "capabilities"], rows.collect())
 }

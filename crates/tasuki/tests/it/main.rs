@@ -8,6 +8,7 @@ mod backup;
 mod cli;
 mod concurrency;
 mod crash;
+mod directory;
 mod disk_faults;
 mod events;
 mod histories;

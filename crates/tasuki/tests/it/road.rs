@@ -8,6 +8,7 @@ mod feed;
 mod idempotency;
 mod messages;
 mod outbox;
+mod presence;
 mod races;
 mod settings;
 

@@ -40,7 +40,7 @@ const SHORT: Bound = Bound { max: 900, without_news: 8 };
 const FULL: Bound = Bound { max: 1_000, without_news: 100 };
 
 /// All that can be asked for, and all that it can be refused with.
-const COMMANDS: [&str; 32] = [
+const COMMANDS: [&str; 37] = [
     "draft",
     "initiate",
     "accept",
@@ -73,6 +73,11 @@ const COMMANDS: [&str; 32] = [
     "woken",
     "not_woken",
     "set_wake",
+    "set_endpoint",
+    "set_presence",
+    "connect",
+    "lose_connection",
+    "miss",
 ];
 const CODES: [&str; 10] = [
     "schema_invalid",
@@ -214,6 +219,7 @@ async fn play(
                     "handoff.escalated" => "elapse",
                     "handoff.sla_warned" => "warn",
                     "message.expired" => "expire",
+                    "agent.lost" => "miss",
                     _ => return Err(format!("a deadline led to {name}")),
                 };
                 seen.signatures.insert((command, "any", "ok".to_owned()));

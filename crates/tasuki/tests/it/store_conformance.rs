@@ -16,6 +16,8 @@ mod messages;
 mod outbox;
 #[cfg(test)]
 mod reads;
+#[cfg(test)]
+mod slots;
 mod sqlite_only;
 
 /// Runs each row once for every store.
@@ -71,6 +73,10 @@ exercise! {
         the_ledger_has_a_stream_of_its_own
         teamspaces_have_a_stream_each_and_are_found_by_name
         the_seal_is_replaced;
+    slots:
+        occupied_keys_are_found_by_their_prefix
+        the_slot_that_is_found_is_free
+        no_race_overruns_a_capacity;
     outbox:
         an_effect_is_claimed_by_one_at_a_time
         a_lease_that_ran_out_is_claimed_again

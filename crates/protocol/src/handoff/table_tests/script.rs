@@ -350,6 +350,5 @@ fn directory(id: AgentId) -> Option<Agent> {
         "desk" => Kind::Queue,
         _ => Kind::Worker,
     };
-    let (profile, roles) = (Profile::default(), BTreeSet::new());
-    Some(Agent { id, kind, profile, roles, wake_url: None })
+    Some(Agent::new(id, kind, Profile::default()))
 }

@@ -14,6 +14,7 @@ pub const OTHER: &str = "other";
 
 /// What may stand in a path besides a handoff.
 pub const AGENT: &str = "agent";
+pub const HUMAN: &str = "human";
 pub const TOKEN: &str = "token";
 pub const MESSAGE: &str = "message";
 
@@ -44,8 +45,9 @@ const BEARERS: [(&str, &str, &str); 9] = [
     ("expired", "alice", "worker"),
 ];
 
-/// An agent that only our own teamspace has.
+/// Agents that only our own teamspace has.
 const HERMIT: &str = "hermit";
+const RECLUSE: &str = "recluse";
 
 #[derive(Debug)]
 pub struct Cast {
@@ -69,6 +71,8 @@ impl Cast {
         let operator = cast.operator(OWN);
         let hermit = Call::put(format!("/v1/agents/{HERMIT}"), json!({ "kind": "worker" }));
         ok(&operator, hermit).await;
+        let recluse = Call::put(format!("/v1/agents/{RECLUSE}"), json!({ "kind": "human" }));
+        ok(&operator, recluse).await;
         for state in ["draft", "discarded", "proposed", "guarded", "accepted", "activated"] {
             let id = cast.make(state).await;
             cast.hidden.insert(state, id);
@@ -78,6 +82,7 @@ impl Cast {
             cast.hidden.insert(state, id);
         }
         cast.hidden.insert(AGENT, HERMIT.to_owned());
+        cast.hidden.insert(HUMAN, RECLUSE.to_owned());
         told_of_rejections(&operator, 2).await;
         cast
     }
@@ -133,6 +138,7 @@ impl Cast {
         match case.subject_kind() {
             "" => String::new(),
             AGENT => HERMIT.to_owned(),
+            HUMAN => RECLUSE.to_owned(),
             // Nothing here changes what another may do to it, and its sender may send only so many.
             MESSAGE => self.hidden[MESSAGE].clone(),
             kind => self.make(kind).await,
@@ -230,7 +236,8 @@ impl Cast {
         let mut body = match (&case.action, case.operation.as_str()) {
             (Some(action), _) => body_of(action, &task),
             (None, "register_agent") => json!({ "kind": "worker" }),
-            (None, "set_wake") => json!({ "url": null }),
+            (None, "set_wake" | "set_endpoint") => json!({ "url": null }),
+            (None, "set_presence") => json!({ "presence": "away" }),
             (None, "set_roles") => json!({ "roles": ["executor"] }),
             (None, "configure_teamspace") => json!({ "name": task }),
             (None, "create_teamspace") => {

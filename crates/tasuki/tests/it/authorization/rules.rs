@@ -1,7 +1,7 @@
 //! Who may do what, as one table. The document says who may ask at all (`x-who`); the table says
 //! what members then get.
 
-use super::cast::{AGENT, MESSAGE, TOKEN};
+use super::cast::{AGENT, HUMAN, MESSAGE, TOKEN};
 use super::reference::Operation;
 
 /// What a caller gets.
@@ -76,6 +76,7 @@ read_message             -          not     yes     gone      not          gone 
 follow_events            -          yes     yes     yes       yes          yes     yes      yes
 list_agents              -          yes     yes     yes       yes          yes     yes      yes
 set_roles                -          not     not     not       yes          not     yes      not
+set_presence             -          not     not     not       yes          not     yes      not
 show_teamspace           -          yes     yes     yes       yes          yes     yes      yes
 show_agent               -          yes     yes     yes       yes          yes     yes      yes
 ";
@@ -172,6 +173,7 @@ impl Case {
     /// Which kind of thing stands in the path.
     pub fn subject_kind(&self) -> &'static str {
         match self.path.as_str() {
+            path if path.ends_with("/presence") => HUMAN,
             path if path.contains("{agent}") => AGENT,
             path if path.contains("{token}") => TOKEN,
             path if path.contains("{message}") => MESSAGE,
@@ -180,6 +182,10 @@ impl Case {
     }
 
     pub fn unknown(&self) -> &'static str {
-        if self.subject_kind() == AGENT { super::UNKNOWN_NAME } else { super::UNKNOWN_ID }
+        if [AGENT, HUMAN].contains(&self.subject_kind()) {
+            super::UNKNOWN_NAME
+        } else {
+            super::UNKNOWN_ID
+        }
     }
 }

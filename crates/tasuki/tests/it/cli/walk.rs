@@ -20,6 +20,13 @@ operator  agent register night-shift --kind queue --name "Night shift" --capabil
 operator  agent list
 operator  agent show night-shift
 operator  agent show night-shift --json
+operator  agent register dana --kind human --name Dana --icon D --color #2f6fde --user-selectable --capacity 2 --skill billing=4 --team Care
+operator  agent presence dana available
+operator  agent presence dana asleep
+operator  agent presence bob away
+operator  agent list --presence available --selectable --kind human
+operator  agent endpoint bob --url https://agents.example/turns --json
+operator  agent presence dana offline
 operator  token create --agent dave
 operator  token list --json
 operator  token revoke %dave

@@ -112,7 +112,11 @@ an agent without a kind         | operator | PUT /v1/agents/eve | - kind        
 an agent of an unknown kind     | operator | PUT /v1/agents/eve | kind = "robot"                  | 422 schema_invalid kind
 an operator is no agent         | operator | PUT /v1/agents/eve | kind = "operator"               | 422 schema_invalid kind
 an agent with an unknown field  | operator | PUT /v1/agents/eve | secret = "x"                    | 422 schema_invalid secret
-a profile with an unknown field | operator | PUT /v1/agents/eve | profile = {"icon":"x"}          | 422 schema_invalid profile.icon
+a profile with an unknown field | operator | PUT /v1/agents/eve | profile = {"smell":"x"}         | 422 schema_invalid profile.smell
+an icon that is too long        | operator | PUT /v1/agents/eve | profile.icon = text(9)          | 422 schema_invalid profile.icon
+a color by its name             | operator | PUT /v1/agents/eve | profile = {"color":"red"}       | 422 schema_invalid profile.color
+more than anybody can hold      | operator | PUT /v1/agents/eve | profile = {"capacity":65}       | 422 schema_invalid profile.capacity
+a capacity below nothing        | operator | PUT /v1/agents/eve | profile = {"capacity":-1}       | 422 schema_invalid profile.capacity
 a name that is a number         | operator | PUT /v1/agents/eve | profile = {"name":5}            | 422 schema_invalid profile.name
 a name that is too long         | operator | PUT /v1/agents/eve | profile.name = text(2001)       | 422 schema_invalid profile.name
 a profile that is a list        | operator | PUT /v1/agents/eve | profile = ["Eve"]               | 422 schema_invalid profile

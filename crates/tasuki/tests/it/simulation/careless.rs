@@ -137,6 +137,10 @@ impl Store for Careless {
         self.memory().hold(teamspace, key)
     }
 
+    fn held(&self, teamspace: &TeamspaceId, prefix: &str, limit: usize) -> Answer<Vec<String>> {
+        self.memory().held(teamspace, prefix, limit)
+    }
+
     fn document(&self, stream: &Stream, hash: &str) -> Answer<Option<String>> {
         self.memory().document(stream, hash)
     }

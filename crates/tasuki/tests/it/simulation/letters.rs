@@ -1,7 +1,7 @@
 //! What agents tell each other in a simulation: sending, answering, looking, reading, calls that
 //! were taken or not, and letting go of what is old.
 
-use protocol::agent::Command as AgentCommand;
+use protocol::agent::{Command as AgentCommand, Presence};
 use protocol::caller::Caller;
 use protocol::handoff::package::Priority;
 use protocol::ledger::{Stream, Subject};
@@ -112,6 +112,28 @@ impl Script {
     pub fn set_wake(&mut self) -> AgentCommand {
         let urls = [Some("https://agents.example/wake"), Some("not a URL"), None];
         AgentCommand::SetWake { url: self.random.pick(&urls).map(str::to_owned) }
+    }
+
+    /// An agent comes, goes or says where it is; mostly asked by whoever may.
+    pub fn presence_command(&mut self, mut stream: Stream) -> Act {
+        if self.random.happens(70) {
+            stream.subject = Subject::Agent(id("dee"));
+        }
+        let server = Caller::system(stream.teamspace.clone());
+        let presence = *self.random.pick(&Presence::ALL);
+        let (caller, command) = match self.random.below(8) {
+            0..2 => (server, AgentCommand::Connect),
+            2 => (server, AgentCommand::LoseConnection),
+            3 => {
+                let urls = [Some("https://agents.example/turns"), Some("not a URL"), None];
+                let url = self.random.pick(&urls).map(str::to_owned);
+                (operator(), AgentCommand::SetEndpoint { url })
+            }
+            _ => (operator(), AgentCommand::SetPresence { presence }),
+        };
+        let caller = if self.random.happens(10) { self.caller() } else { caller };
+        let caller = in_teamspace(caller, &stream.teamspace);
+        self.submit(caller, stream, step::Command::Agent(command))
     }
 
     pub fn new_message(&mut self) -> Subject {

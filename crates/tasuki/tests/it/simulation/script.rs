@@ -358,6 +358,9 @@ impl Script {
         let teamspace = self.teamspace();
         let caller = if self.random.happens(80) { operator() } else { self.caller() };
         let stream = Stream { teamspace: teamspace.clone(), subject: Subject::Agent(id(name)) };
+        if self.random.happens(50) {
+            return self.presence_command(stream);
+        }
         let command = match self.random.below(4) {
             0 => AgentCommand::SetRoles { roles: [*self.random.pick(&Role::ALL)].into() },
             1 => self.set_wake(),

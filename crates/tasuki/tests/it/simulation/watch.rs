@@ -373,9 +373,8 @@ impl Watch {
             let deadlines = match state.as_ref() {
                 State::Handoff(handoff) => derive::deadlines(handoff),
                 State::Message(message) => message.deadlines(),
-                State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Teamspace(_) => {
-                    continue;
-                }
+                State::Agent(agent) => agent.deadlines(),
+                State::Token(_) | State::Ledger(_) | State::Teamspace(_) => continue,
             };
             derived.extend(deadlines.into_iter().map(|deadline| (stream.clone(), deadline)));
         }

@@ -196,13 +196,7 @@ pub fn handoff_between(from: &str, to: &str, id: HandoffId, task: &str, status: 
 }
 
 pub fn agent(name: &str) -> State {
-    State::Agent(Agent {
-        id: id(name),
-        kind: Kind::Worker,
-        profile: Profile::default(),
-        roles: Default::default(),
-        wake_url: None,
-    })
+    State::Agent(Agent::new(id(name), Kind::Worker, Profile::default()))
 }
 
 pub fn token(token_id: TokenId, secret_hash: &str) -> State {

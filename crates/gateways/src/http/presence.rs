@@ -1,0 +1,60 @@
+//! `/v1/agents/{agent}/presence` and `/endpoint`: whether a human is there, and where turns of a
+//! conversation reach a worker.
+
+use axum::Json;
+use axum::extract::State;
+use protocol::agent::{Command, Presence};
+use protocol::ids::AgentId;
+use protocol::step;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::Gateway;
+use super::agents::{read, stream};
+use super::input::{Named, Write};
+use super::problem::Problem;
+use super::view::AgentView;
+use super::wake::given;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PresenceInput {
+    /// Without a connection it counts for 15 minutes; saying it again renews it.
+    pub presence: Presence,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EndpointInput {
+    /// An http or https URL; `null` if turns do not reach it.
+    #[serde(deserialize_with = "given")]
+    pub url: Option<String>,
+}
+
+pub async fn set(
+    State(gateway): State<Gateway>,
+    Named(id): Named<AgentId>,
+    write: Write<PresenceInput>,
+) -> Result<Json<AgentView>, Problem> {
+    let (write, input) = write.split();
+    let asker = write.asker.member()?;
+    let key = write.key.for_action("set_presence", Some(id.as_str()));
+    let stream = stream(&asker.caller.teamspace, id.clone());
+    let command = step::Command::Agent(Command::SetPresence { presence: input.presence });
+    gateway.engine.submit(&asker.caller, stream, command, Some(key)).await?;
+    read(&gateway, &asker.caller, id).await.map(Json)
+}
+
+pub async fn set_endpoint(
+    State(gateway): State<Gateway>,
+    Named(id): Named<AgentId>,
+    write: Write<EndpointInput>,
+) -> Result<Json<AgentView>, Problem> {
+    let (write, input) = write.split();
+    let asker = write.asker.operator()?;
+    let key = write.key.for_action("set_endpoint", Some(id.as_str()));
+    let stream = stream(&asker.caller.teamspace, id.clone());
+    let command = step::Command::Agent(Command::SetEndpoint { url: input.url });
+    gateway.engine.submit(&asker.caller, stream, command, Some(key)).await?;
+    read(&gateway, &asker.caller, id).await.map(Json)
+}

@@ -1,0 +1,271 @@
+//! Whether a human is there. What it says of itself and whether it can be reached are two things:
+//! the first is kept until it says otherwise, the second ends with its last connection, or when it
+//! has not been heard of for long. Only both together make it available.
+
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Agent, Event, Kind};
+use crate::caller::{Caller, Principal};
+use crate::handoff::decide::Context;
+use crate::ids::AgentId;
+use crate::rejection::Rejection;
+use crate::step::Deadline;
+use crate::time::{Span, Time};
+
+/// How long a lost connection is waited for: a page that is loaded again or a train in a tunnel is
+/// back by then, and a customer has not given up yet.
+pub const RECONNECT_GRACE: Span = Span::from_millis(30_000);
+
+/// How long the word of somebody without a connection counts. It is renewed by saying it again.
+pub const WORD_KEPT: Span = Span::from_minutes(15);
+
+/// A word is written down again once half its time has passed: a program that repeats it every few
+/// seconds does not fill the ledger.
+const WORD_RENEWED_AT: Span = Span::from_millis(7 * 60_000 + 30_000);
+
+/// The name of the one deadline of an agent.
+pub const MISSED: &str = "missed";
+
+/// What somebody says of itself, or what is true of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Presence {
+    /// Takes conversations.
+    Available,
+    /// There, but takes no more.
+    Busy,
+    /// Back soon.
+    Away,
+    #[default]
+    Offline,
+}
+
+/// Where a human stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attendance {
+    /// What it says of itself.
+    pub said: Presence,
+    /// Who said so, if it was somebody else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<AgentId>,
+    pub reach: Reach,
+}
+
+/// Whether a human can be reached.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reach {
+    /// Nothing is known of it. Ends when it connects or says something.
+    #[default]
+    Gone,
+    /// It has a connection. Ends with the last one.
+    Connected,
+    /// Its last connection ended. It is gone at that time, unless it is back before.
+    Lost { until: Time },
+    /// It has no connection, but said something. It is gone at that time, unless it says it again.
+    Said { until: Time },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PresenceChanged {
+    pub presence: Presence,
+    /// Who said so, if it was somebody else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<AgentId>,
+    /// How long it counts, if there is no connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Time>,
+}
+
+/// The first connection of possibly several.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connected {}
+
+/// The last connection ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConnectionLost {
+    /// How long it is waited for; nobody waits for whoever said that it leaves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Time>,
+}
+
+/// It did not come back in time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lost {}
+
+impl Agent {
+    /// What is true, whatever it says of itself. Only a human is ever anything but available or,
+    /// for a system agent, offline.
+    pub fn presence(&self) -> Presence {
+        match (self.kind, self.attendance.reach) {
+            (Kind::Worker | Kind::Queue, _) => Presence::Available,
+            (Kind::System, _) | (Kind::Human, Reach::Gone) => Presence::Offline,
+            (Kind::Human, Reach::Connected | Reach::Lost { .. } | Reach::Said { .. }) => {
+                self.attendance.said
+            }
+        }
+    }
+
+    /// Whether it takes conversations now. Whether it has a slot free is another question.
+    pub fn is_available(&self) -> bool {
+        self.presence() == Presence::Available
+    }
+
+    pub fn deadlines(&self) -> Vec<Deadline> {
+        match self.attendance.reach {
+            Reach::Lost { until } | Reach::Said { until } => {
+                vec![Deadline { name: MISSED.into(), due: until }]
+            }
+            Reach::Gone | Reach::Connected => Vec::new(),
+        }
+    }
+}
+
+/// What a human says of itself, or somebody who may for it.
+pub(super) fn set(
+    state: Option<&Agent>,
+    presence: Presence,
+    context: Context<'_>,
+) -> Result<Vec<Event>, Rejection> {
+    let agent = state.ok_or(Rejection::NotFound { what: "agent" })?;
+    let is_itself = context.caller.agent() == Some(&agent.id);
+    if !is_itself && !context.caller.is_coordinator() {
+        let who = "the human itself, a coordinator or an operator";
+        return Err(Rejection::NotAllowed { action: "say where a human is", who });
+    }
+    if agent.kind != Kind::Human {
+        let expected = format!("a human; a {} has no presence", agent.kind.as_str());
+        return Err(Rejection::SchemaInvalid { field: "agent".to_owned(), expected });
+    }
+    let is_same = agent.attendance.said == presence;
+    let is_kept = match agent.attendance.reach {
+        _ if presence == Presence::Offline => true,
+        Reach::Connected => true,
+        Reach::Said { until } => until.since(context.now) > WORD_RENEWED_AT,
+        Reach::Gone | Reach::Lost { .. } => false,
+    };
+    if is_same && is_kept {
+        return Ok(Vec::new());
+    }
+    let until = match agent.attendance.reach {
+        _ if presence == Presence::Offline => None,
+        Reach::Connected => None,
+        Reach::Gone | Reach::Lost { .. } | Reach::Said { .. } => Some(context.now.plus(WORD_KEPT)),
+    };
+    let by = if is_itself { None } else { name_of(&context.caller.principal) };
+    Ok(vec![Event::PresenceChanged(PresenceChanged { presence, by, until })])
+}
+
+/// Only humans are waited for; where others are reached is not a matter of connections.
+pub(super) fn connected(state: Option<&Agent>, caller: &Caller) -> Result<Vec<Event>, Rejection> {
+    by_the_server(caller, "say that an agent is connected")?;
+    let agent = state.ok_or(Rejection::NotFound { what: "agent" })?;
+    match (agent.kind, agent.attendance.reach) {
+        (Kind::Human, Reach::Gone | Reach::Lost { .. } | Reach::Said { .. }) => {
+            Ok(vec![Event::Connected(Connected {})])
+        }
+        (Kind::Human, Reach::Connected) | (Kind::Worker | Kind::System | Kind::Queue, _) => {
+            Ok(Vec::new())
+        }
+    }
+}
+
+pub(super) fn connection_lost(
+    state: Option<&Agent>,
+    context: Context<'_>,
+) -> Result<Vec<Event>, Rejection> {
+    by_the_server(context.caller, "say that a connection is lost")?;
+    let agent = state.ok_or(Rejection::NotFound { what: "agent" })?;
+    match agent.attendance.reach {
+        Reach::Connected => {
+            let until = match agent.attendance.said {
+                Presence::Available | Presence::Busy | Presence::Away => {
+                    Some(context.now.plus(RECONNECT_GRACE))
+                }
+                Presence::Offline => None,
+            };
+            Ok(vec![Event::ConnectionLost(ConnectionLost { until })])
+        }
+        Reach::Gone | Reach::Lost { .. } | Reach::Said { .. } => Ok(Vec::new()),
+    }
+}
+
+pub(super) fn elapse(
+    state: Option<&Agent>,
+    due: Time,
+    context: Context<'_>,
+) -> Result<Vec<Event>, Rejection> {
+    by_the_server(context.caller, "miss an agent")?;
+    // The world may have moved on since the deadline was armed; then there is nothing to say.
+    let armed = state.map(Agent::deadlines).unwrap_or_default();
+    let is_due = due <= context.now && armed.iter().any(|deadline| deadline.due == due);
+    Ok(if is_due { vec![Event::Lost(Lost {})] } else { Vec::new() })
+}
+
+/// What is true of somebody's presence after an event about it.
+impl Attendance {
+    pub(super) fn said(self, changed: &PresenceChanged) -> Self {
+        let reach = match (changed.until, self.reach) {
+            (Some(until), _) => Reach::Said { until },
+            (None, Reach::Connected) => Reach::Connected,
+            (None, Reach::Gone | Reach::Lost { .. } | Reach::Said { .. }) => Reach::Gone,
+        };
+        Self { said: changed.presence, by: changed.by.clone(), reach }
+    }
+
+    pub(super) fn reached(self, reach: Reach) -> Self {
+        Self { reach, ..self }
+    }
+
+    pub(super) fn without_connection(self, lost: &ConnectionLost) -> Self {
+        self.reached(lost.until.map_or(Reach::Gone, |until| Reach::Lost { until }))
+    }
+}
+
+impl Presence {
+    pub const ALL: [Presence; 4] =
+        [Presence::Available, Presence::Busy, Presence::Away, Presence::Offline];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Presence::Available => "available",
+            Presence::Busy => "busy",
+            Presence::Away => "away",
+            Presence::Offline => "offline",
+        }
+    }
+}
+
+impl FromStr for Presence {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        Presence::ALL
+            .into_iter()
+            .find(|presence| presence.as_str() == text)
+            .ok_or_else(|| "expected available, busy, away or offline".to_owned())
+    }
+}
+
+fn by_the_server(caller: &Caller, action: &'static str) -> Result<(), Rejection> {
+    match caller.principal {
+        Principal::System => Ok(()),
+        Principal::Agent(_) | Principal::Operator(_) | Principal::Customer(_) => {
+            Err(Rejection::NotAllowed { action, who: "the server" })
+        }
+    }
+}
+
+fn name_of(principal: &Principal) -> Option<AgentId> {
+    match principal {
+        Principal::Agent(id) | Principal::Operator(id) | Principal::Customer(id) => {
+            Some(id.clone())
+        }
+        Principal::System => None,
+    }
+}
+
+#[cfg(test)]
+mod table_tests;

@@ -1,0 +1,280 @@
+//! What an agent shows of itself, and what follows from that: its identity in a conversation and
+//! how many conversations it holds at once.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Agent, Kind};
+use crate::ids::AgentId;
+use crate::json;
+use crate::rejection::Rejection;
+
+/// What an agent shows of itself. Written by operators only, because others read it as advice.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub capabilities: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub languages: Vec<String>,
+    /// An emoji or a few letters; never a URL, so that showing it fetches nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub icon: String,
+    /// `#rrggbb`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub color: String,
+    /// Whether a customer may choose it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub user_selectable: bool,
+    /// How many conversations it holds at once, 1 to 64. Without one: 3 for a human, any number
+    /// for a worker or a queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<u16>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<Skill>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub team: String,
+}
+
+/// Something an agent is good at, and how good.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Skill {
+    pub name: String,
+    /// 1 to 5.
+    pub level: u8,
+}
+
+/// How an agent is introduced in a conversation, in the words that chat clients use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentIdentity {
+    pub agent_id: AgentId,
+    pub agent_name: String,
+    pub agent_icon: String,
+    pub agent_color: String,
+}
+
+/// A profile is a card, not a document.
+pub const PROFILE_TEXT_BYTES_MAX: usize = 2_000;
+pub const PROFILE_LIST_ITEMS_MAX: usize = 64;
+
+/// A family of four as one emoji is 7 characters.
+pub const ICON_CHARACTERS_MAX: usize = 8;
+
+/// Names of teams and skills stand in tables.
+pub const LABEL_BYTES_MAX: usize = 100;
+
+pub const SKILL_LEVEL_MAX: u8 = 5;
+
+/// More chats at once than anybody follows. The slots of an agent are read at once, so that their
+/// number must have an end.
+pub const CAPACITY_MAX: u16 = 64;
+
+/// What people in contact centers manage without keeping anybody waiting for long.
+pub const HUMAN_CAPACITY: u16 = 3;
+
+impl Agent {
+    /// How many conversations it may hold at once; `None` for any number.
+    pub fn capacity(&self) -> Option<u16> {
+        match self.kind {
+            Kind::System => Some(0),
+            Kind::Human => Some(self.profile.capacity.unwrap_or(HUMAN_CAPACITY)),
+            Kind::Worker | Kind::Queue => self.profile.capacity,
+        }
+    }
+
+    /// Whoever has no name to show is called by its id.
+    pub fn identity(&self) -> AgentIdentity {
+        let Profile { name, icon, color, .. } = &self.profile;
+        let agent_name = if name.is_empty() { self.id.as_str() } else { name };
+        AgentIdentity {
+            agent_id: self.id.clone(),
+            agent_name: agent_name.to_owned(),
+            agent_icon: icon.clone(),
+            agent_color: color.clone(),
+        }
+    }
+}
+
+const SLOT: &str = "slot/";
+
+/// What the keys of all slots of an agent begin with.
+pub fn slot_prefix(agent: &AgentId) -> String {
+    format!("{SLOT}{agent}/")
+}
+
+/// The hold that a conversation occupies while it is the `k`th of an agent; they count from 1.
+pub fn slot_key(agent: &AgentId, k: u16) -> String {
+    format!("{}{k}", slot_prefix(agent))
+}
+
+/// Whether a hold is somebody's slot.
+pub fn is_slot(key: &str) -> bool {
+    key.starts_with(SLOT)
+}
+
+/// The lowest slot that is free, given the keys of those that are occupied; `None` if the agent
+/// holds as many as it may.
+///
+/// Whoever takes the lowest one, under a compare at commit, never overruns the capacity, also not
+/// one that was lowered: the slots above it are those that were counted, because nobody takes a
+/// higher one while it is free, and the slots below it were all counted as occupied.
+pub fn free_slot(agent: &AgentId, capacity: u16, occupied: &[String]) -> Option<u16> {
+    if occupied.len() >= usize::from(capacity) {
+        return None;
+    }
+    (1..=capacity).find(|k| !occupied.contains(&slot_key(agent, *k)))
+}
+
+pub(super) fn check(kind: Kind, profile: &Profile) -> Result<(), Rejection> {
+    let invalid = |field: &str, expected: String| {
+        Err(Rejection::SchemaInvalid { field: format!("profile.{field}"), expected })
+    };
+    for (field, text) in [("name", &profile.name), ("description", &profile.description)] {
+        if text.len() > PROFILE_TEXT_BYTES_MAX {
+            return invalid(field, format!("at most {PROFILE_TEXT_BYTES_MAX} bytes"));
+        }
+    }
+    let lists = [("capabilities", &profile.capabilities), ("languages", &profile.languages)];
+    for (field, list) in lists {
+        let is_small = list.len() <= PROFILE_LIST_ITEMS_MAX
+            && list.iter().all(|item| item.len() <= PROFILE_TEXT_BYTES_MAX);
+        if !is_small {
+            return invalid(field, format!("at most {PROFILE_LIST_ITEMS_MAX} short items"));
+        }
+    }
+    let is_icon = profile.icon.chars().count() <= ICON_CHARACTERS_MAX
+        && !profile.icon.chars().any(|it| it.is_whitespace() || is_unprintable(it));
+    if !is_icon {
+        let expected = format!("an emoji or at most {ICON_CHARACTERS_MAX} characters, no spaces");
+        return invalid("icon", expected);
+    }
+    if !profile.color.is_empty() && !is_color(&profile.color) {
+        return invalid("color", "#rrggbb, such as #2f6fde".to_owned());
+    }
+    if profile.user_selectable && kind == Kind::System {
+        let expected = "false for a system agent, which is never given work";
+        return invalid("user_selectable", expected.to_owned());
+    }
+    if profile.capacity.is_some_and(|capacity| !(1..=CAPACITY_MAX).contains(&capacity)) {
+        return invalid("capacity", format!("1 to {CAPACITY_MAX}"));
+    }
+    if !profile.team.is_empty() && !is_label(&profile.team) {
+        return invalid("team", label_expected());
+    }
+    check_skills(&profile.skills)
+}
+
+fn check_skills(skills: &[Skill]) -> Result<(), Rejection> {
+    let invalid = |field: String, expected: String| {
+        Err(Rejection::SchemaInvalid { field: format!("profile.skills{field}"), expected })
+    };
+    if skills.len() > PROFILE_LIST_ITEMS_MAX {
+        return invalid(String::new(), format!("at most {PROFILE_LIST_ITEMS_MAX} skills"));
+    }
+    for (index, skill) in skills.iter().enumerate() {
+        if !is_label(&skill.name) {
+            return invalid(format!("[{index}].name"), label_expected());
+        }
+        if !(1..=SKILL_LEVEL_MAX).contains(&skill.level) {
+            return invalid(format!("[{index}].level"), format!("1 to {SKILL_LEVEL_MAX}"));
+        }
+        if skills[..index].iter().any(|earlier| earlier.name == skill.name) {
+            return invalid(format!("[{index}].name"), "each skill once".to_owned());
+        }
+    }
+    Ok(())
+}
+
+fn label_expected() -> String {
+    format!("1 to {LABEL_BYTES_MAX} bytes of text in one line")
+}
+
+fn is_label(text: &str) -> bool {
+    (1..=LABEL_BYTES_MAX).contains(&text.len())
+        && text.trim() == text
+        && !text.chars().any(is_unprintable)
+}
+
+/// Controls, and what changes how the text around it is written.
+fn is_unprintable(character: char) -> bool {
+    let is_mark =
+        matches!(character, '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{2029}');
+    is_mark || character.is_control() || json::is_forbidden(character)
+}
+
+fn is_color(text: &str) -> bool {
+    let Some(digits) = text.strip_prefix('#') else { return false };
+    digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_profile_may_hold() {
+        let long = "x".repeat(LABEL_BYTES_MAX + 1);
+        for (kind, profile, field) in [
+            (Kind::Human, r#"{}"#, ""),
+            (Kind::Human, r##"{"icon":"🛟","color":"#2F6fde","team":"Bills & more"}"##, ""),
+            (
+                Kind::Human,
+                r#"{"icon":"\ud83d\udc68\u200d\ud83d\udc69\u200d\ud83d\udc67\u200d\ud83d\udc66"}"#,
+                "",
+            ),
+            (Kind::Human, r#"{"icon":"ABCDEFGHI"}"#, "profile.icon"),
+            (Kind::Human, r#"{"icon":"a b"}"#, "profile.icon"),
+            (Kind::Human, r#"{"icon":"\u202Eab"}"#, "profile.icon"),
+            (Kind::Human, r#"{"icon":"\u200F"}"#, "profile.icon"),
+            (Kind::Human, r#"{"icon":"https://x/y"}"#, "profile.icon"),
+            (Kind::Human, r#"{"color":"red"}"#, "profile.color"),
+            (Kind::Human, r##"{"color":"#12345"}"##, "profile.color"),
+            (Kind::Human, r##"{"color":"#12345é"}"##, "profile.color"),
+            (Kind::Human, r#"{"capacity":0}"#, "profile.capacity"),
+            (Kind::Human, r#"{"capacity":64}"#, ""),
+            (Kind::Human, r#"{"capacity":65}"#, "profile.capacity"),
+            (Kind::Human, r#"{"team":"two\nlines"}"#, "profile.team"),
+            (Kind::Human, &format!(r#"{{"team":"{long}"}}"#), "profile.team"),
+            (Kind::Worker, r#"{"user_selectable":true}"#, ""),
+            (Kind::System, r#"{"user_selectable":true}"#, "profile.user_selectable"),
+            (Kind::Human, r#"{"skills":[{"name":"bills","level":5}]}"#, ""),
+            (Kind::Human, r#"{"skills":[{"name":"bills","level":6}]}"#, "profile.skills[0].level"),
+            (Kind::Human, r#"{"skills":[{"name":"","level":1}]}"#, "profile.skills[0].name"),
+            (
+                Kind::Human,
+                r#"{"skills":[{"name":"a","level":1},{"name":"a","level":2}]}"#,
+                "profile.skills[1].name",
+            ),
+        ] {
+            let read: Profile = serde_json::from_str(profile).expect("a profile");
+            let checked = check(kind, &read);
+            let refused = checked.as_ref().err().and_then(Rejection::field).unwrap_or_default();
+            assert_eq!(refused, field, "{profile}");
+        }
+    }
+
+    #[test]
+    fn the_lowest_free_slot_is_taken_unless_all_are() {
+        let ann: AgentId = "ann".parse().unwrap();
+        for (capacity, occupied, expected) in [
+            (3, vec![], Some(1)),
+            (3, vec![1], Some(2)),
+            (3, vec![2, 3], Some(1)),
+            (3, vec![1, 2, 3], None),
+            (0, vec![], None),
+            // After the capacity was lowered: what is held above it counts.
+            (2, vec![4], Some(1)),
+            (2, vec![4, 5], None),
+            (2, vec![1, 5], None),
+        ] {
+            let keys: Vec<_> = occupied.iter().map(|k| slot_key(&ann, *k)).collect();
+            assert_eq!(free_slot(&ann, capacity, &keys), expected, "{capacity} {occupied:?}");
+        }
+    }
+}

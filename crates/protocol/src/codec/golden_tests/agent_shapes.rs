@@ -1,0 +1,54 @@
+//! Every shape of the events of an agent.
+
+use super::handoff_shapes::{agent, time};
+use crate::agent::presence::{Connected, ConnectionLost, Lost, PresenceChanged};
+use crate::agent::{
+    EndpointChanged, Event, Kind, Presence, Profile, Registered, RolesChanged, Skill, WakeChanged,
+};
+use crate::caller::Role;
+
+pub fn agent_shapes() -> Vec<(&'static str, Event)> {
+    let most = Profile {
+        name: "Barry".to_owned(),
+        description: "Mends builds".to_owned(),
+        capabilities: vec!["rust".to_owned()],
+        languages: vec!["en".to_owned()],
+        ..Profile::default()
+    };
+    let routed = Profile {
+        icon: "🔧".to_owned(),
+        color: "#2f6fde".to_owned(),
+        user_selectable: true,
+        capacity: Some(5),
+        skills: vec![Skill { name: "billing".to_owned(), level: 4 }],
+        team: "Mending".to_owned(),
+        ..most.clone()
+    };
+    let registered = |profile| Event::Registered(Registered { kind: Kind::Worker, profile });
+    let roles_changed = |before: Option<Role>| {
+        let before = before.map(|role| [role].into_iter().collect());
+        Event::RolesChanged(RolesChanged { roles: [Role::Executor].into_iter().collect(), before })
+    };
+    let url = Some("https://agents.example/wake".to_owned());
+    let endpoint = Some("https://agents.example/turns".to_owned());
+    let said = PresenceChanged { presence: Presence::Away, by: None, until: None };
+    let said_for_it =
+        PresenceChanged { by: Some(agent("lead")), until: Some(time()), ..said.clone() };
+    vec![
+        ("least", registered(Profile::default())),
+        ("most", registered(most)),
+        ("routed", registered(routed)),
+        ("least", roles_changed(None)),
+        ("most", roles_changed(Some(Role::Reviewer))),
+        ("least", Event::WakeChanged(WakeChanged { url: None })),
+        ("most", Event::WakeChanged(WakeChanged { url })),
+        ("least", Event::EndpointChanged(EndpointChanged { url: None })),
+        ("most", Event::EndpointChanged(EndpointChanged { url: endpoint })),
+        ("least", Event::PresenceChanged(said)),
+        ("most", Event::PresenceChanged(said_for_it)),
+        ("least", Event::Connected(Connected {})),
+        ("least", Event::ConnectionLost(ConnectionLost { until: None })),
+        ("most", Event::ConnectionLost(ConnectionLost { until: Some(time()) })),
+        ("least", Event::Lost(Lost {})),
+    ]
+}

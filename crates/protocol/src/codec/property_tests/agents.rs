@@ -1,0 +1,48 @@
+//! Events of agents: what they show, and whether they are there.
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::{agent, text, texts, time};
+use crate::agent::presence::{Connected, ConnectionLost, Lost, PresenceChanged};
+use crate::agent::{EndpointChanged, Event, Kind, Presence, Profile, Registered, Skill};
+
+pub fn agents() -> impl Strategy<Value = Event> {
+    let registered = (select(Kind::ALL.to_vec()), profiles())
+        .prop_map(|(kind, profile)| Event::Registered(Registered { kind, profile }));
+    let said = (select(Presence::ALL.to_vec()), option::of(agent()), option::of(time()));
+    prop_oneof![
+        registered,
+        option::of(text()).prop_map(|url| Event::EndpointChanged(EndpointChanged { url })),
+        said.prop_map(|(presence, by, until)| {
+            Event::PresenceChanged(PresenceChanged { presence, by, until })
+        }),
+        Just(Event::Connected(Connected {})),
+        option::of(time()).prop_map(|until| Event::ConnectionLost(ConnectionLost { until })),
+        Just(Event::Lost(Lost {})),
+    ]
+}
+
+fn profiles() -> impl Strategy<Value = Profile> {
+    let card = (text(), text(), text(), text(), texts(), texts());
+    let skill = (text(), any::<u8>()).prop_map(|(name, level)| Skill { name, level });
+    let routed = (any::<bool>(), option::of(any::<u16>()), vec(skill, 0..3), text());
+    (card, routed).prop_map(|(card, routed)| {
+        let (name, description, icon, color, capabilities, languages) = card;
+        let (user_selectable, capacity, skills, team) = routed;
+        Profile {
+            name,
+            description,
+            capabilities,
+            languages,
+            icon,
+            color,
+            user_selectable,
+            capacity,
+            skills,
+            team,
+        }
+    })
+}
