@@ -8,6 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
+use thread_priority::unix::{
+    NormalThreadSchedulePolicy, ThreadSchedulePolicy, thread_schedule_policy,
+};
 
 use super::super::files::{Progress, Way};
 use super::*;
@@ -297,11 +300,11 @@ async fn a_small_file_does_not_wait_for_a_large_one() {
 
 #[tokio::test]
 async fn the_server_comes_first() {
-    let own = rustix::process::getpriority_process(None).unwrap();
+    let own = thread_schedule_policy().unwrap();
     let hashing = Hashing::start().unwrap();
-    let theirs = hashing.run(|_| rustix::process::getpriority_process(None).unwrap()).await;
-    assert_eq!(theirs, Ok((own + 19).min(19)));
-    assert_eq!(rustix::process::getpriority_process(None), Ok(own));
+    let theirs = hashing.run(|_| thread_schedule_policy().unwrap()).await;
+    assert_eq!(theirs, Ok(ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle)));
+    assert_eq!(thread_schedule_policy().unwrap(), own);
 }
 
 #[tokio::test]
