@@ -268,7 +268,7 @@ pub fn handoff(item: &Item) -> Option<HandoffView> {
         initiated_at: state.initiated_at().to_string(),
         resolved_at: state.resolved_at().map(|at| at.to_string()),
         changed_at: item.changed_at.to_string(),
-        due_at: derive::deadlines(state).first().map(|deadline| deadline.due.to_string()),
+        due_at: derive::overdue_at(state).map(|due| due.to_string()),
         approval: approval(state),
         completing: completion_view::progress(state),
         revision: made.map_or(1, |made| made.revision),

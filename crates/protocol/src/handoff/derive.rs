@@ -31,6 +31,13 @@ pub fn deadlines(handoff: &Handoff) -> Vec<Deadline> {
     }
 }
 
+/// When the stage that is running is overdue, unless it is already.
+pub fn overdue_at(handoff: &Handoff) -> Option<Time> {
+    let Handoff::Made(made) = handoff else { return None };
+    let (stage, waiting) = clocked(&made.stage)?;
+    (!waiting.escalated).then(|| due(&made.terms, stage, waiting))
+}
+
 /// When the stage is overdue.
 pub fn due(terms: &Terms, stage: SlaStage, waiting: Waiting) -> Time {
     match (waiting.due, stage, terms.deadline) {

@@ -58,7 +58,7 @@ async fn a_limit_of_the_teamspace_holds_for_what_is_proposed_later() {
     assert_eq!((&stale.body["field"], &stale.body["revision"]), (&json!("revision"), &json!(1)));
     let after = initiate(&sender, "T-2", "bob").await;
     let mut own = offer("T-3", "bob");
-    own["sla"] = json!({ "proposed": "1m" });
+    own["sla"] = json!({ "proposed": "1m", "warn_percent": 50 });
     let own = ok(&sender, Call::post("/v1/handoffs", own)).await;
     let own = own["handoff_id"].as_str().unwrap().to_owned();
 
