@@ -74,7 +74,11 @@ impl Engine {
                 })
             }
             Subject::Message(_) => Command::Message(message::Command::Elapse { due: at }),
-            Subject::Agent(_) | Subject::Token(_) | Subject::Teamspace | Subject::Ledger => {
+            Subject::Conversation(_)
+            | Subject::Agent(_)
+            | Subject::Token(_)
+            | Subject::Teamspace
+            | Subject::Ledger => {
                 return Ok(());
             }
         };

@@ -51,6 +51,7 @@ impl Engine {
                     State::Handoff(_)
                     | State::Agent(_)
                     | State::Token(_)
+                    | State::Conversation(_)
                     | State::Ledger(_)
                     | State::Teamspace(_),
                 )
@@ -75,6 +76,7 @@ impl Engine {
                 State::Handoff(_)
                 | State::Token(_)
                 | State::Message(_)
+                | State::Conversation(_)
                 | State::Ledger(_)
                 | State::Teamspace(_),
             )
@@ -110,6 +112,7 @@ impl Engine {
                             State::Handoff(_)
                             | State::Token(_)
                             | State::Message(_)
+                            | State::Conversation(_)
                             | State::Teamspace(_)
                             | State::Ledger(_) => continue,
                         },

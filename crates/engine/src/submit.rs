@@ -375,6 +375,7 @@ impl Engine {
             holds: change.holds,
             document: change.document,
             erase: change.erase,
+            transcript: change.transcript,
             key,
         };
         Prepared { commit, next, done, herald }

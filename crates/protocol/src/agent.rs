@@ -47,6 +47,9 @@ pub struct Profile {
     pub capabilities: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub languages: Vec<String>,
+    /// Whether the customer of a conversation may ask for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub user_selectable: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

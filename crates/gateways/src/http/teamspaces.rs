@@ -213,7 +213,8 @@ fn view(teamspace: &TeamspaceId, item: Option<&Item>) -> TeamspaceView {
         | Aggregate::Agent(_)
         | Aggregate::Token(_)
         | Aggregate::Ledger(_)
-        | Aggregate::Message(_) => None,
+        | Aggregate::Message(_)
+        | Aggregate::Conversation(_) => None,
     });
     let unknown = || Teamspace { configuration: Configuration::default(), revision: 0 };
     let Teamspace { configuration, revision } = known.unwrap_or_else(unknown);

@@ -3,6 +3,7 @@
 mod work;
 
 mod completions;
+mod conversations;
 
 use std::collections::BTreeSet;
 
@@ -12,6 +13,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use completions::completions;
+use conversations::conversations;
 
 use super::{decode, encode};
 use crate::agent::{self, Kind, Profile};
@@ -39,7 +41,7 @@ use crate::teamspace::{self, Configuration, Settings};
 use crate::time::Time;
 use crate::token::{self, BearerKind, Grant};
 
-const NAMES: [&str; 26] = [
+const NAMES: [&str; 31] = [
     "handoff.drafted",
     "handoff.proposed",
     "handoff.validation_started",
@@ -63,6 +65,11 @@ const NAMES: [&str; 26] = [
     "message.expired",
     "message.woken",
     "message.failed",
+    "conversation.opened",
+    "conversation.said",
+    "conversation.not_heard",
+    "conversation.routed",
+    "conversation.closed",
     "ledger.erased",
     "teamspace.created",
     "teamspace.configured",
@@ -132,6 +139,7 @@ fn events() -> impl Strategy<Value = Event> {
         1 => tokens(),
         1 => teamspaces(),
         3 => messages(),
+        3 => conversations(),
         1 => Just(Event::Token(token::Event::Revoked(token::Revoked {}))),
         1 => (any::<u64>(), text())
             .prop_map(|(position, reason)| Event::Erased(Erased { position, reason })),
@@ -315,9 +323,9 @@ fn endings() -> impl Strategy<Value = HandoffEvent> {
 
 fn registrations() -> impl Strategy<Value = Event> {
     let kind = select(vec![Kind::Worker, Kind::System, Kind::Human, Kind::Queue]);
-    (kind, text(), text(), texts(), texts()).prop_map(
-        |(kind, name, description, capabilities, languages)| {
-            let profile = Profile { name, description, capabilities, languages };
+    (kind, text(), text(), texts(), texts(), any::<bool>()).prop_map(
+        |(kind, name, description, capabilities, languages, user_selectable)| {
+            let profile = Profile { name, description, capabilities, languages, user_selectable };
             Event::Agent(agent::Event::Registered(agent::Registered { kind, profile }))
         },
     )

@@ -5,6 +5,8 @@
 // The rows are tests, although the macro below is what makes test functions of them.
 #[cfg(test)]
 mod commits;
+#[cfg(test)]
+mod conversations;
 mod fixture;
 #[cfg(test)]
 mod groups;
@@ -71,6 +73,10 @@ exercise! {
         the_ledger_has_a_stream_of_its_own
         teamspaces_have_a_stream_each_and_are_found_by_name
         the_seal_is_replaced;
+    conversations:
+        conversations_are_listed_by_holder_and_status
+        a_transcript_is_read_by_numbers
+        what_was_erased_keeps_its_number;
     outbox:
         an_effect_is_claimed_by_one_at_a_time
         a_lease_that_ran_out_is_claimed_again
