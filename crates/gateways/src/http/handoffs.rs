@@ -76,7 +76,7 @@ pub struct CloseInput {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EraseInput {
-    /// The entry whose content goes, by its position in the handoff's history.
+    /// The entry whose content goes, by its position in the history.
     pub position: u64,
     /// Why; kept for ever.
     pub reason: String,

@@ -23,15 +23,14 @@ async fn register(server: &Server, operator: &Client, name: &str, profile: Value
     server.agent(name)
 }
 
-async fn open(server: &Server, more: Value) -> Chat {
+async fn open(server: &Server) -> Chat {
     let operator = server.with_token(&server.token("root", &["--kind", "operator"]));
     let profile = json!({ "name": "Bob", "user_selectable": true });
     let bob = register(server, &operator, "bob", profile).await;
     let profile = json!({ "name": "Carol", "description": "Refunds.", "user_selectable": true });
     let carol = register(server, &operator, "carol", profile).await;
     let shop = server.agent("shop");
-    let mut body = json!({ "agent": "bob", "customer": { "name": "Ana" } });
-    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let body = json!({ "agent": "bob", "customer": { "name": "Ana" } });
     let opened = ok(&shop, Call::post("/v1/conversations", body)).await;
     let id = opened["conversation_id"].as_str().expect("an id").to_owned();
     let token = opened["customer_token"].as_str().expect("a token").to_owned();
@@ -72,7 +71,7 @@ fn texts(lines: &[Value]) -> Vec<&str> {
 #[tokio::test]
 async fn a_customer_two_bots_and_an_answer_that_comes_too_late() {
     let server = Server::start();
-    let chat = open(&server, json!({})).await;
+    let chat = open(&server).await;
     let said = ok(&chat.customer, chat.say("my bill is wrong")).await;
     assert_eq!((&said["number"], &said["epoch"]), (&json!(1), &json!(1)));
     let missing = refused(&chat.bob, chat.say("hello")).await;
@@ -121,7 +120,7 @@ async fn a_customer_two_bots_and_an_answer_that_comes_too_late() {
 #[tokio::test]
 async fn the_customer_chooses_and_ends() {
     let server = Server::start();
-    let chat = open(&server, json!({})).await;
+    let chat = open(&server).await;
     server.agent("dora");
     let choose = |agent: &str| Call::put(chat.path("/agent"), json!({ "agent_id": agent }));
     let changed = ok(&chat.customer, choose("carol")).await;
@@ -153,7 +152,7 @@ async fn the_customer_chooses_and_ends() {
 #[tokio::test]
 async fn bots_that_go_round_in_a_circle_are_stopped() {
     let server = Server::start();
-    let chat = open(&server, json!({})).await;
+    let chat = open(&server).await;
     let route =
         |to: &str, epoch: u64| chat.post("/commands", json!({ "goto": to, "epoch": epoch }));
     ok(&chat.bob, route("carol", 1)).await;
@@ -166,7 +165,7 @@ async fn bots_that_go_round_in_a_circle_are_stopped() {
 #[tokio::test]
 async fn a_customer_has_one_conversation_and_nothing_else() {
     let server = Server::start();
-    let chat = open(&server, json!({})).await;
+    let chat = open(&server).await;
     let other = ok(&chat.shop, Call::post("/v1/conversations", json!({ "agent": "bob" }))).await;
     let stranger = server.with_token(other["customer_token"].as_str().unwrap());
     for rest in ["", "/messages", "/messages/1/attachments/0"] {
@@ -195,7 +194,7 @@ async fn a_customer_has_one_conversation_and_nothing_else() {
 #[tokio::test]
 async fn a_file_is_a_download_that_can_do_nothing() {
     let server = Server::start();
-    let chat = open(&server, json!({})).await;
+    let chat = open(&server).await;
     let file = json!({
         "type": "attachment", "name": "é\"; x=1.html", "media_type": "text/html",
         "data": "PHNjcmlwdD4=",
@@ -251,7 +250,7 @@ async fn a_model_hands_over_by_tool_call() {
         ("anthropic", anthropic(&names), 1),
         ("langchain", langchain(&names), 3),
     ] {
-        let chat = open(&server, json!({})).await;
+        let chat = open(&server).await;
         let call = || {
             let body = json!({ "form": form, "turn": turn, "epoch": 1 });
             Call { key: Some(format!("turn-{form}")), ..chat.post("/tool-calls", body) }
@@ -271,7 +270,7 @@ async fn a_model_hands_over_by_tool_call() {
         let late = refused(&chat.bob, chat.post("/tool-calls", late)).await;
         assert_eq!(late.body["code"], "epoch_outdated");
     }
-    let chat = open(&server, json!({})).await;
+    let chat = open(&server).await;
     let wrong = json!({ "form": "openai", "turn": { "role": "user", "content": "x" }, "epoch": 1 });
     let wrong = refused(&chat.bob, chat.post("/tool-calls", wrong)).await;
     assert_eq!((wrong.status, &wrong.body["field"]), (422, &json!("turn.role")));
@@ -291,13 +290,38 @@ async fn a_model_hands_over_by_tool_call() {
     }
 }
 
+/// The number stays, what was said is gone for everybody.
+#[tokio::test]
+async fn what_was_said_can_be_erased() {
+    let server = Server::start();
+    let chat = open(&server).await;
+    let operator = server.with_token(&server.token("root", &["--kind", "operator"]));
+    for text in ["hello", "my card is 4111", "bye"] {
+        ok(&chat.customer, chat.say(text)).await;
+    }
+    let line = &chat.transcript(&operator, "?after=1&limit=1").await[0];
+    let erase = |position: &Value| {
+        chat.post("/erase", json!({ "position": position, "reason": "a card number" }))
+    };
+    assert_eq!(refused(&chat.shop, erase(&line["position"])).await.status, 403);
+    let beyond = refused(&operator, erase(&json!(99))).await;
+    assert_eq!((beyond.status, &beyond.body["field"]), (422, &json!("position")));
+    let shown = ok(&operator, erase(&line["position"])).await;
+    assert_eq!((&shown["customer"], &shown["n_messages"]), (&json!({}), &json!(3)));
+    let left = chat.transcript(&chat.customer, "").await;
+    assert_eq!(texts(&left), ["hello", "bye"]);
+    assert_eq!((&left[1]["number"], &left[1]["erased"]), (&json!(2), &json!(true)));
+    assert_eq!(left[1]["parts"], json!([]));
+    ok(&chat.bob, chat.answer("bye", 1, 3)).await;
+}
+
 /// A restart, and a retry of what was said before it.
 #[tokio::test]
 async fn a_conversation_outlives_the_server() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let data = folder.path().join("data");
     let server = Server::start_on(&data, |_| {});
-    let chat = open(&server, json!({})).await;
+    let chat = open(&server).await;
     let say = || Call { key: Some("first".to_owned()), ..chat.say("hello") };
     let said = ok(&chat.customer, say()).await;
     ok(&chat.bob, chat.post("/commands", json!({ "goto": "carol", "epoch": 1 }))).await;

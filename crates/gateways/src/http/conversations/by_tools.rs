@@ -17,7 +17,7 @@ use protocol::rejection::Rejection;
 use protocol::step::{self, State as Aggregate};
 use protocol::tools::answers::{Answers, Refusal};
 use protocol::tools::calls::calls;
-use protocol::tools::definitions::{Dialect, HandoffTools, Target, Tool};
+use protocol::tools::definitions::{Dialect, HandoffTools, TARGETS_MAX, Target, Tool};
 use protocol::tools::{Form, Malformed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -179,7 +179,12 @@ async fn tools_of(
     let teamspace = &caller.teamspace;
     let mut targets = Vec::new();
     let members: Vec<AgentId> = match topology {
-        Topology::Free => Vec::new(),
+        Topology::Free => {
+            let workers = workers(gateway, teamspace).await?;
+            let others = workers.into_iter().filter(|worker| worker.id != *from);
+            return HandoffTools::new(others.map(target).collect())
+                .map_err(|error| malformed("", &error));
+        }
         Topology::Supervisor { supervisor, workers } => {
             workers.iter().chain([supervisor]).cloned().collect()
         }
@@ -189,23 +194,27 @@ async fn tools_of(
     for member in members.iter().filter(|member| may_take(member)) {
         targets.extend(find(gateway, teamspace, member).await?.map(target));
     }
-    let mut before = None;
-    while *topology == Topology::Free {
+    HandoffTools::new(targets).map_err(|error| malformed("", &error))
+}
+
+/// Those of the directory, or as many as show that they are too many.
+async fn workers(gateway: &Gateway, teamspace: &TeamspaceId) -> Result<Vec<Agent>, Problem> {
+    let (mut found, mut before) = (Vec::new(), None);
+    loop {
         let of = ListOf::Agents;
         let page = gateway.engine.list(teamspace, of, before, LIST_ROWS_MAX).await?;
-        let found = page.items.iter().filter_map(|item| match item.state.as_ref() {
-            Aggregate::Agent(agent) if agent.kind == Kind::Worker && agent.id != *from => {
-                Some(target(agent.clone()))
+        for item in &page.items {
+            if let Aggregate::Agent(agent) = item.state.as_ref()
+                && agent.kind == Kind::Worker
+            {
+                found.push(agent.clone());
             }
-            _ => None,
-        });
-        targets.extend(found);
+        }
         before = page.next;
-        if before.is_none() || targets.len() > protocol::tools::definitions::TARGETS_MAX {
-            break;
+        if before.is_none() || found.len() > TARGETS_MAX + 1 {
+            return Ok(found);
         }
     }
-    HandoffTools::new(targets).map_err(|error| malformed("", &error))
 }
 
 async fn find(

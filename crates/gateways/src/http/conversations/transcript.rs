@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use super::{Identity, identity, is_customer, visible};
 use crate::http::Gateway;
 use crate::http::auth::Asker;
-use crate::http::handoffs::{parse_cursor, parse_limit};
+use crate::http::handoffs::parse_limit;
 use crate::http::input::{Asked, Named};
 use crate::http::problem::Problem;
 use crate::http::view::ListPage;
@@ -33,6 +33,8 @@ use crate::http::view::ListPage;
 pub struct LineView {
     /// Its place in the transcript, from 1.
     pub number: u64,
+    /// The position of its entry in the record.
+    pub position: u64,
     /// `null` once erased.
     pub from: Option<From>,
     /// The epoch in which it was said; `null` once erased.
@@ -74,7 +76,7 @@ pub async fn read(
     Asked(input): Asked<TranscriptInput>,
 ) -> Result<Json<ListPage<LineView>>, Problem> {
     let limit = parse_limit(input.limit.as_deref())?;
-    let after = parse_cursor(input.after.as_deref())?.unwrap_or(0);
+    let after = parse_after(input.after.as_deref())?;
     let item = visible(&gateway, &asker.caller, id).await?;
     let lines = gateway.engine.transcript(&item.stream, after, limit).await?;
     let mut names = Names { gateway: &gateway, caller: &asker.caller, known: BTreeMap::new() };
@@ -86,6 +88,14 @@ pub async fn read(
     let next_cursor = items.last().filter(|_| items.len() == limit);
     let next_cursor = next_cursor.map(|last| last.number.to_string());
     Ok(Json(ListPage { items, next_cursor }))
+}
+
+fn parse_after(text: Option<&str>) -> Result<u64, Problem> {
+    let Some(text) = text else { return Ok(0) };
+    text.parse().map_err(|_| {
+        let detail = "after: expected the number of a message";
+        Problem::new("cursor_invalid", detail).field("after")
+    })
 }
 
 pub async fn download(
@@ -185,7 +195,8 @@ async fn shown(
         }
     };
     let erased = from.is_none();
-    Ok(LineView { number, from, epoch, parts, in_reply_to, at, erased })
+    let position = line.entry.position;
+    Ok(LineView { number, position, from, epoch, parts, in_reply_to, at, erased })
 }
 
 /// Texts as they are, files by where to get them.

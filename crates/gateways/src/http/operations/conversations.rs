@@ -8,10 +8,11 @@ use crate::http::conversations::transcript::{LineView, TranscriptInput};
 use crate::http::conversations::{
     AgentChanged, CloseInput, ConversationOpened, ConversationView, ListInput, SelectInput, Taken,
 };
+use crate::http::handoffs::EraseInput;
 use crate::http::tokens::Nothing;
 use crate::http::view::{ListPage, TokenIssued};
 
-pub const CONVERSATIONS: [Operation; 12] = [
+pub const CONVERSATIONS: [Operation; 13] = [
     Operation {
         query: Some(schema::<ListInput>),
         response: Response::Json(schema::<ListPage<ConversationView>>),
@@ -120,6 +121,16 @@ pub const CONVERSATIONS: [Operation; 12] = [
             "close_conversation",
             "Ends a conversation.",
             schema::<CloseInput>,
+        )
+    },
+    Operation {
+        who: Who::Operator,
+        response: Response::Json(schema::<ConversationView>),
+        ..action(
+            "/v1/conversations/{conversation}/erase",
+            "erase_message",
+            "Erases what one entry of a conversation says, on the record.",
+            schema::<EraseInput>,
         )
     },
     Operation {
