@@ -244,7 +244,8 @@ async fn a_model_hands_over_by_tool_call() {
         let calls: Vec<_> = calls.collect();
         json!({ "type": "ai", "content": "", "tool_calls": calls })
     };
-    let names = ["lookup_order", "transfer_to_nobody", "transfer_to_carol", "transfer_to_bob"];
+    server.token("router", &["--kind", "system"]);
+    let names = ["lookup_order", "transfer_to_router", "transfer_to_carol", "transfer_to_bob"];
     for (form, turn, n_messages) in [
         ("openai", openai(&names), 3),
         ("anthropic", anthropic(&names), 1),
@@ -264,7 +265,7 @@ async fn a_model_hands_over_by_tool_call() {
         assert_eq!(done["messages"].as_array().unwrap().len(), n_messages, "{form}: {done}");
         let text = done["messages"].to_string();
         assert!(text.contains("Successfully transferred to carol"), "{text}");
-        assert!(text.contains("agent 'nobody' not found"), "{text}");
+        assert!(text.contains("Cannot handoff to system agent 'router'"), "{text}");
         assert_eq!(ok(&chat.bob, call()).await, done, "a retry is answered the same");
         let late = json!({ "form": form, "turn": turn, "epoch": 1 });
         let late = refused(&chat.bob, chat.post("/tool-calls", late)).await;

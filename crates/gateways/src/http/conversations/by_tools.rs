@@ -1,6 +1,6 @@
 //! Handoffs by tool call: the tools for a model, and its calls performed as routes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use axum::Json;
 use axum::extract::State;
@@ -16,7 +16,7 @@ use protocol::ids::{AgentId, ConversationId, TeamspaceId};
 use protocol::rejection::Rejection;
 use protocol::step::{self, State as Aggregate};
 use protocol::tools::answers::{Answers, Refusal};
-use protocol::tools::calls::calls;
+use protocol::tools::calls::{Call, CallKind, calls};
 use protocol::tools::definitions::{Dialect, HandoffTools, TARGETS_MAX, Target, Tool};
 use protocol::tools::{Form, Malformed};
 use schemars::JsonSchema;
@@ -122,10 +122,15 @@ pub async fn called(
     let topology = conversation_of(&item)?.setup.topology.clone();
     let tools = tools_of(&gateway, &caller, &topology, agent).await?;
     let calls = calls(form, &input.turn, &tools).map_err(|error| malformed("turn.", &error))?;
+    let routers = routers(&gateway, &caller.teamspace, &calls, &tools).await?;
     let mut denied: BTreeMap<String, String> = BTreeMap::new();
     loop {
         let answers = Answers::decide(calls.clone(), |request| {
-            let target = tools.target(&request.target).ok_or(Refusal::UnknownAgent)?;
+            let unknown = match routers.contains(&request.target) {
+                true => Refusal::SystemAgent,
+                false => Refusal::UnknownAgent,
+            };
+            let target = tools.target(&request.target).ok_or(unknown)?;
             match denied.get(&request.target) {
                 Some(reason) => Err(Refusal::Denied { reason: reason.clone() }),
                 None => Ok(target.clone()),
@@ -157,6 +162,27 @@ pub async fn called(
             Err(error) => return Err(error.into()),
         }
     }
+}
+
+/// The targets of a turn that are system agents to which nobody hands over.
+async fn routers(
+    gateway: &Gateway,
+    teamspace: &TeamspaceId,
+    calls: &[Call],
+    tools: &HandoffTools,
+) -> Result<BTreeSet<String>, Problem> {
+    let mut routers = BTreeSet::new();
+    for call in calls {
+        if let CallKind::Handoff(request) = &call.kind
+            && tools.target(&request.target).is_none()
+            && let Ok(id) = request.target.parse::<AgentId>()
+            && let Some(agent) = find(gateway, teamspace, &id).await?
+            && agent.kind == Kind::System
+        {
+            routers.insert(request.target.clone());
+        }
+    }
+    Ok(routers)
 }
 
 /// Whether another target might be allowed.
