@@ -1,5 +1,7 @@
 //! Conversations over HTTP: a customer, the bots that answer, and those that come too late.
 
+use std::process::Command;
+
 use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
 
@@ -316,7 +318,7 @@ async fn what_was_said_can_be_erased() {
     ok(&chat.bob, chat.answer("bye", 1, 3)).await;
 }
 
-/// A restart, and a retry of what was said before it.
+/// A restart, a retry of what was said before it, and an audit of the whole.
 #[tokio::test]
 async fn a_conversation_outlives_the_server() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -334,4 +336,9 @@ async fn a_conversation_outlives_the_server() {
     assert_eq!(ok(&customer, say()).await, said);
     let shown = ok(&customer, Call::get(chat.path(""))).await;
     assert_eq!((&shown["holder"], &shown["n_messages"]), (&json!("carol"), &json!(2)));
+    assert_eq!(server.stop(), Some(0));
+    let mut verify = Command::new(env!("CARGO_BIN_EXE_tasuki"));
+    let verified = verify.args(["audit", "verify", "--data"]).arg(&data).output();
+    let verified = verified.expect("the executable runs");
+    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
 }
