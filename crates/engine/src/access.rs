@@ -79,6 +79,7 @@ impl Engine {
                 | State::Token(_)
                 | State::Ledger(_)
                 | State::Message(_)
+                | State::Conversation(_)
                 | State::Teamspace(_),
             )
             | None => BTreeSet::new(),

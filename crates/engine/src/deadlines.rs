@@ -75,7 +75,9 @@ impl Engine {
                 })
             }
             Subject::Message(_) => Command::Message(message::Command::Elapse { due: at }),
-            Subject::Agent(_) => Command::Agent(agent::Command::Elapse { due: at }),
+            Subject::Conversation(_) | Subject::Agent(_) => {
+                Command::Agent(agent::Command::Elapse { due: at })
+            }
             Subject::Token(_) | Subject::Teamspace | Subject::Ledger => return Ok(()),
         };
         let caller = Caller::system(due.stream.teamspace.clone());

@@ -52,6 +52,7 @@ impl Engine {
                     State::Handoff(_)
                     | State::Agent(_)
                     | State::Token(_)
+                    | State::Conversation(_)
                     | State::Ledger(_)
                     | State::Teamspace(_),
                 )
@@ -95,6 +96,7 @@ impl Engine {
                 State::Handoff(_)
                 | State::Token(_)
                 | State::Message(_)
+                | State::Conversation(_)
                 | State::Ledger(_)
                 | State::Teamspace(_),
             )
@@ -130,6 +132,7 @@ impl Engine {
                             State::Handoff(_)
                             | State::Token(_)
                             | State::Message(_)
+                            | State::Conversation(_)
                             | State::Teamspace(_)
                             | State::Ledger(_) => continue,
                         },

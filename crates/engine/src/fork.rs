@@ -81,6 +81,7 @@ impl Engine {
                 | Command::Agent(_)
                 | Command::Token(_)
                 | Command::Message(_)
+                | Command::Conversation(_)
                 | Command::Teamspace(_)
                 | Command::Erase { .. },
                 Some(behind),

@@ -205,7 +205,11 @@ impl Engine {
                 self.store.document(&claimed.stream, handoff.document_hash()).await?
             }
             State::Message(_) => None,
-            State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Teamspace(_) => {
+            State::Agent(_)
+            | State::Token(_)
+            | State::Ledger(_)
+            | State::Teamspace(_)
+            | State::Conversation(_) => {
                 return Ok(None);
             }
         };

@@ -6,11 +6,12 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 
 use protocol::canonical::Hash;
+use protocol::conversation::state::Status as ConversationStatus;
 use protocol::handoff::Status;
 use protocol::ids::{AgentId, TaskId, TeamspaceId, ThreadId, Topic};
 use protocol::ledger::{Entry, Stream};
 use protocol::message::{Delivery, Kind};
-use protocol::step::{Deadline, Document, Effect, HoldState, HoldWrite, State};
+use protocol::step::{Deadline, Document, Effect, HoldState, HoldWrite, Line, State};
 use protocol::time::Time;
 
 /// The answer of a read.
@@ -79,6 +80,10 @@ pub trait Store: Send + Sync + 'static {
     /// Entries of one stream with a position below `before`, newest first, at most `limit`.
     fn history(&self, stream: &Stream, before: u64, limit: usize) -> Answer<Vec<Sequenced>>;
 
+    /// The lines of a stream's transcript with a number above `after`, in order, at most `limit`.
+    /// What it costs does not depend on how long the transcript is.
+    fn transcript(&self, stream: &Stream, after: u64, limit: usize) -> Answer<Vec<Sequenced>>;
+
     /// Armed deadlines with `due <= now`, earliest first, at most `limit`.
     fn due(&self, now: Time, limit: usize) -> Answer<Vec<Due>>;
 
@@ -133,6 +138,8 @@ pub struct Commit {
     pub document: Option<Document>,
     /// The position of an entry of this stream whose body is to be erased.
     pub erase: Option<u64>,
+    /// Which of the entries are lines of the stream's transcript, and their numbers.
+    pub transcript: Vec<Line>,
     pub key: Option<KeyedOutcome>,
 }
 
@@ -312,8 +319,15 @@ pub enum ListOf {
         agent: AgentId,
         status: InboxStatus,
     },
+    Conversations(ConversationFilter),
     Agents,
     Tokens,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct ConversationFilter {
+    pub holder: Option<AgentId>,
+    pub status: Option<ConversationStatus>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

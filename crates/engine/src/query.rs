@@ -83,6 +83,16 @@ impl Engine {
         self.store.history(stream, before, limit.clamp(1, LIST_ROWS_MAX)).await
     }
 
+    /// What was said in a conversation after a number, in order.
+    pub async fn transcript(
+        &self,
+        stream: &Stream,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Sequenced>, StoreError> {
+        self.store.transcript(stream, after, limit.clamp(1, LIST_ROWS_MAX)).await
+    }
+
     /// The package of a proposed handoff, or the offer of a draft.
     pub async fn document(
         &self,

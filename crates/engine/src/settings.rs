@@ -46,7 +46,8 @@ impl Engine {
                 | State::Agent(_)
                 | State::Token(_)
                 | State::Ledger(_)
-                | State::Message(_),
+                | State::Message(_)
+                | State::Conversation(_),
             )
             | None => Settings::default(),
         };

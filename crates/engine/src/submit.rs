@@ -169,7 +169,8 @@ impl Engine {
     ) -> Result<Attempt, SubmitError> {
         let slot = self.slots.of(asked.stream);
         let mut turn = slot.lock().await;
-        let latest = match (turn.take(), assumed) {
+        // The slot keeps what it has: whoever goes away while reading must not take it along.
+        let latest = match (turn.clone(), assumed) {
             (Some(latest), _) if latest.is_usable() => latest,
             (None, AssumedStream::Absent) => Latest::absent(),
             (Some(_) | None, _) => Box::pin(self.load_latest(asked.stream)).await?,
@@ -181,10 +182,7 @@ impl Engine {
         };
         let decided = match facts {
             Ok(facts) => self.decide(asked, &mut turn, latest, &facts),
-            Err(error) => {
-                *turn = Some(latest);
-                return Err(error.into());
-            }
+            Err(error) => return Err(error.into()),
         };
         match decided {
             Decided::Together(latest, change, now) => {
@@ -374,6 +372,7 @@ impl Engine {
             holds: change.holds,
             document: change.document,
             erase: change.erase,
+            transcript: change.transcript,
             key,
         };
         Prepared { commit, next, done, herald }

@@ -83,8 +83,8 @@ impl Engine {
         command: Command,
         now: Time,
     ) -> Result<Other, StoreError> {
-        let mut turn = self.slots.of(&stream).lock_owned().await;
-        let latest = match turn.take() {
+        let turn = self.slots.of(&stream).lock_owned().await;
+        let latest = match turn.clone() {
             Some(latest) if latest.is_usable() => latest,
             Some(_) | None => self.load_latest(&stream).await?,
         };

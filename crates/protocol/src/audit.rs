@@ -341,6 +341,7 @@ impl Auditor {
                     | Event::Agent(_)
                     | Event::Token(_)
                     | Event::Message(_)
+                    | Event::Conversation(_)
                     | Event::Teamspace(_) => {}
                 }
                 Some(event)

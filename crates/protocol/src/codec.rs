@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use crate::fork::Forked;
 use crate::ledger::{Erased, Recorded};
 use crate::step::Event;
-use crate::{agent, handoff, json, message, teamspace, token};
+use crate::{agent, conversation, handoff, json, message, teamspace, token};
 
 /// Every event so far is in its first shape.
 const VERSION: u32 = 1;
@@ -38,6 +38,11 @@ pub fn encode(event: &Event) -> Recorded {
         Event::Teamspace(teamspace::Event::Configured(body)) => text(body),
         Event::Message(message::Event::Woken(body)) => text(body),
         Event::Message(message::Event::Failed(body)) => text(body),
+        Event::Conversation(conversation::Event::Opened(body)) => text(body),
+        Event::Conversation(conversation::Event::Said(body)) => text(body),
+        Event::Conversation(conversation::Event::NotHeard(body)) => text(body),
+        Event::Conversation(conversation::Event::Routed(body)) => text(body),
+        Event::Conversation(conversation::Event::Closed(body)) => text(body),
         Event::Erased(body) => text(body),
         Event::Forked(body) => text(body),
     };
@@ -66,6 +71,9 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
         }
         "message.woken" => read(body).map(message::Event::Woken).map(Event::Message),
         "message.failed" => read(body).map(message::Event::Failed).map(Event::Message),
+        name if name.starts_with("conversation.") => {
+            decode_conversation(name, body).map(Event::Conversation)
+        }
         Erased::NAME => read(body).map(Event::Erased),
         Forked::NAME => read(body).map(Event::Forked),
         _ => Err(UNKNOWN.to_owned()),
@@ -138,6 +146,17 @@ fn encode_agent(event: &agent::Event) -> String {
     }
 }
 
+fn decode_conversation(name: &str, body: &str) -> Result<conversation::Event, String> {
+    match name {
+        "conversation.opened" => read(body).map(|body| conversation::Event::Opened(Box::new(body))),
+        "conversation.said" => read(body).map(conversation::Event::Said),
+        "conversation.not_heard" => read(body).map(conversation::Event::NotHeard),
+        "conversation.routed" => read(body).map(conversation::Event::Routed),
+        "conversation.closed" => read(body).map(conversation::Event::Closed),
+        _ => Err(UNKNOWN.to_owned()),
+    }
+}
+
 fn encode_handoff(event: &handoff::Event) -> String {
     match event {
         handoff::Event::Drafted(body) => text(body),
@@ -184,6 +203,7 @@ impl Event {
             Event::Agent(event) => event.name(),
             Event::Token(event) => event.name(),
             Event::Message(event) => event.name(),
+            Event::Conversation(event) => event.name(),
             Event::Teamspace(event) => event.name(),
             Event::Erased(_) => Erased::NAME,
             Event::Forked(_) => Forked::NAME,

@@ -180,6 +180,10 @@ uuid_id!(
     MessageId
 );
 uuid_id!(
+    /// One conversation, for ever. UUIDv7, so that conversations sort by the time they began.
+    ConversationId
+);
+uuid_id!(
     /// One handoff, for ever. UUIDv7, so that handoffs sort by the time they were made.
     HandoffId
 );

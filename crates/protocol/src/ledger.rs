@@ -14,7 +14,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::canonical::{self, Hash};
-use crate::ids::{AgentId, HandoffId, MessageId, TeamspaceId, TokenId};
+use crate::ids::{AgentId, ConversationId, HandoffId, MessageId, TeamspaceId, TokenId};
 use crate::json;
 use crate::time::Time;
 
@@ -33,6 +33,7 @@ pub enum Subject {
     /// The ledger itself; there is one, in the default teamspace.
     Ledger,
     Message(MessageId),
+    Conversation(ConversationId),
     /// The teamspace itself; each has one.
     Teamspace,
 }
@@ -161,6 +162,7 @@ impl Subject {
             Subject::Token(_) => "token",
             Subject::Ledger => "ledger",
             Subject::Message(_) => "message",
+            Subject::Conversation(_) => "conversation",
             Subject::Teamspace => "teamspace",
         }
     }
@@ -173,6 +175,7 @@ impl Subject {
             Subject::Token(id) => id.to_string(),
             Subject::Ledger | Subject::Teamspace => SELF_ID.to_owned(),
             Subject::Message(id) => id.to_string(),
+            Subject::Conversation(id) => id.to_string(),
         }
     }
 }
@@ -185,6 +188,7 @@ impl fmt::Display for Subject {
             Subject::Token(id) => write!(f, "token/{id}"),
             Subject::Ledger => write!(f, "ledger/{SELF_ID}"),
             Subject::Message(id) => write!(f, "message/{id}"),
+            Subject::Conversation(id) => write!(f, "conversation/{id}"),
             Subject::Teamspace => write!(f, "teamspace/{SELF_ID}"),
         }
     }
@@ -193,7 +197,8 @@ impl fmt::Display for Subject {
 /// Why a text does not name a stream.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "expected handoff/<id>, message/<id>, agent/<id>, token/<id>, teamspace/self or ledger/self"
+    "expected handoff/<id>, message/<id>, conversation/<id>, agent/<id>, token/<id>, \
+     teamspace/self or ledger/self"
 )]
 pub struct InvalidSubject;
 
@@ -208,6 +213,7 @@ impl FromStr for Subject {
             "ledger" if id == SELF_ID => Ok(Subject::Ledger),
             "teamspace" if id == SELF_ID => Ok(Subject::Teamspace),
             "message" => id.parse().map(Subject::Message).map_err(|_| InvalidSubject),
+            "conversation" => id.parse().map(Subject::Conversation).map_err(|_| InvalidSubject),
             _ => Err(InvalidSubject),
         }
     }

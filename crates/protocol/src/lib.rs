@@ -6,6 +6,7 @@
 //! 1. [`ids`], [`time`], [`caller`]: the words everything else is written in.
 //! 2. [`step`]: one command against one aggregate, and the [`step::Change`] that follows.
 //! 3. [`handoff`]: a task moves to a new owner. [`message`]: agents tell each other things.
+//!    [`conversation`]: a chat with a customer, in the hands of one agent at a time.
 //!    [`agent`] and [`token`]: who takes part. [`teamspace`]: what they all work in.
 //!    [`route`]: who answers a turn of a conversation. [`signal`]: how it goes.
 //!    [`queue`]: waiting for a person.
@@ -20,6 +21,7 @@ pub mod caller;
 pub mod canonical;
 pub mod checkpoint;
 pub mod codec;
+pub mod conversation;
 pub mod erasure;
 pub mod fixed;
 pub mod fork;

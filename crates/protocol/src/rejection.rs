@@ -1,6 +1,7 @@
 //! How the domain says no: a closed set of reasons, each with a stable code. A rejection changes
 //! nothing; the caller may correct what it names and try again.
 
+use crate::conversation::event::Why;
 use crate::handoff::Status;
 use crate::ids::{AgentId, HandoffId, TaskId};
 use crate::time::Span;
@@ -53,6 +54,24 @@ pub enum Rejection {
     /// Somebody else has changed it since the caller looked.
     #[error("revision: expected {current}, the current one, not {given}; look again first")]
     RevisionOutdated { given: u64, current: u64 },
+
+    /// Agents say for which epoch they speak.
+    #[error("epoch: expected the epoch of the conversation for which the agent speaks")]
+    EpochRequired,
+
+    /// An agent spoke, or handed on, when it was not its turn.
+    #[error("{}; `{holder}` holds the conversation in epoch {epoch}", describe_why(*.why))]
+    NotHeard { why: Why, holder: AgentId, epoch: u64 },
+
+    #[error("agent_id: customers cannot choose `{agent}`")]
+    NotSelectable { agent: AgentId },
+
+    /// The agents hand a conversation round among themselves.
+    #[error("{}", describe_loop(*.hops_max))]
+    HandoffLoop { hops_max: u16 },
+
+    #[error("cannot {action}: the conversation is closed")]
+    ConversationClosed { action: &'static str },
 }
 
 /// Why a task cannot change hands now.
@@ -87,6 +106,11 @@ impl Rejection {
             Rejection::LoopGuard { .. } => "loop_guard",
             Rejection::SequenceOutOfOrder { .. } => "sequence_out_of_order",
             Rejection::RevisionOutdated { .. } => "revision_outdated",
+            Rejection::EpochRequired => "epoch_required",
+            Rejection::NotHeard { why, .. } => why.as_str(),
+            Rejection::NotSelectable { .. } => "agent_not_selectable",
+            Rejection::HandoffLoop { .. } => "loop_guard",
+            Rejection::ConversationClosed { .. } => "conversation_closed",
         }
     }
 
@@ -100,12 +124,17 @@ impl Rejection {
             Rejection::LoopGuard { .. } => Some("thread_id"),
             Rejection::SequenceOutOfOrder { .. } => Some("sequence"),
             Rejection::RevisionOutdated { .. } => Some("revision"),
+            Rejection::EpochRequired => Some("epoch"),
+            Rejection::NotSelectable { .. } => Some("agent_id"),
+            Rejection::HandoffLoop { .. } => Some("goto"),
             Rejection::OwnershipConflict { .. }
             | Rejection::PolicyViolation { .. }
             | Rejection::WrongState { .. }
             | Rejection::NotAllowed { .. }
             | Rejection::NotFound { .. }
-            | Rejection::AlreadyExists { .. } => None,
+            | Rejection::AlreadyExists { .. }
+            | Rejection::NotHeard { .. }
+            | Rejection::ConversationClosed { .. } => None,
         }
     }
 }
@@ -139,6 +168,21 @@ fn describe_guard(n_max: usize, within: Option<Span>) -> String {
         Some(within) => format!("a thread has at most {n_max} messages in {within}; try later"),
         None => format!("a thread has at most {n_max} messages; start another one"),
     }
+}
+
+fn describe_why(why: Why) -> &'static str {
+    match why {
+        Why::EpochOutdated => "the conversation is in another epoch",
+        Why::NotHolder => "another agent holds the conversation",
+        Why::AlreadyAnswered => "what this answers was answered before",
+    }
+}
+
+fn describe_loop(hops_max: u16) -> String {
+    format!(
+        "goto: the agents hand the conversation round in a circle, or more than {hops_max} times \
+         until the customer speaks; answer instead"
+    )
 }
 
 fn describe_unanswered(criteria: &[String]) -> String {

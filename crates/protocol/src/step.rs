@@ -3,6 +3,7 @@
 //! all. This is the only place that knows which aggregates exist.
 
 mod derived;
+mod outcome;
 
 use std::borrow::Cow;
 
@@ -12,16 +13,18 @@ use crate::fork::{self, Forked};
 use crate::handoff::command::Looked;
 use crate::handoff::decide::Context;
 use crate::handoff::package::{Artifact, Priority};
-use crate::handoff::workq::{Transfer, Way, WorkqStatus};
-use crate::handoff::{self, Handoff, Status};
+use crate::handoff::workq::{Transfer, Way};
+use crate::handoff::{self, Handoff};
 use crate::ids::{AgentId, HandoffId, MessageId};
 use crate::ledger::{Erased, Recorded, Stream, Subject};
 use crate::rejection::Rejection;
 use crate::time::Time;
-use crate::{agent, codec, erasure, message, teamspace, token};
+use crate::{agent, codec, conversation, erasure, message, teamspace, token};
+
+use derived::{deadline_changes, effect_changes, hold_changes};
 
 pub use derived::work;
-use derived::{deadline_changes, effect_changes, hold_changes, outcome};
+pub use outcome::{Outcome, Refused};
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +33,7 @@ pub enum Command {
     Agent(agent::Command),
     Token(token::Command),
     Message(message::Command),
+    Conversation(conversation::Command),
     Teamspace(teamspace::Command),
     /// Erases the body of one entry of the stream, for whichever aggregate it belongs to.
     Erase {
@@ -46,6 +50,7 @@ pub enum Event {
     Agent(agent::Event),
     Token(token::Event),
     Message(message::Event),
+    Conversation(conversation::Event),
     Teamspace(teamspace::Event),
     Erased(Erased),
     Forked(Forked),
@@ -60,6 +65,7 @@ pub enum State {
     Token(token::Token),
     Ledger(fork::Forks),
     Message(message::Message),
+    Conversation(Box<conversation::Conversation>),
     Teamspace(teamspace::Teamspace),
 }
 
@@ -173,34 +179,6 @@ pub enum Directory {
     Everyone,
 }
 
-/// The answer to a command, as it is stored for a retry.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outcome {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<Status>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub passed: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub failed: Vec<String>,
-    /// Some stage of the handoff was overdue.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub escalated: bool,
-    /// The handoff that the command began besides.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub began: Option<HandoffId>,
-    #[serde(default, skip_serializing_if = "WorkqStatus::is_not_applicable")]
-    pub workq: WorkqStatus,
-    /// Set when the gate refused: the reason and its detail.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refused: Option<Refused>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refused {
-    pub code: String,
-    pub detail: String,
-}
-
 /// All that follows from one command. Empty `events` means: nothing happened, store nothing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
@@ -214,10 +192,19 @@ pub struct Change {
     pub holds: Vec<HoldWrite>,
     pub document: Option<Document>,
     pub erase: Option<u64>,
+    /// The events that are part of a transcript.
+    pub transcript: Vec<Line>,
     /// What is asked of other streams of the teamspace, in this order: all of it is stored
     /// together, or nothing is.
     pub then: Vec<(Subject, Command)>,
     pub outcome: Outcome,
+}
+
+/// A line of a transcript: which event of the change is the one with this number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line {
+    pub number: u64,
+    pub event: usize,
 }
 
 /// The ledger holds an order of events that no decision could have produced.
@@ -235,6 +222,7 @@ impl Command {
             Command::Token(token::Command::Issue { .. }) => "issue",
             Command::Token(token::Command::Revoke) => "revoke",
             Command::Message(command) => command.name(),
+            Command::Conversation(command) => command.name(),
             Command::Teamspace(teamspace::Command::Create { .. }) => "create_teamspace",
             Command::Teamspace(teamspace::Command::Configure { .. }) => "configure_teamspace",
             Command::Erase { .. } => "erase",
@@ -248,6 +236,7 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
     let command = match command {
         Command::Handoff(command) => command,
         Command::Message(command) => return command.needs(),
+        Command::Conversation(command) => return command.needs(),
         Command::Agent(_)
         | Command::Token(_)
         | Command::Teamspace(_)
@@ -261,6 +250,7 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
             | State::Token(_)
             | State::Ledger(_)
             | State::Message(_)
+            | State::Conversation(_)
             | State::Teamspace(_),
         )
         | None => None,
@@ -292,6 +282,7 @@ pub fn step(
         | Command::Agent(_)
         | Command::Token(_)
         | Command::Message(_)
+        | Command::Conversation(_)
         | Command::Teamspace(_)
         | Command::Fork(_) => None,
     };
@@ -304,7 +295,8 @@ pub fn step(
         document,
         erase,
         then: derived::then(then, state, &next),
-        outcome: outcome(&next, &events),
+        outcome: derived::outcome(&next, &events),
+        transcript: derived::transcript(&events),
         events: events.iter().map(codec::encode).collect(),
         state: next,
     })
@@ -367,6 +359,12 @@ fn decide(
         (Subject::Message(id), Some(State::Message(message)), Command::Message(command)) => {
             Ok(messages(message::decide(*id, Some(message), command, context)?))
         }
+        (Subject::Conversation(_), None, Command::Conversation(command)) => {
+            Ok(conversations(conversation::decide(None, command, context)?))
+        }
+        (Subject::Conversation(_), Some(State::Conversation(it)), Command::Conversation(asked)) => {
+            Ok(conversations(conversation::decide(Some(it), asked, context)?))
+        }
         (Subject::Teamspace, None, Command::Teamspace(command)) => {
             Ok(teamspaces(teamspace::decide(None, command, context.caller)?))
         }
@@ -378,6 +376,7 @@ fn decide(
             | Subject::Agent(_)
             | Subject::Token(_)
             | Subject::Message(_)
+            | Subject::Conversation(_)
             | Subject::Teamspace
             | Subject::Ledger,
             _,
@@ -413,6 +412,10 @@ fn messages(events: Vec<message::Event>) -> Decided {
     Decided::events(events.into_iter().map(Event::Message))
 }
 
+fn conversations(events: Vec<conversation::Event>) -> Decided {
+    Decided::events(events.into_iter().map(Event::Conversation))
+}
+
 fn teamspaces(events: Vec<teamspace::Event>) -> Decided {
     Decided::events(events.into_iter().map(Event::Teamspace))
 }
@@ -426,13 +429,7 @@ pub fn evolve(
 ) -> Result<State, BadHistory> {
     let bad = BadHistory { event: event.name() };
     match (&stream.subject, state, event) {
-        (_, Some(State::Handoff(handoff)), Event::Erased(_)) => {
-            Ok(State::Handoff(Box::new(handoff::evolve::without_texts(*handoff))))
-        }
-        (_, Some(State::Message(message)), Event::Erased(_)) => {
-            Ok(State::Message(message::evolve::purged(message, at)))
-        }
-        (_, Some(state), Event::Erased(_)) => Ok(state),
+        (_, Some(state), Event::Erased(_)) => Ok(derived::without_texts(state, at)),
         (Subject::Handoff(id), None, Event::Handoff(event)) => {
             Ok(State::Handoff(Box::new(handoff::evolve(*id, None, event, at)?)))
         }
@@ -463,6 +460,12 @@ pub fn evolve(
         (Subject::Message(id), Some(State::Message(message)), Event::Message(event)) => {
             Ok(State::Message(message::evolve(*id, Some(message), event, at)?))
         }
+        (Subject::Conversation(id), None, Event::Conversation(event)) => {
+            Ok(State::Conversation(Box::new(conversation::evolve(*id, None, event, at)?)))
+        }
+        (Subject::Conversation(id), Some(State::Conversation(it)), Event::Conversation(event)) => {
+            Ok(State::Conversation(Box::new(conversation::evolve(*id, Some(*it), event, at)?)))
+        }
         (Subject::Teamspace, None, Event::Teamspace(event)) => {
             Ok(State::Teamspace(teamspace::evolve(None, event)?))
         }
@@ -474,6 +477,7 @@ pub fn evolve(
             | Subject::Agent(_)
             | Subject::Token(_)
             | Subject::Message(_)
+            | Subject::Conversation(_)
             | Subject::Teamspace
             | Subject::Ledger,
             _,

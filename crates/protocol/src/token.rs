@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::caller::{Caller, Principal, Role};
+use crate::conversation::state::conversation_of;
 use crate::ids::{AgentId, TokenId};
 use crate::rejection::Rejection;
 use crate::step::BadHistory;
@@ -68,9 +69,7 @@ pub fn decide(
     caller: &Caller,
     now: Time,
 ) -> Result<Vec<Event>, Rejection> {
-    if !caller.is_operator() {
-        return Err(Rejection::NotAllowed { action: "manage tokens", who: "an operator" });
-    }
+    check_may_manage(command, caller)?;
     match (command, state) {
         (Command::Issue { .. }, Some(_)) => {
             Err(Rejection::AlreadyExists { what: "a token of that id" })
@@ -88,6 +87,28 @@ pub fn decide(
         (Command::Revoke, None) => Err(Rejection::NotFound { what: "token" }),
         (Command::Revoke, Some(token)) if token.revoked_at.is_some() => Ok(Vec::new()),
         (Command::Revoke, Some(_)) => Ok(vec![Event::Revoked(Revoked {})]),
+    }
+}
+
+/// The customer of a conversation gets its tokens from the server, on behalf of whoever opened the
+/// conversation; everybody else from an operator.
+fn check_may_manage(command: &Command, caller: &Caller) -> Result<(), Rejection> {
+    let is_of_conversation = match command {
+        Command::Issue { grant, .. } => {
+            grant.bearer_kind == BearerKind::Customer && conversation_of(&grant.bearer).is_some()
+        }
+        Command::Revoke => false,
+    };
+    match &caller.principal {
+        Principal::Operator(_) if is_of_conversation => Err(Rejection::SchemaInvalid {
+            field: "agent".to_owned(),
+            expected: "another name; its conversation gives its customer tokens".to_owned(),
+        }),
+        Principal::Operator(_) => Ok(()),
+        Principal::System if is_of_conversation => Ok(()),
+        Principal::Agent(_) | Principal::Customer(_) | Principal::System => {
+            Err(Rejection::NotAllowed { action: "manage tokens", who: "an operator" })
+        }
     }
 }
 

@@ -1,25 +1,27 @@
 //! A store in memory: the plainest program that keeps the port's promises, except that nothing
 //! outlives the process. For tests, simulations and trying things out.
 
+mod lists;
+
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::ready;
+use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use engine::port::{
-    Answer, Claim, Claimed, Commit, CommitError, Committed, Due, HandoffFilter, INBOX_COUNT_MAX,
-    InboxCounts, InboxStatus, KeyScope, List, ListOf, Listed, Listener, MessageFilter,
-    OldestMessages, OutboxWrite, Outstanding, Receipt, RecordedOutcome, Sealed, Sequenced,
-    Snapshot, Store, StoreError,
+    Answer, Claim, Claimed, Commit, CommitError, Committed, Due, INBOX_COUNT_MAX, InboxCounts,
+    KeyScope, List, Listed, Listener, OldestMessages, OutboxWrite, Outstanding, Receipt,
+    RecordedOutcome, Sealed, Sequenced, Snapshot, Store, StoreError,
 };
-use protocol::handoff::Handoff;
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::{Body, GENESIS, Stream, Subject};
-use protocol::message::{Delivery, Message};
+use protocol::message::Delivery;
 use protocol::step::{Deadline, Document, Effect, HoldState, State};
 use protocol::time::Time;
 
 use crate::listeners::Listeners;
+use lists::is_listed;
 
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
@@ -38,6 +40,8 @@ struct Tables {
     documents: HashMap<u64, Document>,
     deadlines: BTreeMap<(Time, Stream, Cow<'static, str>), ()>,
     outbox: BTreeMap<(Stream, Effect), Lying>,
+    /// The numbers of the entries that are lines of a transcript, by their numbers in it.
+    transcripts: HashMap<Stream, BTreeMap<u64, u64>>,
     outcomes: HashMap<KeyScope, RecordedOutcome>,
     sealed: Option<Sealed>,
     places: HashMap<&'static str, u64>,
@@ -189,6 +193,14 @@ impl Store for Memory {
         answer(of_stream.take(limit).cloned().collect())
     }
 
+    fn transcript(&self, stream: &Stream, after: u64, limit: usize) -> Answer<Vec<Sequenced>> {
+        let tables = self.tables();
+        let above = (Bound::Excluded(after), Bound::Unbounded);
+        let lines = tables.transcripts.get(stream).into_iter();
+        let seqs = lines.flat_map(|lines| lines.range(above)).take(limit);
+        answer(seqs.map(|(_, seq)| tables.entries[*seq as usize - 1].clone()).collect())
+    }
+
     fn due(&self, now: Time, limit: usize) -> Answer<Vec<Due>> {
         let tables = self.tables();
         let due = tables.deadlines.keys().take_while(|(due, _, _)| *due <= now).take(limit);
@@ -222,7 +234,7 @@ impl Store for Memory {
         let tables = self.tables();
         let counts = |subject: &Subject| match subject {
             Subject::Agent(_) | Subject::Token(_) | Subject::Teamspace | Subject::Ledger => true,
-            Subject::Handoff(_) | Subject::Message(_) => false,
+            Subject::Handoff(_) | Subject::Message(_) | Subject::Conversation(_) => false,
         };
         let named = tables.streams.keys().filter(|stream| counts(&stream.subject));
         let names: BTreeSet<_> = named.map(|stream| &stream.teamspace).collect();
@@ -371,6 +383,10 @@ impl Tables {
         if let Some(position) = commit.erase {
             self.erase(&stream, position);
         }
+        for line in commit.transcript {
+            let seq = self.newest() + 1 + line.event as u64;
+            self.transcripts.entry(stream.clone()).or_default().insert(line.number, seq);
+        }
         let last = commit.entries.last().expect("a commit has entries").clone();
         for entry in commit.entries {
             let seq = self.newest() + 1;
@@ -439,51 +455,4 @@ impl Tables {
             self.documents.remove(&sequenced.seq);
         }
     }
-}
-
-fn is_listed(of: &ListOf, state: &State) -> bool {
-    match (of, state) {
-        (ListOf::Handoffs(filter), State::Handoff(handoff)) => passes(filter, handoff),
-        (ListOf::Agents, State::Agent(_)) | (ListOf::Tokens, State::Token(_)) => true,
-        (ListOf::Messages(filter), State::Message(message)) => is_wanted(filter, message),
-        (ListOf::Inbox { agent, status }, State::Message(message)) => {
-            !message.purged
-                && message.recipients.get(agent).is_some_and(|found| match status {
-                    InboxStatus::Open => found.is_in_inbox(),
-                    InboxStatus::Only(status) => found == status,
-                })
-        }
-        (
-            ListOf::Handoffs(_)
-            | ListOf::Messages(_)
-            | ListOf::Inbox { .. }
-            | ListOf::Agents
-            | ListOf::Tokens,
-            _,
-        ) => false,
-    }
-}
-
-fn is_wanted(filter: &MessageFilter, message: &Message) -> bool {
-    if message.purged {
-        return false;
-    }
-    let sent = &message.sent;
-    let takes_part = |agent| message.recipients.contains_key(agent) || sent.from == *agent;
-    let own = filter.parties.first().and_then(|agent| message.recipients.get(agent));
-    let status = own.copied().unwrap_or_else(|| message.status());
-    filter.parties.iter().all(takes_part)
-        && filter.thread_id.as_ref().is_none_or(|thread| sent.thread_id == *thread)
-        && filter.kind.is_none_or(|kind| sent.kind == kind)
-        && filter.topic.as_ref().is_none_or(|topic| sent.topic.as_ref() == Some(topic))
-        && filter.since.is_none_or(|since| message.created_at >= since)
-        && filter.until.is_none_or(|until| message.created_at < until)
-        && filter.status.is_none_or(|wanted| status == wanted)
-}
-
-fn passes(filter: &HandoffFilter, handoff: &Handoff) -> bool {
-    filter.task_id.as_ref().is_none_or(|task| handoff.task_id() == Some(task))
-        && filter.from_agent.as_ref().is_none_or(|agent| handoff.from() == agent)
-        && filter.to_agent.as_ref().is_none_or(|agent| handoff.to() == Some(agent))
-        && filter.status.is_none_or(|status| handoff.status() == status)
 }

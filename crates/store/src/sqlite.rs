@@ -6,6 +6,7 @@
 
 mod audit_rows;
 mod checkpointer;
+mod conversation_rows;
 mod copy;
 mod message_rows;
 mod migrate;
@@ -35,7 +36,8 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 pub use audit_rows::{
-    Columns, DocumentRow, HandoffColumns, LedgerRow, MessageColumns, SnapshotPlace, SnapshotRow,
+    Columns, ConversationColumns, DocumentRow, HandoffColumns, LedgerRow, MessageColumns,
+    SnapshotPlace, SnapshotRow,
 };
 pub use reader::ReadOnly;
 use reader::Readers;
@@ -266,6 +268,13 @@ impl Store for Sqlite {
     fn history(&self, stream: &Stream, before: u64, limit: usize) -> Answer<Vec<Sequenced>> {
         let stream = stream.clone();
         self.inner.readers.ask(move |connection| rows::history(connection, &stream, before, limit))
+    }
+
+    fn transcript(&self, stream: &Stream, after: u64, limit: usize) -> Answer<Vec<Sequenced>> {
+        let stream = stream.clone();
+        self.inner
+            .readers
+            .ask(move |connection| conversation_rows::transcript(connection, &stream, after, limit))
     }
 
     fn due(&self, now: Time, limit: usize) -> Answer<Vec<Due>> {

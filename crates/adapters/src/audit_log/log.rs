@@ -100,6 +100,7 @@ impl Log {
                 Log::Handoffs | Log::Messages | Log::Roles | Log::Decisions | Log::Artifacts,
                 Subject::Handoff(_)
                 | Subject::Message(_)
+                | Subject::Conversation(_)
                 | Subject::Agent(_)
                 | Subject::Token(_)
                 | Subject::Teamspace

@@ -57,7 +57,7 @@ pub async fn answer(
 pub async fn try_out(gateway: &Gateway, write: Write<()>, offer: Offer) -> Result<DryRun, Problem> {
     let asker = write.asker.member()?;
     let mut remarks = lint::lint(&offer, gateway.engine.clock().now());
-    remarks.extend(look(gateway, &offer).await);
+    let artifacts = offer.artifacts.clone();
     let stream = stream(&asker.caller.teamspace, gateway.engine.new_handoff_id());
     let command = step::Command::Handoff(Command::Initiate { offer: Some(Box::new(offer)) });
     match gateway.engine.try_out(&asker.caller, stream, command).await {
@@ -79,18 +79,22 @@ pub async fn try_out(gateway: &Gateway, write: Write<()>, offer: Offer) -> Resul
         }
         Err(error) => return Err(error.into()),
     }
+    // Only what could be proposed is looked at: a look tells what is there.
+    if remarks.iter().all(|remark| remark.weight != Weight::Refused) {
+        remarks.extend(look(gateway, artifacts).await);
+    }
     remarks.sort_by_key(|remark| remark.weight);
     let ok = remarks.iter().all(|remark| remark.weight != Weight::Refused);
     Ok(DryRun { ok, remarks })
 }
 
 /// What an accept would find of the artifacts, as far as that is found out in time.
-async fn look(gateway: &Gateway, offer: &Offer) -> Vec<Remark> {
-    if offer.artifacts.is_empty() {
+async fn look(gateway: &Gateway, artifacts: Vec<Artifact>) -> Vec<Remark> {
+    if artifacts.is_empty() {
         return Vec::new();
     }
     let seen = tokio::select! {
-        seen = gateway.engine.look(offer.artifacts.clone()) => seen,
+        seen = gateway.engine.look(artifacts.clone()) => seen,
         () = gateway.engine.clock().sleep(VERDICT_WAIT_MAX) => None,
     };
     let Some(seen) = seen else {
@@ -102,7 +106,7 @@ async fn look(gateway: &Gateway, offer: &Offer) -> Vec<Remark> {
         }];
     };
     let of = |artifact: &Artifact| seen.iter().find(|one| one.artifact_id == artifact.artifact_id);
-    let numbered = offer.artifacts.iter().enumerate();
+    let numbered = artifacts.iter().enumerate();
     numbered
         .filter_map(|(index, artifact)| remark(index, artifact, &of(artifact)?.finding))
         .collect()

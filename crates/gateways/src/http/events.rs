@@ -144,6 +144,8 @@ fn concerns(followed: &Followed, agent: &AgentId) -> bool {
         parties: Named,
         from: Option<String>,
         to: Option<To>,
+        /// Of a conversation.
+        holder: Option<String>,
     }
     let entry = &followed.sequenced.entry;
     if entry.actor.strip_prefix("agent:") == Some(agent.as_str()) {
@@ -159,7 +161,7 @@ fn concerns(followed: &Followed, agent: &AgentId) -> bool {
             Some(To::Several(names)) => names,
             None => Vec::new(),
         };
-        [body.parties.from, body.parties.to, body.from]
+        [body.parties.from, body.parties.to, body.from, body.holder]
             .into_iter()
             .flatten()
             .chain(to)

@@ -76,7 +76,7 @@ pub struct CloseInput {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EraseInput {
-    /// The entry whose content goes, by its position in the handoff's history.
+    /// The entry whose content goes, by its position in the history.
     pub position: u64,
     /// Why; kept for ever.
     pub reason: String,
@@ -323,14 +323,14 @@ pub async fn submit(
     let done = submitted?;
     match done.outcome.status {
         Some(Status::Validating) => Box::pin(verdict::awaited(gateway, &stream, done)).await,
+        // Reported as done, and not believed yet.
+        Some(Status::Activated) if is_completion => {
+            Box::pin(verdict::awaited(gateway, &stream, done)).await
+        }
         Some(Status::Activated | Status::Rejected)
             if done.outcome.workq == WorkqStatus::Pending =>
         {
             Box::pin(workq::awaited(gateway, &stream, done)).await
-        }
-        // Reported as done, and not believed yet.
-        Some(Status::Activated) if is_completion => {
-            Box::pin(verdict::awaited(gateway, &stream, done)).await
         }
         Some(_) | None => Ok(done),
     }

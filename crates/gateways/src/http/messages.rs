@@ -371,6 +371,7 @@ fn message_of(item: &Item) -> Result<&Message, Problem> {
     match item.state.as_ref() {
         step::State::Message(message) => Ok(message),
         step::State::Handoff(_)
+        | step::State::Conversation(_)
         | step::State::Agent(_)
         | step::State::Token(_)
         | step::State::Ledger(_)

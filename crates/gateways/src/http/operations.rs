@@ -1,6 +1,8 @@
 //! The table of operations: what the reference, the tests of who may do what, and the documents are
 //! made from. One row per route and method.
 
+mod conversations;
+
 use protocol::handoff::Offer;
 use protocol::message::Outgoing;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -28,6 +30,7 @@ use super::view::{
     ActionDone, AgentView, EntryView, HandoffDetail, HandoffView, ListPage, TokenIssued, TokenView,
 };
 use super::wake::{WakeInput, WakeView};
+use conversations::CONVERSATIONS;
 
 type MakeSchema = fn(&mut SchemaGenerator) -> Schema;
 
@@ -57,6 +60,8 @@ pub enum Who {
     Anyone,
     /// Agents and operators of the teamspace.
     Member,
+    /// Those, and the customer of the conversation.
+    Party,
     Operator,
 }
 
@@ -93,7 +98,20 @@ const fn action(
 }
 
 /// All of them, in the order a reader wants them.
-pub const OPERATIONS: [Operation; 56] = [
+pub const OPERATIONS: [Operation; GENERAL.len() + CONVERSATIONS.len()] = {
+    let mut all = [GENERAL[0]; GENERAL.len() + CONVERSATIONS.len()];
+    let mut index = 0;
+    while index < all.len() {
+        all[index] = match index < CONVERSATIONS.len() {
+            true => CONVERSATIONS[index],
+            false => GENERAL[index - CONVERSATIONS.len()],
+        };
+        index += 1;
+    }
+    all
+};
+
+const GENERAL: [Operation; 56] = [
     Operation {
         query: Some(schema::<ListInput>),
         response: Response::Json(schema::<ListPage<HandoffView>>),

@@ -8,6 +8,7 @@ use engine::fork::Behind;
 use engine::port::StoreError;
 use engine::submit::SubmitError;
 use protocol::handoff::Status;
+use protocol::ids::AgentId;
 use protocol::json::JsonError;
 use protocol::rejection::{Conflict, Rejection};
 use protocol::step::{Outcome, Refused};
@@ -29,11 +30,16 @@ pub struct Problem {
 }
 
 /// Every code this gateway can answer with, and its status.
-pub const CODES: [(&str, u16); 33] = [
+pub const CODES: [(&str, u16); 39] = [
+    ("agent_not_selectable", 422),
+    ("already_answered", 409),
     ("already_exists", 409),
     ("body_too_large", 413),
     ("contended", 503),
+    ("conversation_closed", 409),
     ("cursor_invalid", 400),
+    ("epoch_outdated", 409),
+    ("epoch_required", 422),
     ("evidence_missing", 422),
     ("hash_mismatch", 422),
     ("idempotency_key_reused", 422),
@@ -46,6 +52,7 @@ pub const CODES: [(&str, u16); 33] = [
     ("missing_artifact", 422),
     ("not_allowed", 403),
     ("not_found", 404),
+    ("not_holder", 409),
     ("overloaded", 503),
     ("ownership_conflict", 409),
     ("payload_too_large", 413),
@@ -55,8 +62,8 @@ pub const CODES: [(&str, u16); 33] = [
     ("revision_outdated", 409),
     ("schema_invalid", 422),
     ("sequence_out_of_order", 409),
-    ("storage_full", 507),
     ("stopping", 503),
+    ("storage_full", 507),
     ("too_many_streams", 429),
     ("unauthenticated", 401),
     ("unknown_agent", 422),
@@ -141,6 +148,14 @@ impl Problem {
         .retry_after(1)
     }
 
+    /// An agent spoke out of turn, and that was recorded.
+    pub fn not_heard(refused: &Refused, outcome: &Outcome) -> Self {
+        let code = CODES.iter().map(|(code, _)| *code).find(|code| *code == refused.code);
+        Self::new(code.unwrap_or("not_holder"), refused.detail.clone())
+            .fact("holder", outcome.holder.as_ref().map(AgentId::as_str))
+            .fact("epoch", outcome.epoch)
+    }
+
     /// The gate refused: an accept, and the handoff is rejected now, or a completion, and the work
     /// goes on.
     pub fn refused(refused: &Refused, outcome: &Outcome) -> Self {
@@ -186,6 +201,13 @@ impl From<Rejection> for Problem {
             | Rejection::LoopGuard { .. }
             | Rejection::SequenceOutOfOrder { .. } => problem,
             Rejection::RevisionOutdated { current, .. } => problem.fact("revision", *current),
+            Rejection::NotHeard { holder, epoch, .. } => {
+                problem.fact("holder", holder.as_str()).fact("epoch", *epoch)
+            }
+            Rejection::HandoffLoop { hops_max } => problem.fact("hops_max", *hops_max),
+            Rejection::EpochRequired
+            | Rejection::NotSelectable { .. }
+            | Rejection::ConversationClosed { .. } => problem,
         }
     }
 }

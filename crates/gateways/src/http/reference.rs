@@ -83,11 +83,12 @@ fn describe(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
         },
         "security": match operation.who {
             Who::Anyone => json!([]),
-            Who::Member | Who::Operator => json!([{ "token": [] }]),
+            Who::Member | Who::Party | Who::Operator => json!([{ "token": [] }]),
         },
         "x-who": match operation.who {
             Who::Anyone => "anyone",
             Who::Member => "member",
+            Who::Party => "party",
             Who::Operator => "operator",
         },
     });
@@ -178,6 +179,7 @@ fn section(operation: &Operation, described: &Value) -> String {
     let who = match operation.who {
         Who::Anyone => "Anyone may ask.",
         Who::Member => "Needs a token.",
+        Who::Party => "Needs a token, which may be that of the customer.",
         Who::Operator => "Needs an operator's token.",
     };
     format!(

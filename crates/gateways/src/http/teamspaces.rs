@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use engine::access::secret_hash;
 use engine::port::ListOf;
 use engine::query::Item;
+use engine::submit::SubmitError;
 use protocol::caller::Caller;
 use protocol::handoff::sla::Slas;
 use protocol::ids::{AgentId, TeamspaceId};
@@ -148,7 +149,11 @@ pub async fn create(
     let command = step::Command::Teamspace(Command::Create { configuration });
     let stream = Stream::of_teamspace(teamspace.clone());
     // Without a key, like every token: the secret is not stored, so a retry could not be answered.
-    gateway.engine.submit(&caller, stream, command, None).await?;
+    match gateway.engine.submit(&caller, stream, command, None).await {
+        // Made before, and left by whoever made it before anybody had a token.
+        Ok(_) | Err(SubmitError::Rejected(Rejection::AlreadyExists { .. })) => {}
+        Err(error) => return Err(error.into()),
+    }
     // Whoever came in between has it now.
     check_is_new(&gateway, &teamspace).await?;
     let issued = first_token(&gateway, &caller, operator).await?;
@@ -213,7 +218,8 @@ fn view(teamspace: &TeamspaceId, item: Option<&Item>) -> TeamspaceView {
         | Aggregate::Agent(_)
         | Aggregate::Token(_)
         | Aggregate::Ledger(_)
-        | Aggregate::Message(_) => None,
+        | Aggregate::Message(_)
+        | Aggregate::Conversation(_) => None,
     });
     let unknown = || Teamspace { configuration: Configuration::default(), revision: 0 };
     let Teamspace { configuration, revision } = known.unwrap_or_else(unknown);

@@ -8,8 +8,9 @@ use axum::http::StatusCode;
 use engine::access::secret_hash;
 use engine::port::ListOf;
 use protocol::agent::{self, Kind};
-use protocol::caller::Role;
-use protocol::ids::{AgentId, TokenId};
+use protocol::caller::{Caller, Role};
+use protocol::conversation::state::customer_name;
+use protocol::ids::{AgentId, ConversationId, TeamspaceId, TokenId};
 use protocol::ledger::{Stream, Subject};
 use protocol::step::{self, State as Aggregate};
 use protocol::time::Time;
@@ -86,6 +87,28 @@ pub async fn issue(
     gateway.engine.submit(&asker.caller, stream, step::Command::Token(command), None).await?;
     let issued = TokenIssued { token_id: id.to_string(), token: secret };
     Ok((StatusCode::CREATED, Json(issued)))
+}
+
+/// A further token for the customer of a conversation. Whether the caller may have one was decided
+/// before.
+pub async fn issue_to_customer(
+    gateway: &Gateway,
+    teamspace: &TeamspaceId,
+    conversation: ConversationId,
+) -> Result<TokenIssued, Problem> {
+    let secret = new_secret(gateway);
+    let id = gateway.engine.new_token_id();
+    let grant = Grant {
+        bearer: customer_name(conversation),
+        bearer_kind: BearerKind::Customer,
+        roles: BTreeSet::new(),
+        expires_at: None,
+    };
+    let command = Command::Issue { grant, secret_hash: secret_hash(&secret) };
+    let caller = Caller::system(teamspace.clone());
+    let stream = Stream { teamspace: teamspace.clone(), subject: Subject::Token(id) };
+    gateway.engine.submit(&caller, stream, step::Command::Token(command), None).await?;
+    Ok(TokenIssued { token_id: id.to_string(), token: secret })
 }
 
 pub fn new_secret(gateway: &Gateway) -> String {

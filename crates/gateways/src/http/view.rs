@@ -179,12 +179,13 @@ pub fn may_see(caller: &Caller, state: &State) -> bool {
             Handoff::Made(_) => true,
         },
         State::Message(message) => message.is_visible_to(caller),
+        State::Conversation(conversation) => conversation.part(caller).is_some(),
         State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Teamspace(_) => true,
     }
 }
 
-/// Credentials are the operator's business, a message is that of its sender and its recipients, and
-/// a draft is its sender's, also in retrospect.
+/// Credentials are the operator's business, a message is that of its sender and its recipients, a
+/// conversation that of whoever held it then, and a draft is its sender's, also in retrospect.
 pub fn may_see_entry(caller: &Caller, entry: &Entry) -> bool {
     match entry.stream.subject {
         Subject::Token(_) => caller.is_operator(),
@@ -201,6 +202,11 @@ pub fn may_see_entry(caller: &Caller, entry: &Entry) -> bool {
                     message::state::concerns(caller, &parties.from, parties.to.iter())
                 })
         }
+        Subject::Conversation(_) => {
+            let parties = entry.body.text().and_then(|text| serde_json::from_str(text).ok());
+            caller.is_coordinator()
+                || parties.is_some_and(|parties: ConversationParties| parties.have(caller))
+        }
         Subject::Handoff(_) => {
             let is_sender = |sender: String| caller.agent().is_some_and(|id| id.as_str() == sender);
             caller.is_coordinator() || drafted_by(entry).is_none_or(is_sender)
@@ -213,6 +219,23 @@ pub fn may_see_entry(caller: &Caller, entry: &Entry) -> bool {
 struct MessageParties {
     from: AgentId,
     to: Vec<AgentId>,
+}
+
+/// Who held a conversation when something happened in it, who spoke out of turn, and who came next.
+#[derive(Deserialize)]
+struct ConversationParties {
+    holder: AgentId,
+    #[serde(default)]
+    agent: Option<AgentId>,
+    #[serde(default)]
+    to: Option<AgentId>,
+}
+
+impl ConversationParties {
+    fn have(&self, caller: &Caller) -> bool {
+        let own = caller.agent();
+        own.is_some() && [Some(&self.holder), self.agent.as_ref(), self.to.as_ref()].contains(&own)
+    }
 }
 
 /// The sender, if this happened to a draft. A body that was erased names nobody.

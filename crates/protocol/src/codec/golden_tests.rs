@@ -7,6 +7,7 @@
 
 mod agent_shapes;
 mod completion_shapes;
+mod conversation_shapes;
 mod handoff_shapes;
 
 use std::collections::BTreeSet;
@@ -19,11 +20,13 @@ use serde_json::value::RawValue;
 
 use agent_shapes::agent_shapes;
 use completion_shapes::completion_shapes;
+use conversation_shapes::conversation_shapes;
 use handoff_shapes::{agent, handoff_shapes, time};
 
 use super::{decode, encode};
 use crate::agent;
 use crate::caller::Role;
+use crate::conversation;
 use crate::fork::Forked;
 use crate::handoff::event::Event as HandoffEvent;
 use crate::handoff::sla::Slas;
@@ -93,6 +96,11 @@ events! {
     Event::Teamspace(teamspace::Event::Configured(_)) => "teamspace.configured",
     Event::Message(message::Event::Woken(_)) => "message.woken",
     Event::Message(message::Event::Failed(_)) => "message.failed",
+    Event::Conversation(conversation::Event::Opened(_)) => "conversation.opened",
+    Event::Conversation(conversation::Event::Said(_)) => "conversation.said",
+    Event::Conversation(conversation::Event::NotHeard(_)) => "conversation.not_heard",
+    Event::Conversation(conversation::Event::Routed(_)) => "conversation.routed",
+    Event::Conversation(conversation::Event::Closed(_)) => "conversation.closed",
     Event::Erased(_) => "ledger.erased",
     Event::Forked(_) => "ledger.forked",
 }
@@ -171,6 +179,7 @@ fn shapes() -> Vec<(&'static str, Event)> {
     ]);
     shapes.extend(token_shapes());
     shapes.extend(message_shapes());
+    shapes.extend(conversation_shapes());
     shapes.extend(teamspace_shapes());
     shapes
 }

@@ -4,6 +4,7 @@ mod agents;
 mod work;
 
 mod completions;
+mod conversations;
 
 use std::collections::BTreeSet;
 
@@ -13,6 +14,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use completions::completions;
+use conversations::conversations;
 
 use super::{decode, encode};
 use crate::caller::Role;
@@ -39,7 +41,7 @@ use crate::teamspace::{self, Configuration, Settings};
 use crate::time::Time;
 use crate::token::{self, BearerKind, Grant};
 
-const NAMES: [&str; 31] = [
+const NAMES: [&str; 36] = [
     "handoff.drafted",
     "handoff.proposed",
     "handoff.validation_started",
@@ -68,6 +70,11 @@ const NAMES: [&str; 31] = [
     "message.expired",
     "message.woken",
     "message.failed",
+    "conversation.opened",
+    "conversation.said",
+    "conversation.not_heard",
+    "conversation.routed",
+    "conversation.closed",
     "ledger.erased",
     "teamspace.created",
     "teamspace.configured",
@@ -137,6 +144,7 @@ fn events() -> impl Strategy<Value = Event> {
         1 => tokens(),
         1 => teamspaces(),
         3 => messages(),
+        3 => conversations(),
         1 => Just(Event::Token(token::Event::Revoked(token::Revoked {}))),
         1 => (any::<u64>(), text())
             .prop_map(|(position, reason)| Event::Erased(Erased { position, reason })),

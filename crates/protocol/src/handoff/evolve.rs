@@ -50,7 +50,7 @@ pub fn evolve(
                 shown: None,
                 notes: made.notes,
                 delegations: made.delegations,
-                workq: Workq::Idle,
+                workq: made.workq.after_counter(),
             })),
             Stage::Proposed(_)
             | Stage::Validating(_)

@@ -346,6 +346,8 @@ impl Policy {
         let narrows = [
             ("classification", self.classification >= whole.classification),
             ("human_gate", self.needs_human() || !whole.needs_human()),
+            ("requires_evidence", self.requires_evidence || !whole.requires_evidence),
+            ("requires_verifier", self.requires_verifier || !whole.requires_verifier),
             ("sensitivity", self.sensitivity >= whole.sensitivity),
             (
                 "visibility",

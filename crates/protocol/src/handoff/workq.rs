@@ -95,6 +95,14 @@ impl Workq {
         *self == Workq::Idle
     }
 
+    /// A return that nobody will be asked for any more has failed, and what failed is not forgotten.
+    pub fn after_counter(self) -> Self {
+        match self {
+            Workq::Asked(_) | Workq::Degraded => Workq::Degraded,
+            Workq::Idle | Workq::Transferred | Workq::Missing => Workq::Idle,
+        }
+    }
+
     /// After the target gave the task back: what may be with it comes back too.
     pub fn after_rejection(self) -> Self {
         match self {

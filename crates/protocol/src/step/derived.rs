@@ -2,9 +2,10 @@
 //! difference between what the old state wanted and what the new one wants.
 
 use super::{
-    Command, Deadline, Effect, Event, Facts, Hold, HoldState, HoldWrite, Outcome, Refused, State,
-    Wake, Work,
+    Command, Deadline, Effect, Event, Facts, Hold, HoldState, HoldWrite, Line, Outcome, Refused,
+    State, Wake, Work,
 };
+use crate::conversation;
 use crate::handoff::command::Looked;
 use crate::handoff::state::Note;
 use crate::handoff::workq::{self, Workq, WorkqStatus};
@@ -13,7 +14,9 @@ use crate::ids::{AgentId, HandoffId};
 use crate::ledger::{Stream, Subject};
 use crate::message::event::Sent;
 use crate::message::state::WAKE;
-use crate::message::{Message, thread};
+use crate::message::{self, Message, thread};
+use crate::rejection::Rejection;
+use crate::time::Time;
 
 pub(super) fn deadline_changes(
     before: Option<&State>,
@@ -23,7 +26,9 @@ pub(super) fn deadline_changes(
         State::Handoff(handoff) => derive::deadlines(handoff),
         State::Message(message) => message.deadlines(),
         State::Agent(agent) => agent.deadlines(),
-        State::Token(_) | State::Ledger(_) | State::Teamspace(_) => Vec::new(),
+        State::Token(_) | State::Ledger(_) | State::Teamspace(_) | State::Conversation(_) => {
+            Vec::new()
+        }
     };
     let old = before.map(of).unwrap_or_default();
     let new = of(after);
@@ -36,7 +41,11 @@ pub(super) fn effect_changes(before: Option<&State>, after: &State) -> (Vec<Effe
     let of = |state: &State| match state {
         State::Handoff(handoff) => derive::effects(handoff),
         State::Message(message) => message.effects(),
-        State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Teamspace(_) => Vec::new(),
+        State::Agent(_)
+        | State::Token(_)
+        | State::Ledger(_)
+        | State::Teamspace(_)
+        | State::Conversation(_) => Vec::new(),
     };
     let old = before.map(of).unwrap_or_default();
     let new = of(after);
@@ -50,7 +59,11 @@ pub fn work(state: &State, effect: &str, document: Option<&str>) -> Option<Work>
     let handoff = match state {
         State::Handoff(handoff) => handoff,
         State::Message(message) => return wake(message, effect).map(Work::Wake),
-        State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Teamspace(_) => return None,
+        State::Agent(_)
+        | State::Token(_)
+        | State::Ledger(_)
+        | State::Teamspace(_)
+        | State::Conversation(_) => return None,
     };
     let is_wanted = derive::effects(handoff).iter().any(|wanted| wanted.name == effect);
     match handoff.as_ref() {
@@ -116,6 +129,7 @@ pub(super) fn hold_changes(
         State::Agent(_)
         | State::Token(_)
         | State::Message(_)
+        | State::Conversation(_)
         | State::Ledger(_)
         | State::Teamspace(_) => None,
     };
@@ -170,6 +184,7 @@ pub(super) fn outcome(state: &State, events: &[Event]) -> Outcome {
             State::Agent(_)
             | State::Token(_)
             | State::Message(_)
+            | State::Conversation(_)
             | State::Ledger(_)
             | State::Teamspace(_) => None,
         },
@@ -180,6 +195,7 @@ pub(super) fn outcome(state: &State, events: &[Event]) -> Outcome {
             State::Agent(_)
             | State::Token(_)
             | State::Message(_)
+            | State::Conversation(_)
             | State::Ledger(_)
             | State::Teamspace(_) => false,
         },
@@ -188,16 +204,25 @@ pub(super) fn outcome(state: &State, events: &[Event]) -> Outcome {
             State::Agent(_)
             | State::Token(_)
             | State::Message(_)
+            | State::Conversation(_)
             | State::Ledger(_)
             | State::Teamspace(_) => WorkqStatus::NotApplicable,
         },
         ..Outcome::default()
     };
+    if let State::Conversation(conversation) = state {
+        outcome.holder = Some(conversation.holder.clone());
+        outcome.epoch = Some(conversation.epoch);
+    }
     // The gate decides in the same breath in which it starts; a target's own reject comes later.
     let went_through_gate = events
         .iter()
         .any(|event| matches!(event, Event::Handoff(handoff::Event::ValidationStarted(_))));
     for event in events {
+        if let Event::Conversation(event) = event {
+            outcome.number = event.number();
+            outcome.refused = not_heard(event);
+        }
         let Event::Handoff(event) = event else { continue };
         if let handoff::Event::Delegated(delegated) = event {
             outcome.began = Some(delegated.child);
@@ -220,4 +245,34 @@ pub(super) fn outcome(state: &State, events: &[Event]) -> Outcome {
         }
     }
     outcome
+}
+
+fn not_heard(event: &conversation::Event) -> Option<Refused> {
+    let conversation::Event::NotHeard(it) = event else { return None };
+    let holder = it.holder.clone();
+    let rejection = Rejection::NotHeard { why: it.why, holder, epoch: it.current };
+    Some(Refused { code: rejection.code().to_owned(), detail: rejection.to_string() })
+}
+
+/// Which of the events are read as parts of a transcript.
+pub(super) fn transcript(events: &[Event]) -> Vec<Line> {
+    let numbered = events.iter().enumerate().filter_map(|(index, event)| {
+        let Event::Conversation(event) = event else { return None };
+        Some(Line { number: event.number()?, event: index })
+    });
+    numbered.collect()
+}
+
+/// What is left of a state after something of its record was erased.
+pub(super) fn without_texts(state: State, at: Time) -> State {
+    match state {
+        State::Handoff(handoff) => {
+            State::Handoff(Box::new(handoff::evolve::without_texts(*handoff)))
+        }
+        State::Message(message) => State::Message(message::evolve::purged(message, at)),
+        State::Conversation(conversation) => {
+            State::Conversation(Box::new(conversation::evolve::without_texts(*conversation)))
+        }
+        State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Teamspace(_) => state,
+    }
 }

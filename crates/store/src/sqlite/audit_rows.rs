@@ -40,6 +40,7 @@ enum Table {
     Handoffs,
     Streams,
     Messages,
+    Conversations,
 }
 
 #[derive(Debug)]
@@ -58,6 +59,14 @@ pub enum Columns {
     Handoff(HandoffColumns),
     Stream { kind: String, secret_hash: Option<String> },
     Message(MessageColumns),
+    Conversation(ConversationColumns),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConversationColumns {
+    pub holder: String,
+    pub status: String,
+    pub opened_at: i64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,6 +142,7 @@ pub fn snapshot_places(connection: &Connection) -> Result<Vec<SnapshotPlace>> {
         (Table::Handoffs, "SELECT last_seq, row FROM handoffs"),
         (Table::Streams, "SELECT last_seq, row FROM streams"),
         (Table::Messages, "SELECT last_seq, row FROM messages"),
+        (Table::Conversations, "SELECT last_seq, row FROM conversations"),
     ];
     for (table, sql) in tables {
         let mut statement = connection.prepare(sql)?;
@@ -188,6 +198,21 @@ pub fn snapshot_row(connection: &Connection, place: SnapshotPlace) -> Result<Opt
                     created_at: row.get(11)?,
                 };
                 snapshot(row, Columns::Message(columns))
+            })
+            .optional(),
+        Table::Conversations => connection
+            .prepare_cached(
+                "SELECT teamspace, 'conversation/' || id, position, head, at, state, holder,
+                        status, opened_at
+                 FROM conversations WHERE row = ?1",
+            )?
+            .query_row([place.row], |row| {
+                let columns = ConversationColumns {
+                    holder: row.get(6)?,
+                    status: row.get(7)?,
+                    opened_at: row.get(8)?,
+                };
+                snapshot(row, Columns::Conversation(columns))
             })
             .optional(),
         Table::Streams => connection

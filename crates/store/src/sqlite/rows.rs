@@ -12,7 +12,7 @@ use protocol::time::Time;
 use rusqlite::types::{Type, Value};
 use rusqlite::{Connection, OptionalExtension, Result, Row, params, params_from_iter};
 
-use super::message_rows;
+use super::{conversation_rows, message_rows};
 
 pub const ENTRY_COLUMNS: &str = "seq, teamspace, subject, position, name, version, actor, at, \
                                  salt, body, commitment, hash, prev_seq";
@@ -71,6 +71,13 @@ pub fn load(connection: &Connection, stream: &Stream) -> Result<Option<Snapshot>
                 None => load_stream(connection, stream, read),
             }
         }
+        Subject::Conversation(id) => connection
+            .prepare_cached(
+                "SELECT state, position, head, at, last_seq FROM conversations
+                 WHERE id = ?1 AND teamspace = ?2",
+            )?
+            .query_row(params![id.to_string(), stream.teamspace.as_str()], read)
+            .optional(),
         Subject::Agent(_) | Subject::Token(_) | Subject::Teamspace | Subject::Ledger => {
             load_stream(connection, stream, read)
         }
@@ -211,6 +218,7 @@ pub fn list(connection: &Connection, list: &List) -> Result<Vec<Listed>> {
         ListOf::Inbox { agent, status } => {
             message_rows::list_inbox(connection, list, agent, *status)
         }
+        ListOf::Conversations(filter) => conversation_rows::list(connection, list, filter),
         ListOf::Agents => list_streams(connection, list, "agent"),
         ListOf::Tokens => list_streams(connection, list, "token"),
     }

@@ -11,7 +11,7 @@ use protocol::step::State;
 use protocol::time::Time;
 use rusqlite::{Connection, OptionalExtension, Result, Row, Statement, params};
 
-use super::{message_rows, rows};
+use super::{conversation_rows, message_rows, rows};
 
 /// How many streams the writer remembers the place of: far more than are in motion at once.
 const PLACES_MAX: usize = 4_096;
@@ -187,16 +187,18 @@ impl<'c> Statements<'c> {
                 .place_of_handoff
                 .query_row(params![id.to_string(), stream.teamspace.as_str()], read)
                 .optional(),
-            Subject::Message(id) => {
+            Subject::Message(_) | Subject::Conversation(_) => {
+                let kind = stream.subject.kind();
+                let sql = format!(
+                    "SELECT row, position, head, last_seq FROM {kind}s
+                     WHERE id = ?1 AND teamspace = ?2"
+                );
                 let found = self
                     .connection
-                    .prepare_cached(
-                        "SELECT row, position, head, last_seq FROM messages
-                         WHERE id = ?1 AND teamspace = ?2",
-                    )?
-                    .query_row(params![id.to_string(), stream.teamspace.as_str()], read)
+                    .prepare_cached(&sql)?
+                    .query_row(params![stream.subject.id(), stream.teamspace.as_str()], read)
                     .optional()?;
-                // One that was purged lies with the other streams.
+                // A message that was purged lies with the other streams.
                 let purged = params![stream.teamspace.as_str(), stream.subject.to_string()];
                 match found {
                     Some(found) => Ok(Some(found)),
@@ -352,6 +354,10 @@ impl<'c> Statements<'c> {
                     true => message_rows::purge(self.connection, commit, message, row, last_seq),
                     false => message_rows::put(self.connection, commit, message, row, last_seq),
                 };
+            }
+            (State::Conversation(conversation), known, _) => {
+                let (connection, row) = (self.connection, known.map(|known| known.row));
+                return conversation_rows::put(connection, commit, conversation, row, last_seq);
             }
             (State::Agent(_) | State::Ledger(_) | State::Teamspace(_), known, _) => {
                 self.put_stream(commit, known, last_seq, None)?;

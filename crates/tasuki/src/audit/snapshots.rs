@@ -4,13 +4,15 @@ use std::collections::{HashSet, VecDeque};
 
 use engine::port::StoreError;
 use protocol::audit::{Auditor, End, Place};
+use protocol::conversation::Conversation;
 use protocol::handoff::Handoff;
 use protocol::ledger::{Entry, Stream};
 use protocol::message::Message;
 use protocol::step::State;
 use protocol::time::Time;
 use store::sqlite::{
-    Columns, HandoffColumns, MessageColumns, ReadOnly, SnapshotPlace, SnapshotRow,
+    Columns, ConversationColumns, HandoffColumns, MessageColumns, ReadOnly, SnapshotPlace,
+    SnapshotRow,
 };
 
 use super::report::Findings;
@@ -145,12 +147,33 @@ fn is_found_by(state: &State, columns: &Columns) -> bool {
         (State::Message(message), Columns::Message(columns)) => {
             *columns == message_columns_of(message)
         }
-        (State::Handoff(_), Columns::Stream { .. } | Columns::Message(_))
-        | (State::Message(_), Columns::Stream { .. } | Columns::Handoff(_))
+        (State::Conversation(conversation), Columns::Conversation(columns)) => {
+            *columns == conversation_columns_of(conversation)
+        }
+        (
+            State::Handoff(_),
+            Columns::Stream { .. } | Columns::Message(_) | Columns::Conversation(_),
+        )
+        | (
+            State::Message(_),
+            Columns::Stream { .. } | Columns::Handoff(_) | Columns::Conversation(_),
+        )
+        | (
+            State::Conversation(_),
+            Columns::Stream { .. } | Columns::Handoff(_) | Columns::Message(_),
+        )
         | (
             State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Teamspace(_),
-            Columns::Handoff(_) | Columns::Message(_),
+            Columns::Handoff(_) | Columns::Message(_) | Columns::Conversation(_),
         ) => false,
+    }
+}
+
+fn conversation_columns_of(conversation: &Conversation) -> ConversationColumns {
+    ConversationColumns {
+        holder: conversation.holder.to_string(),
+        status: conversation.status().as_str().to_owned(),
+        opened_at: conversation.opened_at.as_millis(),
     }
 }
 

@@ -160,6 +160,10 @@ impl Store for Recorder {
         self.inner.history(stream, before, limit)
     }
 
+    fn transcript(&self, stream: &Stream, after: u64, limit: usize) -> Answer<Vec<Sequenced>> {
+        self.inner.transcript(stream, after, limit)
+    }
+
     fn due(&self, now: Time, limit: usize) -> Answer<Vec<Due>> {
         self.inner.due(now, limit)
     }

@@ -60,6 +60,7 @@ fn differs(answer: &Answer, verdict: Verdict, case: &Case) -> Option<String> {
         Verdict::Not => (403, json!("not_allowed")),
         Verdict::Gone => (404, json!("not_found")),
         Verdict::Who => (401, json!("unauthenticated")),
+        Verdict::Late => (409, json!("not_holder")),
     };
     let body = answer.json();
     let actual = if case.is_acp() { &body["error"]["code"] } else { &body["code"] };

@@ -7,6 +7,7 @@ mod authorization;
 mod backup;
 mod cli;
 mod concurrency;
+mod conversations;
 mod crash;
 mod directory;
 mod disk_faults;

@@ -2,6 +2,7 @@
 //! refused requests, each asked through the native API and, where it has that form, through ACP.
 
 mod content;
+mod conversations;
 mod form;
 mod grids;
 mod messages;
@@ -34,6 +35,7 @@ async fn every_refusal_has_its_code_and_changes_nothing() {
         form::MANAGING,
         form::ACP,
         messages::MESSAGES,
+        conversations::CONVERSATIONS,
     ];
     let mut rows: Vec<Row> = tables.iter().flat_map(|table| row::rows(table)).collect();
     rows.extend(

@@ -5,6 +5,8 @@
 // The rows are tests, although the macro below is what makes test functions of them.
 #[cfg(test)]
 mod commits;
+#[cfg(test)]
+mod conversations;
 mod fixture;
 #[cfg(test)]
 mod groups;
@@ -77,6 +79,10 @@ exercise! {
         occupied_keys_are_found_by_their_prefix
         the_slot_that_is_found_is_free
         no_race_overruns_a_capacity;
+    conversations:
+        conversations_are_listed_by_holder_and_status
+        a_transcript_is_read_by_numbers
+        what_was_erased_keeps_its_number;
     outbox:
         an_effect_is_claimed_by_one_at_a_time
         a_lease_that_ran_out_is_claimed_again

@@ -22,6 +22,9 @@ pub fn decide(
     let made = rejected(state, context)?;
     let before = read_package(context.facts.document.as_deref());
     let offer = changed(offer, made, before.as_ref())?;
+    if made.terms.parent.is_some() {
+        check_stays_narrow(&offer, made, before.as_ref())?;
+    }
     let known = known(id, made, context)?;
     let (proposed, document) = propose(id, &made.terms.from, &offer, known, context)?;
     let after = read_package(Some(&document.text));
@@ -62,6 +65,29 @@ fn rejected<'a>(state: Option<&'a Handoff>, context: Context<'_>) -> Result<&'a 
         | Stage::Completing(_)
         | Stage::Completed { .. }
         | Stage::Closed { .. } => Err(wrong_state("a rejected one")),
+    }
+}
+
+/// A delegated part stays as tightly bound as it was, and so as the whole.
+fn check_stays_narrow(
+    offer: &Offer,
+    made: &Made,
+    before: Option<&Package>,
+) -> Result<(), Rejection> {
+    let before = before.ok_or(Rejection::NotFound { what: "package content" })?;
+    let policy = offer.policy.clone().unwrap_or_default();
+    policy.check_narrows(&before.policy).map_err(|detail| Rejection::PolicyViolation { detail })?;
+    let deadline = offer.deadline.or(offer.task.as_ref().and_then(|task| task.deadline));
+    match (deadline, made.terms.deadline) {
+        (Some(given), Some(agreed)) if given > agreed => Err(Rejection::SchemaInvalid {
+            field: "deadline".to_owned(),
+            expected: format!("at most {agreed}, as it was"),
+        }),
+        (None, Some(agreed)) => Err(Rejection::SchemaInvalid {
+            field: "deadline".to_owned(),
+            expected: format!("a deadline, at most {agreed}"),
+        }),
+        (Some(_) | None, _) => Ok(()),
     }
 }
 

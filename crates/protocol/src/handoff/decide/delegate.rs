@@ -22,13 +22,7 @@ pub fn decide(
 ) -> Result<Decision, Rejection> {
     let made = as_target(state, context, "delegate")?;
     check_active(made, "delegate")?;
-    let wrong_state = |needed| {
-        let state = made.stage.status();
-        Rejection::WrongState { action: "delegate", state, needed }
-    };
-    if made.delegations.open.len() >= OPEN_DELEGATIONS_MAX {
-        return Err(wrong_state("one with fewer parts under way"));
-    }
+    check_has_room(made, "delegate")?;
     let mut offer = offer.clone();
     let child_task = name_part(&mut offer, made)?;
     narrow(&mut offer, &made.terms, context)?;
@@ -59,6 +53,7 @@ pub fn child(state: Option<&Handoff>, child: &Child) -> Result<Decision, Rejecti
     match child {
         Child::Reopened { child } => {
             check_active(made, "counter")?;
+            check_has_room(made, "counter")?;
             let parties = parties(made);
             Ok(Decision::event(Event::DelegationReopened(DelegationReopened {
                 parties,
@@ -106,6 +101,14 @@ pub fn check_no_parts(made: &Made, action: &'static str) -> Result<(), Rejection
     }
     let state = made.stage.status();
     Err(Rejection::WrongState { action, state, needed: "every delegated part to be at an end" })
+}
+
+fn check_has_room(made: &Made, action: &'static str) -> Result<(), Rejection> {
+    if made.delegations.open.len() < OPEN_DELEGATIONS_MAX {
+        return Ok(());
+    }
+    let state = made.stage.status();
+    Err(Rejection::WrongState { action, state, needed: "fewer parts of the whole under way" })
 }
 
 fn check_active(made: &Made, action: &'static str) -> Result<(), Rejection> {

@@ -105,6 +105,12 @@ fn a_part_is_bound_as_tightly_as_the_whole() {
         target delegate h1 deadline=+9h     -> schema_invalid deadline
         target delegate h1 policy.sensitivity=low policy.export_restrictions=["eu"] -> policy_violation
         target delegate h1 policy.sensitivity=high -> policy_violation
+        target delegate h1 as=h9 deadline=+2h -> activated
+        helper reject h9                    -> rejected
+        target counter h9 deadline=+3h      -> schema_invalid deadline
+        target counter h9 policy.sensitivity=low policy.export_restrictions=["eu"] -> policy_violation
+        target counter h9 context.summary=x -> proposed
+        target withdraw h9                  -> closed
         target delegate h1                  -> activated
         armed h2                            -> proposed→validating at +5m
         target delegate h1 as=h3 deadline=+2h policy.sensitivity=high policy.export_restrictions=["eu","us"] -> activated
@@ -119,7 +125,8 @@ fn an_owner_has_only_so_many_parts_under_way() {
         script.push_str(&format!("target delegate h1 as=h{number} -> activated\n"));
     }
     script.push_str("target delegate h1 as=h18 -> wrong_state\n");
-    script.push_str("target withdraw h2 -> closed\ntarget delegate h1 as=h18 -> activated\n");
+    script.push_str("helper reject h2 -> rejected\ntarget delegate h1 as=h18 -> activated\n");
+    script.push_str("target counter h2 context.summary=x -> wrong_state\n");
     check_owned(&script);
 }
 

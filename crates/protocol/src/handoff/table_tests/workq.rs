@@ -114,11 +114,14 @@ fn a_task_that_is_given_back_takes_its_item_with_it() {
         target reject h1                -> rejected
         workq h1                        -> degraded
         sender counter h1 context.summary=changed -> proposed
-        workq h1                        -> not_applicable
+        workq h1                        -> degraded
         target accept h1                -> accepted
         target activate h1              -> activated (wants transfer)
+        system workq_answered h1 item=transferred -> activated
+        workq h1                        -> transferred
         target reject h1                -> rejected (wants transfer)
         sender counter h1 context.summary=again -> proposed
+        workq h1                        -> degraded
         "#
     ));
 }

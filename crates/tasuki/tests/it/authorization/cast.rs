@@ -1,6 +1,7 @@
 //! Two teamspaces with the same cast: a sender, a target, and everyone who has no part in it.
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
@@ -17,6 +18,7 @@ pub const AGENT: &str = "agent";
 pub const HUMAN: &str = "human";
 pub const TOKEN: &str = "token";
 pub const MESSAGE: &str = "message";
+pub const CONVERSATION: &str = "conversation";
 
 pub const CALLERS: [&str; 12] = [
     "none",
@@ -55,6 +57,8 @@ pub struct Cast {
     tokens: BTreeMap<(&'static str, &'static str), String>,
     /// Things of our own teamspace, by kind: what others must not find.
     hidden: BTreeMap<&'static str, String>,
+    /// Those of customers, by their conversation.
+    customers: Mutex<BTreeMap<String, String>>,
     n_made: std::sync::atomic::AtomicUsize,
 }
 
@@ -62,7 +66,8 @@ impl Cast {
     pub async fn assemble() -> Self {
         let server = Server::start();
         let (tokens, hidden) = (BTreeMap::new(), BTreeMap::new());
-        let mut cast = Self { server, tokens, hidden, n_made: 0.into() };
+        let customers = Mutex::default();
+        let mut cast = Self { server, tokens, hidden, customers, n_made: 0.into() };
         for teamspace in [OWN, OTHER] {
             let more = ["--kind", "operator", "--teamspace", teamspace];
             cast.tokens.insert((teamspace, "operator"), cast.server.token("root", &more));
@@ -77,7 +82,9 @@ impl Cast {
             let id = cast.make(state).await;
             cast.hidden.insert(state, id);
         }
-        for state in ["unconfirmed", "rejected", "completed", "closed", TOKEN, MESSAGE] {
+        for state in
+            ["unconfirmed", "rejected", "completed", "closed", TOKEN, MESSAGE, CONVERSATION]
+        {
             let id = cast.make(state).await;
             cast.hidden.insert(state, id);
         }
@@ -112,7 +119,8 @@ impl Cast {
         let expired = self.client(teamspace, "expired");
         while expired.call(Call::get("/v1/agents")).await.expect("an answer").status == 200 {}
         // Somebody whom everybody can hand a task to.
-        ok(&operator, Call::put("/v1/agents/eve", json!({ "kind": "worker" }))).await;
+        let eve = json!({ "kind": "worker", "profile": { "user_selectable": true } });
+        ok(&operator, Call::put("/v1/agents/eve", eve)).await;
     }
 
     pub fn client(&self, teamspace: &'static str, caller: &'static str) -> Client {
@@ -158,6 +166,22 @@ impl Cast {
                 let message = json!({ "to": ["bob"], "type": "status.update", "topic": task });
                 let sent = ok(&alice, Call::post("/v1/acp/messages", message)).await;
                 return sent["id"].as_str().expect("an id").to_owned();
+            }
+            CONVERSATION => {
+                let open = json!({ "agent": "bob", "customer": { "name": task } });
+                let opened = ok(&alice, Call::post("/v1/conversations", open)).await;
+                let id = opened["conversation_id"].as_str().expect("an id").to_owned();
+                let token = opened["customer_token"].as_str().expect("a token").to_owned();
+                let file = json!({
+                    "type": "attachment", "name": "a", "media_type": "text/plain", "data": "aGk=",
+                });
+                let say = Call::post(
+                    format!("/v1/conversations/{id}/messages"),
+                    json!({ "parts": [file] }),
+                );
+                ok(&self.server.with_token(&token), say).await;
+                self.customers.lock().expect("nobody panics").insert(id.clone(), token);
+                return id;
             }
             "draft" | "discarded" => {
                 let drafts = Call::post("/v1/handoffs/drafts", offer(&task, "bob"));
@@ -211,14 +235,23 @@ impl Cast {
         case: &Case,
         subject: &str,
     ) -> Answer {
-        let path =
-            case.path.split('/').map(|step| if step.starts_with('{') { subject } else { step });
+        let path = case.path.split('/').map(|step| match step {
+            "{number}" => "1",
+            "{index}" => "0",
+            step if step.starts_with('{') => subject,
+            step => step,
+        });
         let path = path.collect::<Vec<_>>().join("/");
         let mut request = Request::new(&format!("{} {path}", case.method.to_uppercase()));
         request = match caller {
             "none" => request,
             "garbage" => request.token("tasuki_0000"),
-            caller => request.token(&self.tokens[&(teamspace, caller)]),
+            caller => {
+                let customers = self.customers.lock().expect("nobody panics").clone();
+                let own = customers.get(subject);
+                let own = own.filter(|_| (teamspace, caller) == (OWN, "customer"));
+                request.token(own.unwrap_or(&self.tokens[&(teamspace, caller)]))
+            }
         };
         if case.method != "get" {
             request = request.json(&self.body(case, subject));
@@ -243,6 +276,16 @@ impl Cast {
             (None, "create_teamspace") => {
                 json!({ "teamspace": task.to_lowercase(), "operator": "root" })
             }
+            (None, "open_conversation") => json!({ "agent": "eve" }),
+            (None, "say") => json!({ "parts": [{ "type": "text", "text": "hi" }], "epoch": 1 }),
+            (None, "route_conversation") => json!({ "goto": "eve", "epoch": 1 }),
+            (None, "select_agent") => json!({ "agent_id": "eve" }),
+            (None, "call_tools") => {
+                let function = json!({ "name": "transfer_to_eve", "arguments": "{}" });
+                let call = json!({ "id": "c1", "type": "function", "function": function });
+                let turn = json!({ "role": "assistant", "content": null, "tool_calls": [call] });
+                json!({ "form": "openai", "turn": turn, "epoch": 1 })
+            }
             (None, "acp_send") => json!({ "to": ["eve"], "type": "status.update" }),
             (None, "acp_respond") => json!({ "type": "status.update" }),
             (None, "issue_token") => json!({ "agent": "eve" }),
@@ -250,7 +293,9 @@ impl Cast {
             (None, "purge_messages") => {
                 json!({ "before": "2000-01-01T00:00:00Z", "reason": "asked for" })
             }
-            (None, "erase_content") => json!({ "position": 1, "reason": "asked for" }),
+            (None, "erase_content" | "erase_message") => {
+                json!({ "position": 1, "reason": "asked for" })
+            }
             (None, operation) => body_of(operation.split('_').next().expect("a verb"), &task),
         };
         if let Some(action) = &case.action {

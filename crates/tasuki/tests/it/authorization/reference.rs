@@ -59,6 +59,8 @@ async fn the_reference_lists_what_is_routed_and_nothing_else() {
         let some =
             path.replace("{handoff}", super::UNKNOWN_ID).replace("{token}", super::UNKNOWN_ID);
         let some = some.replace("{message}", super::UNKNOWN_ID);
+        let some = some.replace("{conversation}", super::UNKNOWN_ID);
+        let some = some.replace("{number}", "1").replace("{index}", "0");
         let some = some.replace("{agent}", super::UNKNOWN_NAME);
         for method in ["get", "post", "put", "patch", "delete"] {
             let is_listed = described.contains(&(path.clone(), method.to_owned()));
@@ -79,8 +81,8 @@ fn routes_in_source() -> BTreeSet<(String, String)> {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../gateways/src/http.rs");
     let source = std::fs::read_to_string(file).expect("the router's source");
     let mut routes = BTreeSet::new();
-    for line in source.lines() {
-        let Some(route) = line.trim().strip_prefix(".route(\"") else { continue };
+    for route in source.split(".route(").skip(1) {
+        let route = route.trim_start().strip_prefix('"').expect("a path begins");
         let (path, handlers) = route.split_once('"').expect("a path ends");
         for method in ["get", "post", "put", "patch", "delete"] {
             let is_handled =

@@ -1,7 +1,7 @@
 //! Who may do what, as one table. The document says who may ask at all (`x-who`); the table says
 //! what members then get.
 
-use super::cast::{AGENT, HUMAN, MESSAGE, TOKEN};
+use super::cast::{AGENT, CONVERSATION, HUMAN, MESSAGE, TOKEN};
 use super::reference::Operation;
 
 /// What a caller gets.
@@ -14,6 +14,8 @@ pub enum Verdict {
     Gone,
     /// `unauthenticated`
     Who,
+    /// `not_holder`
+    Late,
 }
 
 /// For members only, by operation (and action, for ACP) and the state the handoff is in.
@@ -79,6 +81,23 @@ set_roles                -          not     not     not       yes          not  
 set_presence             -          not     not     not       yes          not     yes      not
 show_teamspace           -          yes     yes     yes       yes          yes     yes      yes
 show_agent               -          yes     yes     yes       yes          yes     yes      yes
+handoff_tools            -          yes     yes     yes       yes          yes     yes      yes
+list_conversations       -          yes     yes     yes       yes          yes     yes      yes
+open_conversation        -          yes     yes     yes       yes          yes     yes      yes
+mint_customer_token      -          yes     not     gone      not          gone    yes      gone
+";
+
+/// For members and the customer of a conversation that the sender opened and the target holds.
+const PARTIES: &str = "
+                      state  customer sender target stranger coordinator system operator human
+show_conversation     -      yes       yes     yes     gone      yes          gone    yes       gone
+read_transcript       -      yes       yes     yes     gone      yes          gone    yes       gone
+download_attachment   -      yes       yes     yes     gone      yes          gone    yes       gone
+say                   -      yes       late    yes     gone      late         gone    not       gone
+route_conversation    -      not       late    yes     gone      late         gone    not       gone
+call_tools            -      not       late    yes     gone      late         gone    not       gone
+select_agent          -      yes       not     not     gone      not          gone    not       gone
+close_conversation    -      yes       not     yes     gone      yes          gone    yes       gone
 ";
 
 /// The state a handoff must be in for what only operators do to it.
@@ -113,12 +132,13 @@ pub fn cases(operation: &Operation) -> Vec<Case> {
         who: operation.who.clone(),
         members: Vec::new(),
     };
-    if operation.who != "member" {
+    if operation.who != "member" && operation.who != "party" {
         let mut needed = OPERATORS.iter().filter(|(id, _)| *id == operation.id);
         let state = needed.next().map_or("", |(_, state)| state);
         return vec![Case { state, ..case(operation.id.clone()) }];
     }
-    let mut lines = MEMBERS.lines().filter(|line| !line.trim().is_empty());
+    let table = if operation.who == "party" { PARTIES } else { MEMBERS };
+    let mut lines = table.lines().filter(|line| !line.trim().is_empty());
     let callers: Vec<_> = lines.next().expect("a head").split_whitespace().skip(1).collect();
     let mut cases = Vec::new();
     for line in lines {
@@ -142,6 +162,7 @@ fn verdict(cell: &str) -> Verdict {
         "yes" => Verdict::Yes,
         "not" => Verdict::Not,
         "gone" => Verdict::Gone,
+        "late" => Verdict::Late,
         other => panic!("no such cell: {other}"),
     }
 }
@@ -153,7 +174,7 @@ impl Case {
             (_, "none" | "garbage" | "revoked" | "expired") => Verdict::Who,
             ("operator", "operator") => Verdict::Yes,
             ("operator", _) | ("member", "customer") => Verdict::Not,
-            ("member", caller) => {
+            ("member" | "party", caller) => {
                 let mut members = self.members.iter();
                 members.find(|(name, _)| *name == caller).expect("a column for every caller").1
             }
@@ -175,6 +196,7 @@ impl Case {
         match self.path.as_str() {
             path if path.ends_with("/presence") => HUMAN,
             path if path.contains("{agent}") => AGENT,
+            path if path.contains("{conversation}") => CONVERSATION,
             path if path.contains("{token}") => TOKEN,
             path if path.contains("{message}") => MESSAGE,
             _ => self.state,

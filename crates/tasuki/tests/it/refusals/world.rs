@@ -108,6 +108,11 @@ impl World {
         let message = json!({ "to": ["bob"], "type": "status.update" });
         let sent = ok(&alice, Call::post("/v1/acp/messages", message)).await;
         self.ids.insert("MESSAGE", sent["id"].as_str().expect("an id").to_owned());
+        let opened = json!({ "agent": "bob" });
+        let opened = ok(&alice, Call::post("/v1/conversations", opened)).await;
+        let id = opened["conversation_id"].as_str().expect("an id").to_owned();
+        self.ids.insert("CHAT", format!("/v1/conversations/{id}"));
+        self.admit("caller", opened["customer_token"].as_str().expect("a token"));
         // What the server tells of the rejections must not come between the refusals.
         told_of_rejections(&self.operator, 2).await;
         let key = Some("used-key".to_owned());

@@ -236,6 +236,7 @@ async fn inbox(engine: &Engine, caller: &Caller) -> Vec<Message> {
     let messages = page.items.iter().map(|item| match item.state.as_ref() {
         State::Message(message) => message.clone(),
         State::Handoff(_)
+        | State::Conversation(_)
         | State::Agent(_)
         | State::Token(_)
         | State::Ledger(_)

@@ -154,6 +154,7 @@ async fn active_of(engine: &Engine, task: &str) -> Vec<Stream> {
         | State::Token(_)
         | State::Ledger(_)
         | State::Message(_)
+        | State::Conversation(_)
         | State::Teamspace(_) => false,
     });
     active.map(|item| item.stream).collect()

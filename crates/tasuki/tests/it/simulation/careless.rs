@@ -161,6 +161,10 @@ impl Store for Careless {
         self.memory().history(stream, before, limit)
     }
 
+    fn transcript(&self, stream: &Stream, after: u64, limit: usize) -> Answer<Vec<Sequenced>> {
+        self.memory().transcript(stream, after, limit)
+    }
+
     fn due(&self, now: Time, limit: usize) -> Answer<Vec<Due>> {
         self.memory().due(now, limit)
     }

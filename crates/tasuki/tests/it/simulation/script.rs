@@ -105,7 +105,10 @@ impl Script {
                 Subject::Handoff(_) => &mut self.handoffs,
                 Subject::Token(_) => &mut self.tokens,
                 Subject::Message(_) => &mut self.messages,
-                Subject::Agent(_) | Subject::Ledger | Subject::Teamspace => {
+                Subject::Conversation(_)
+                | Subject::Agent(_)
+                | Subject::Ledger
+                | Subject::Teamspace => {
                     return;
                 }
             };

@@ -104,6 +104,7 @@ impl Watch {
             Some(State::Token(_)) => "token",
             Some(State::Message(message)) if message.purged => "purged",
             Some(State::Message(_)) => "message",
+            Some(State::Conversation(_)) => "conversation",
         }
     }
 
@@ -204,6 +205,7 @@ impl Watch {
             | State::Token(_)
             | State::Ledger(_)
             | State::Message(_)
+            | State::Conversation(_)
             | State::Teamspace(_) => None,
         }
     }
@@ -346,7 +348,11 @@ impl Watch {
             let effects = match state.as_ref() {
                 State::Handoff(handoff) => derive::effects(handoff),
                 State::Message(message) => message.effects(),
-                State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Teamspace(_) => {
+                State::Conversation(_)
+                | State::Agent(_)
+                | State::Token(_)
+                | State::Ledger(_)
+                | State::Teamspace(_) => {
                     continue;
                 }
             };
@@ -374,7 +380,10 @@ impl Watch {
                 State::Handoff(handoff) => derive::deadlines(handoff),
                 State::Message(message) => message.deadlines(),
                 State::Agent(agent) => agent.deadlines(),
-                State::Token(_) | State::Ledger(_) | State::Teamspace(_) => continue,
+                State::Token(_)
+                | State::Ledger(_)
+                | State::Teamspace(_)
+                | State::Conversation(_) => continue,
             };
             derived.extend(deadlines.into_iter().map(|deadline| (stream.clone(), deadline)));
         }

@@ -111,6 +111,7 @@ impl Track {
             holds: Vec::new(),
             document: None,
             erase: None,
+            transcript: Vec::new(),
             key: None,
         }
     }

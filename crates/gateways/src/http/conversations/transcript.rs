@@ -1,0 +1,244 @@
+//! What was said, by number, and the files that came with it. Files are never shown in place: a
+//! browser gets them as downloads that can do nothing.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use engine::port::Sequenced;
+use protocol::agent::AgentIdentity;
+use protocol::caller::Caller;
+use protocol::codec;
+use protocol::conversation::Event;
+use protocol::conversation::event::{Routed, Said, Speaker};
+use protocol::conversation::part::{Attachment, Part};
+use protocol::ids::{AgentId, ConversationId, TeamspaceId};
+use protocol::step;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{identity, is_customer, visible};
+use crate::http::Gateway;
+use crate::http::auth::Asker;
+use crate::http::handoffs::parse_limit;
+use crate::http::input::{Asked, Named};
+use crate::http::problem::Problem;
+use crate::http::view::ListPage;
+
+/// A message of a conversation.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct LineView {
+    /// Its place in the transcript, from 1.
+    pub number: u64,
+    /// The position of its entry in the record.
+    pub position: u64,
+    /// `null` once erased.
+    pub from: Option<From>,
+    /// The epoch in which it was said; `null` once erased.
+    pub epoch: Option<u64>,
+    /// Texts, attachments and transfers; none once erased.
+    pub parts: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_reply_to: Option<u64>,
+    pub at: String,
+    /// What it said was erased.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub erased: bool,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum From {
+    Customer,
+    Agent(AgentIdentity),
+    /// The conversation changed hands.
+    System,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TranscriptInput {
+    /// Only what has a larger number.
+    #[serde(default)]
+    pub after: Option<String>,
+    /// 1 to 200.
+    #[serde(default)]
+    pub limit: Option<String>,
+}
+
+pub async fn read(
+    State(gateway): State<Gateway>,
+    asker: Asker,
+    Named(id): Named<ConversationId>,
+    Asked(input): Asked<TranscriptInput>,
+) -> Result<Json<ListPage<LineView>>, Problem> {
+    let limit = parse_limit(input.limit.as_deref())?;
+    let after = parse_after(input.after.as_deref())?;
+    let item = visible(&gateway, &asker.caller, id).await?;
+    let lines = gateway.engine.transcript(&item.stream, after, limit).await?;
+    let mut names = Names { gateway: &gateway, caller: &asker.caller, known: BTreeMap::new() };
+    let mut items = Vec::with_capacity(lines.len());
+    // Numbers have no gaps, so what was erased has one too.
+    for (number, line) in (after.saturating_add(1)..).zip(&lines) {
+        items.push(shown(&mut names, id, number, line).await?);
+    }
+    let next_cursor = items.last().filter(|_| items.len() == limit);
+    let next_cursor = next_cursor.map(|last| last.number.to_string());
+    Ok(Json(ListPage { items, next_cursor }))
+}
+
+fn parse_after(text: Option<&str>) -> Result<u64, Problem> {
+    let Some(text) = text else { return Ok(0) };
+    text.parse().map_err(|_| {
+        let detail = "after: expected the number of a message";
+        Problem::new("cursor_invalid", detail).field("after")
+    })
+}
+
+pub async fn download(
+    State(gateway): State<Gateway>,
+    asker: Asker,
+    path: Result<Path<(String, String, String)>, PathRejection>,
+) -> Result<Response, Problem> {
+    let nothing = || Problem::not_found("attachment");
+    let Path((id, number, index)) = path.map_err(|_| nothing())?;
+    let id: ConversationId = id.parse().map_err(|_| Problem::not_found("conversation"))?;
+    let item = visible(&gateway, &asker.caller, id).await?;
+    let number: u64 = number.parse().ok().filter(|number| *number > 0).ok_or_else(nothing)?;
+    let index: usize = index.parse().map_err(|_| nothing())?;
+    let line = gateway.engine.transcript(&item.stream, number - 1, 1).await?.pop();
+    let Some(Event::Said(said)) = line.as_ref().and_then(event) else { return Err(nothing()) };
+    let Some(Part::Attachment(attachment)) = said.parts.get(index) else { return Err(nothing()) };
+    let headers = [
+        (header::CONTENT_TYPE, plain(&attachment.media_type)),
+        (header::CONTENT_DISPOSITION, disposition(&attachment.name)),
+        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+        (
+            header::CONTENT_SECURITY_POLICY,
+            HeaderValue::from_static("sandbox; default-src 'none'; frame-ancestors 'none'"),
+        ),
+        (header::CACHE_CONTROL, HeaderValue::from_static("private, no-store")),
+    ];
+    Ok((headers, attachment.bytes()).into_response())
+}
+
+fn plain(media_type: &str) -> HeaderValue {
+    let unknown = HeaderValue::from_static("application/octet-stream");
+    HeaderValue::from_str(media_type).unwrap_or(unknown)
+}
+
+/// Every byte that is not plain is escaped, so that no name can add to the header.
+fn disposition(name: &str) -> HeaderValue {
+    let mut text = "attachment; filename*=UTF-8''".to_owned();
+    for byte in name.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'-' | b'_' => {
+                text.push(char::from(byte));
+            }
+            _ => text.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    HeaderValue::from_str(&text).expect("an escaped name is plain ASCII")
+}
+
+fn event(line: &Sequenced) -> Option<Event> {
+    let entry = &line.entry;
+    match codec::decode(&entry.name, entry.version, entry.body.text()?) {
+        Ok(step::Event::Conversation(event)) => Some(event),
+        Ok(_) | Err(_) => None,
+    }
+}
+
+/// Agents by what they are called, each looked up once.
+struct Names<'a> {
+    gateway: &'a Gateway,
+    caller: &'a Caller,
+    known: BTreeMap<AgentId, AgentIdentity>,
+}
+
+impl Names<'_> {
+    async fn of(&mut self, id: &AgentId) -> Result<AgentIdentity, Problem> {
+        if let Some(known) = self.known.get(id) {
+            return Ok(known.clone());
+        }
+        let teamspace: &TeamspaceId = &self.caller.teamspace;
+        let found = identity(self.gateway, teamspace, id).await?;
+        self.known.insert(id.clone(), found.clone());
+        Ok(found)
+    }
+}
+
+async fn shown(
+    names: &mut Names<'_>,
+    id: ConversationId,
+    number: u64,
+    line: &Sequenced,
+) -> Result<LineView, Problem> {
+    let at = line.entry.at.to_string();
+    let (from, epoch, parts, in_reply_to) = match event(line) {
+        Some(Event::Said(said)) => {
+            let from = match &said.by {
+                Speaker::Customer => From::Customer,
+                Speaker::Agent(agent) => From::Agent(names.of(agent).await?),
+            };
+            (Some(from), Some(said.epoch), parts_of(id, &said), said.in_reply_to)
+        }
+        Some(Event::Routed(routed)) => {
+            let part = transfer(names, id, &routed).await?;
+            (Some(From::System), Some(routed.epoch), vec![part], None)
+        }
+        Some(Event::Opened(_) | Event::NotHeard(_) | Event::Closed(_)) | None => {
+            (None, None, Vec::new(), None)
+        }
+    };
+    let erased = from.is_none();
+    let position = line.entry.position;
+    Ok(LineView { number, position, from, epoch, parts, in_reply_to, at, erased })
+}
+
+/// Texts as they are, files by where to get them.
+fn parts_of(id: ConversationId, said: &Said) -> Vec<Value> {
+    let numbered = said.parts.iter().enumerate();
+    let shown = numbered.map(|(index, part)| match part {
+        Part::Text(text) => json!({ "type": "text", "text": text.text }),
+        Part::Attachment(Attachment { name, media_type, sha256, size_bytes, .. }) => json!({
+            "type": "attachment", "name": name, "media_type": media_type, "sha256": sha256,
+            "size_bytes": size_bytes,
+            "path": format!("/v1/conversations/{id}/messages/{}/attachments/{index}", said.number),
+        }),
+    });
+    shown.collect()
+}
+
+/// An `AgentTransferPart`. What the next agent must know is not for the customer.
+async fn transfer(
+    names: &mut Names<'_>,
+    id: ConversationId,
+    routed: &Routed,
+) -> Result<Value, Problem> {
+    let mut part = json!({
+        "type": "agent-transfer",
+        "id": format!("{id}-{}", routed.number),
+        "transferType": "bot_to_bot",
+        "status": "completed",
+        "handoffType": routed.how,
+        "fromAgent": names.of(&routed.holder).await?,
+        "toAgent": names.of(&routed.to).await?,
+    });
+    if !routed.reason.is_empty() {
+        part["reason"] = routed.reason.as_str().into();
+    }
+    if !is_customer(names.caller) {
+        if !routed.context.is_empty() {
+            part["context"] = routed.context.as_str().into();
+        }
+        if let Some(instead_of) = &routed.instead_of {
+            part["insteadOf"] = instead_of.as_str().into();
+        }
+    }
+    Ok(part)
+}

@@ -1,0 +1,94 @@
+//! What can be asked of a conversation.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::part::Part;
+use super::state::Customer;
+use super::topology::{Level, Topology};
+use crate::ids::AgentId;
+use crate::step::Needs;
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    Open(Box<Open>),
+    Say(Say),
+    /// The holder hands it to another AI agent.
+    Route(Box<Route>),
+    /// The customer chooses who shall answer.
+    Select {
+        agent: AgentId,
+    },
+    Close {
+        reason: Option<String>,
+    },
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Open {
+    #[serde(default)]
+    pub customer: Customer,
+    /// Who holds it first; whom the topology says when absent.
+    #[serde(default)]
+    pub agent: Option<AgentId>,
+    #[serde(default)]
+    pub topology: Topology,
+    /// How often it may change hands until the customer speaks again; 8 when absent.
+    #[serde(default)]
+    pub hops_max: Option<u16>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Say {
+    pub parts: Vec<Part>,
+    /// The epoch for which an agent speaks. Customers have none.
+    #[serde(default)]
+    pub epoch: Option<u64>,
+    /// The message that it answers. Each is answered once.
+    #[serde(default)]
+    pub in_reply_to: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Route {
+    pub goto: AgentId,
+    /// What changes in what the agents share, by name; `null` takes a name away.
+    #[serde(default)]
+    pub update: Map<String, Value>,
+    #[serde(default)]
+    pub graph: Level,
+    #[serde(default)]
+    pub reason: Option<String>,
+    /// What the next agent must know.
+    #[serde(default)]
+    pub context: Option<String>,
+    #[serde(default)]
+    pub epoch: Option<u64>,
+}
+
+impl Command {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Command::Open(_) => "open",
+            Command::Say(_) => "say",
+            Command::Route(_) => "route",
+            Command::Select { .. } => "select_agent",
+            Command::Close { .. } => "close_conversation",
+        }
+    }
+
+    /// What to read besides the conversation: the agent that shall hold it.
+    pub fn needs(&self) -> Needs {
+        let agent = match self {
+            Command::Open(open) => open.agent.clone().or_else(|| open.topology.first().cloned()),
+            Command::Route(route) => Some(route.goto.clone()),
+            Command::Select { agent } => Some(agent.clone()),
+            Command::Say(_) | Command::Close { .. } => None,
+        };
+        Needs { agent, ..Needs::default() }
+    }
+}

@@ -1,0 +1,44 @@
+//! May this happen, and what follows? One file per command.
+
+mod close;
+mod open;
+mod route;
+mod say;
+
+pub use route::{SHARED_BYTES_MAX, SHARED_NAMES_MAX};
+pub use say::NOT_HEARD_MAX;
+
+use super::command::Command;
+use super::event::Event;
+use super::state::{Conversation, Part};
+use crate::handoff::decide::Context;
+use crate::rejection::Rejection;
+
+pub fn decide(
+    state: Option<&Conversation>,
+    command: &Command,
+    context: Context<'_>,
+) -> Result<Vec<Event>, Rejection> {
+    match command {
+        Command::Open(open) => open::decide(state, open, context),
+        Command::Say(say) => say::decide(state, say, context),
+        Command::Route(route) => route::decide(state, route, context),
+        Command::Select { agent } => route::select(state, agent, context),
+        Command::Close { reason } => close::decide(state, reason.as_deref(), context),
+    }
+}
+
+/// The conversation and the caller's part in it, while it goes on.
+fn open_to<'a, 'c>(
+    state: Option<&'a Conversation>,
+    context: Context<'c>,
+    action: &'static str,
+) -> Result<(&'a Conversation, Part<'c>), Rejection> {
+    let no_such = Rejection::NotFound { what: "conversation" };
+    let conversation = state.ok_or(no_such.clone())?;
+    let part = conversation.part(context.caller).ok_or(no_such)?;
+    match conversation.closed {
+        Some(_) => Err(Rejection::ConversationClosed { action }),
+        None => Ok((conversation, part)),
+    }
+}

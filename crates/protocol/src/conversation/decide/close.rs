@@ -1,0 +1,26 @@
+//! `close`: the conversation is over. Its customer, its holder and whoever answers for the
+//! teamspace may close it.
+
+use super::open_to;
+use crate::conversation::event::{Closed, Event};
+use crate::conversation::state::{Conversation, Part};
+use crate::handoff::decide::{Context, check_text};
+use crate::rejection::Rejection;
+
+pub fn decide(
+    state: Option<&Conversation>,
+    reason: Option<&str>,
+    context: Context<'_>,
+) -> Result<Vec<Event>, Rejection> {
+    let (conversation, part) = open_to(state, context, "close")?;
+    match part {
+        Part::Customer | Part::Overseer => {}
+        Part::Agent(agent) if *agent == conversation.holder || context.caller.is_coordinator() => {}
+        Part::Agent(_) => {
+            let who = "the customer, the holder or a coordinator";
+            return Err(Rejection::NotAllowed { action: "close a conversation", who });
+        }
+    }
+    let reason = check_text("reason", reason)?.unwrap_or_default();
+    Ok(vec![Event::Closed(Closed { holder: conversation.holder.clone(), reason })])
+}

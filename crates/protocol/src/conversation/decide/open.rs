@@ -1,0 +1,79 @@
+//! `open`: a conversation begins, in the hands of an AI agent.
+
+use crate::agent::Kind;
+use crate::caller::Principal;
+use crate::conversation::command::Open;
+use crate::conversation::event::{Event, Opened};
+use crate::conversation::state::{Conversation, Customer, Setup};
+use crate::conversation::topology::{HOPS_MAX_DEFAULT, HOPS_MAX_MAX};
+use crate::handoff::decide::Context;
+use crate::rejection::Rejection;
+
+const CUSTOMER_TEXT_BYTES_MAX: usize = 200;
+
+pub fn decide(
+    state: Option<&Conversation>,
+    open: &Open,
+    context: Context<'_>,
+) -> Result<Vec<Event>, Rejection> {
+    match context.caller.principal {
+        Principal::Agent(_) | Principal::Operator(_) => {}
+        Principal::Customer(_) | Principal::System => {
+            let who = "an agent or an operator";
+            return Err(Rejection::NotAllowed { action: "open a conversation", who });
+        }
+    }
+    if state.is_some() {
+        return Err(Rejection::AlreadyExists { what: "a conversation of that id" });
+    }
+    check_customer(&open.customer)?;
+    open.topology.check()?;
+    let hops_max = open.hops_max.unwrap_or(HOPS_MAX_DEFAULT);
+    if !(1..=HOPS_MAX_MAX).contains(&hops_max) {
+        return Err(invalid("hops_max", &format!("a number from 1 to {HOPS_MAX_MAX}")));
+    }
+    let first = open.agent.as_ref().or(open.topology.first());
+    let holder = first.ok_or_else(|| invalid("agent", "an agent id, but it is missing"))?;
+    let is_in_it = open.topology.first().is_none() || open.topology.has(holder);
+    if !is_in_it {
+        return Err(invalid("agent", "an agent of the topology"));
+    }
+    let unknown = Rejection::UnknownAgent { field: "agent", agent: holder.clone() };
+    let kind = context.facts.agent.as_ref().map(|agent| agent.kind).ok_or(unknown)?;
+    match kind {
+        Kind::Worker => {}
+        // A supervisor decides who answers, and may hold what nobody answers yet.
+        Kind::System if open.topology.supervisor() == Some(holder) => {}
+        Kind::System | Kind::Human | Kind::Queue => {
+            return Err(invalid("agent", "a worker, or the supervisor of the topology"));
+        }
+    }
+    let setup = Setup {
+        opened_by: context.caller.principal.to_string(),
+        customer: open.customer.clone(),
+        topology: open.topology.clone(),
+        hops_max,
+    };
+    Ok(vec![Event::Opened(Box::new(Opened { holder: holder.clone(), setup }))])
+}
+
+fn check_customer(customer: &Customer) -> Result<(), Rejection> {
+    let texts = [
+        ("customer.external_id", &customer.external_id),
+        ("customer.name", &customer.name),
+        ("customer.language", &customer.language),
+    ];
+    let is_unsound = |text: &String| {
+        text.trim().is_empty()
+            || text.len() > CUSTOMER_TEXT_BYTES_MAX
+            || text.chars().any(char::is_control)
+    };
+    match texts.iter().find(|(_, text)| text.as_ref().is_some_and(is_unsound)) {
+        Some((field, _)) => Err(invalid(field, "one line of 1 to 200 bytes")),
+        None => Ok(()),
+    }
+}
+
+fn invalid(field: &str, expected: &str) -> Rejection {
+    Rejection::SchemaInvalid { field: field.to_owned(), expected: expected.to_owned() }
+}

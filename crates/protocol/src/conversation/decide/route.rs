@@ -1,0 +1,158 @@
+//! `route`: the conversation changes hands between AI agents, at once. The holder hands it on, or
+//! the customer chooses. Agents that hand it round in a circle are stopped.
+
+use serde_json::{Map, Value};
+
+use super::open_to;
+use crate::agent::Kind;
+use crate::canonical;
+use crate::conversation::command::Route;
+use crate::conversation::event::{Event, How, Routed, Why};
+use crate::conversation::evolve::merge;
+use crate::conversation::state::{Conversation, Part};
+use crate::handoff::decide::{Context, check_text};
+use crate::ids::AgentId;
+use crate::rejection::Rejection;
+
+/// What agents share is a note, not a database.
+pub const SHARED_BYTES_MAX: usize = 16 * 1024;
+pub const SHARED_NAMES_MAX: usize = 64;
+
+pub fn decide(
+    state: Option<&Conversation>,
+    route: &Route,
+    context: Context<'_>,
+) -> Result<Vec<Event>, Rejection> {
+    let (conversation, part) = open_to(state, context, "route")?;
+    let Part::Agent(agent) = part else {
+        let who = "the agent that holds the conversation";
+        return Err(Rejection::NotAllowed { action: "hand a conversation on", who });
+    };
+    let epoch = route.epoch.ok_or(Rejection::EpochRequired)?;
+    let refused = |why| {
+        let holder = conversation.holder.clone();
+        Rejection::NotHeard { why, holder, epoch: conversation.epoch }
+    };
+    if epoch != conversation.epoch {
+        return Err(refused(Why::EpochOutdated));
+    }
+    if *agent != conversation.holder {
+        return Err(refused(Why::NotHolder));
+    }
+    let to = check_target(conversation, &route.goto, "goto", context)?;
+    if !conversation.setup.topology.allows(agent, to, route.graph) {
+        return Err(invalid("goto", "an agent that the topology lets the holder hand to"));
+    }
+    check_shared(conversation, &route.update)?;
+    let how = match conversation.setup.topology.supervisor() {
+        Some(supervisor) if supervisor == agent => How::SupervisorRouting,
+        Some(_) | None => How::AgentHandoff,
+    };
+    let reason = check_text("reason", route.reason.as_deref())?.unwrap_or_default();
+    let note = check_text("context", route.context.as_deref())?.unwrap_or_default();
+    let (to, instead_of) = guarded(conversation, to)?;
+    Ok(vec![Event::Routed(Routed {
+        holder: agent.clone(),
+        to,
+        number: conversation.transcript.count + 1,
+        epoch: conversation.epoch + 1,
+        how,
+        reason,
+        context: note,
+        update: route.update.clone(),
+        instead_of,
+    })])
+}
+
+/// The customer's own choice. It is not part of anybody's circle.
+pub fn select(
+    state: Option<&Conversation>,
+    agent: &AgentId,
+    context: Context<'_>,
+) -> Result<Vec<Event>, Rejection> {
+    let (conversation, part) = open_to(state, context, "select_agent")?;
+    match part {
+        Part::Customer => {}
+        Part::Agent(_) | Part::Overseer => {
+            return Err(Rejection::NotAllowed { action: "select an agent", who: "the customer" });
+        }
+    }
+    let unknown = Rejection::UnknownAgent { field: "agent_id", agent: agent.clone() };
+    let known = context.facts.agent.as_ref().ok_or(unknown)?;
+    let is_selectable = known.kind == Kind::Worker && known.profile.user_selectable;
+    if !is_selectable {
+        return Err(Rejection::NotSelectable { agent: agent.clone() });
+    }
+    if conversation.holder == *agent {
+        return Ok(Vec::new());
+    }
+    Ok(vec![Event::Routed(Routed {
+        holder: conversation.holder.clone(),
+        to: agent.clone(),
+        number: conversation.transcript.count + 1,
+        epoch: conversation.epoch + 1,
+        how: How::UserSelection,
+        reason: String::new(),
+        context: String::new(),
+        update: Map::new(),
+        instead_of: None,
+    })])
+}
+
+fn check_target<'r>(
+    conversation: &Conversation,
+    to: &'r AgentId,
+    field: &'static str,
+    context: Context<'_>,
+) -> Result<&'r AgentId, Rejection> {
+    let unknown = Rejection::UnknownAgent { field, agent: to.clone() };
+    let kind = context.facts.agent.as_ref().map(|agent| agent.kind).ok_or(unknown)?;
+    match kind {
+        Kind::Worker => {}
+        Kind::System if conversation.setup.topology.supervisor() == Some(to) => {}
+        Kind::System => return Err(invalid(field, "a worker; a system agent is no target")),
+        Kind::Human | Kind::Queue => {
+            return Err(invalid(field, "a worker; people are asked for by a transfer"));
+        }
+    }
+    if conversation.holder == *to {
+        return Err(invalid(field, "another agent than the holder"));
+    }
+    Ok(to)
+}
+
+fn check_shared(conversation: &Conversation, update: &Map<String, Value>) -> Result<(), Rejection> {
+    let mut shared = conversation.shared.clone();
+    merge(&mut shared, update);
+    let n_names = shared.len();
+    let n_bytes = canonical::canonical(&Value::Object(shared)).len();
+    if n_names > SHARED_NAMES_MAX || n_bytes > SHARED_BYTES_MAX {
+        let expected =
+            format!("at most {SHARED_NAMES_MAX} names and {SHARED_BYTES_MAX} bytes in all");
+        return Err(invalid("update", &expected));
+    }
+    Ok(())
+}
+
+/// Where it really goes: agents that go round in a circle, or on and on, end at their supervisor.
+fn guarded(
+    conversation: &Conversation,
+    to: &AgentId,
+) -> Result<(AgentId, Option<AgentId>), Rejection> {
+    let holders = &conversation.turn.holders;
+    let hops_max = conversation.setup.hops_max;
+    let is_circle = matches!(&holders[..], [.., a, b, c] if a == c && b == to);
+    if !is_circle && holders.len() <= usize::from(hops_max) {
+        return Ok((to.clone(), None));
+    }
+    match conversation.setup.topology.supervisor() {
+        Some(supervisor) if conversation.holder != *supervisor => {
+            Ok((supervisor.clone(), Some(to.clone()).filter(|to| to != supervisor)))
+        }
+        Some(_) | None => Err(Rejection::HandoffLoop { hops_max }),
+    }
+}
+
+fn invalid(field: &str, expected: &str) -> Rejection {
+    Rejection::SchemaInvalid { field: field.to_owned(), expected: expected.to_owned() }
+}

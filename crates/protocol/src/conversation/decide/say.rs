@@ -1,0 +1,88 @@
+//! `say`: the customer may always speak, an agent only while it holds the conversation. What an
+//! agent says out of turn is recorded and not shown.
+
+use super::open_to;
+use crate::conversation::command::Say;
+use crate::conversation::event::{Event, NotHeard, Said, Speaker, Why};
+use crate::conversation::part;
+use crate::conversation::state::{Conversation, Part};
+use crate::handoff::decide::Context;
+use crate::ids::AgentId;
+use crate::rejection::Rejection;
+
+/// What is said out of turn in one epoch and recorded; more of it is refused without a record.
+pub const NOT_HEARD_MAX: u16 = 16;
+
+pub fn decide(
+    state: Option<&Conversation>,
+    say: &Say,
+    context: Context<'_>,
+) -> Result<Vec<Event>, Rejection> {
+    let (conversation, part) = open_to(state, context, "say")?;
+    let parts = part::check(&say.parts)?;
+    if say.in_reply_to.is_some_and(|number| number == 0 || number > conversation.transcript.count) {
+        return Err(Rejection::SchemaInvalid {
+            field: "in_reply_to".to_owned(),
+            expected: "the number of a message of this conversation".to_owned(),
+        });
+    }
+    let by = match part {
+        Part::Customer => Speaker::Customer,
+        Part::Agent(agent) => {
+            let epoch = say.epoch.ok_or(Rejection::EpochRequired)?;
+            if let Some(why) = out_of_turn(conversation, agent, epoch, say.in_reply_to) {
+                return not_heard(conversation, agent, epoch, why, parts);
+            }
+            Speaker::Agent(agent.clone())
+        }
+        Part::Overseer => {
+            let who = "the customer or the holder";
+            return Err(Rejection::NotAllowed { action: "speak in a conversation", who });
+        }
+    };
+    Ok(vec![Event::Said(Said {
+        holder: conversation.holder.clone(),
+        number: conversation.transcript.count + 1,
+        by,
+        epoch: conversation.epoch,
+        parts,
+        in_reply_to: say.in_reply_to,
+    })])
+}
+
+fn out_of_turn(
+    conversation: &Conversation,
+    agent: &AgentId,
+    epoch: u64,
+    in_reply_to: Option<u64>,
+) -> Option<Why> {
+    if epoch != conversation.epoch {
+        return Some(Why::EpochOutdated);
+    }
+    if *agent != conversation.holder {
+        return Some(Why::NotHolder);
+    }
+    let answered = in_reply_to.is_some_and(|number| number <= conversation.turn.answered);
+    answered.then_some(Why::AlreadyAnswered)
+}
+
+fn not_heard(
+    conversation: &Conversation,
+    agent: &AgentId,
+    epoch: u64,
+    why: Why,
+    parts: Vec<part::Part>,
+) -> Result<Vec<Event>, Rejection> {
+    if conversation.turn.refused >= NOT_HEARD_MAX {
+        let holder = conversation.holder.clone();
+        return Err(Rejection::NotHeard { why, holder, epoch: conversation.epoch });
+    }
+    Ok(vec![Event::NotHeard(NotHeard {
+        holder: conversation.holder.clone(),
+        agent: agent.clone(),
+        epoch,
+        current: conversation.epoch,
+        why,
+        parts,
+    })])
+}

@@ -1,0 +1,115 @@
+//! What is true after an event.
+
+use std::ops::Deref;
+
+use serde_json::{Map, Value};
+
+use super::event::{Event, How, Opened, Routed, Said, Speaker};
+use super::state::{Closed, Conversation, HELD_MAX, Transcript, Turn};
+use crate::canonical;
+use crate::ids::ConversationId;
+use crate::step::BadHistory;
+use crate::time::Time;
+
+pub fn evolve(
+    id: ConversationId,
+    state: Option<Conversation>,
+    event: &Event,
+    at: Time,
+) -> Result<Conversation, BadHistory> {
+    match (state, event) {
+        (None, Event::Opened(opened)) => Ok(open(id, opened, at)),
+        (Some(mut conversation), event) if conversation.closed.is_none() => {
+            match event {
+                Event::Opened(_) => return Err(BadHistory { event: event.name() }),
+                Event::Said(said) => say(&mut conversation, said),
+                Event::NotHeard(_) => {
+                    conversation.turn.refused = conversation.turn.refused.saturating_add(1);
+                }
+                Event::Routed(routed) => route(&mut conversation, routed),
+                Event::Closed(_) => conversation.closed = Some(Closed { at }),
+            }
+            Ok(conversation)
+        }
+        (None | Some(_), event) => Err(BadHistory { event: event.name() }),
+    }
+}
+
+fn open(id: ConversationId, opened: &Opened, at: Time) -> Conversation {
+    Conversation {
+        id,
+        setup: opened.setup.clone().into(),
+        opened_at: at,
+        holder: opened.holder.clone(),
+        epoch: 1,
+        transcript: Transcript::default(),
+        shared: Map::new(),
+        turn: Turn { holders: vec![opened.holder.clone()], ..Turn::default() },
+        held: vec![opened.holder.clone()],
+        closed: None,
+    }
+}
+
+fn say(conversation: &mut Conversation, said: &Said) {
+    conversation.transcript.add(said.number, said);
+    match &said.by {
+        Speaker::Customer => {
+            let (number, holders) = (said.number, vec![conversation.holder.clone()]);
+            let Turn { answered, refused, .. } = conversation.turn;
+            conversation.turn = Turn { number, answered, holders, refused };
+        }
+        Speaker::Agent(_) => {
+            let answered = conversation.turn.answered.max(said.in_reply_to.unwrap_or(0));
+            conversation.turn.answered = answered;
+        }
+    }
+}
+
+fn route(conversation: &mut Conversation, routed: &Routed) {
+    conversation.transcript.add(routed.number, routed);
+    conversation.holder = routed.to.clone();
+    conversation.epoch = routed.epoch;
+    match routed.how {
+        How::AgentHandoff | How::SupervisorRouting => {}
+        How::UserSelection => conversation.turn.holders.clear(),
+    }
+    conversation.turn.holders.push(routed.to.clone());
+    conversation.turn.refused = 0;
+    conversation.held.retain(|agent| *agent != routed.to);
+    conversation.held.push(routed.to.clone());
+    if conversation.held.len() > HELD_MAX {
+        conversation.held.remove(0);
+    }
+    merge(&mut conversation.shared, &routed.update);
+}
+
+/// Each name is replaced as a whole, and `null` takes it away. Only the holder changes anything, so
+/// there is nobody to disagree with.
+pub fn merge(shared: &mut Map<String, Value>, update: &Map<String, Value>) {
+    for (name, value) in update {
+        if value.is_null() {
+            shared.remove(name);
+        } else {
+            shared.insert(name.clone(), value.clone());
+        }
+    }
+}
+
+impl Transcript {
+    fn add(&mut self, number: u64, message: &impl serde::Serialize) {
+        let message = serde_json::to_value(message).expect("our events are plain data");
+        let text = canonical::canonical(&message);
+        let digest = canonical::sha256(&[self.digest.as_bytes(), text.as_bytes()]);
+        *self = Transcript { count: number, digest: canonical::hex(&digest) };
+    }
+}
+
+/// The conversation without what its backend said about the customer, and without what the agents
+/// share.
+pub fn without_texts(mut conversation: Conversation) -> Conversation {
+    let mut setup = conversation.setup.deref().clone();
+    setup.customer = Default::default();
+    conversation.setup = setup.into();
+    conversation.shared = Map::new();
+    conversation
+}

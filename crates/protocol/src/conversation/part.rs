@@ -1,0 +1,116 @@
+//! What a message is made of.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::canonical;
+use crate::rejection::Rejection;
+
+/// Whoever has more to say sends another message.
+pub const PARTS_MAX: usize = 16;
+pub const TEXT_BYTES_MAX: usize = 16 * 1024;
+
+/// What is larger is sent as a link.
+pub const ATTACHMENT_BYTES_MAX: usize = 128 * 1024;
+pub const ATTACHMENT_NAME_BYTES_MAX: usize = 200;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum Part {
+    Text(Text),
+    Attachment(Attachment),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Text {
+    pub text: String,
+}
+
+/// A file, with its bytes. It is erased with its message, and never shown but as a download.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Attachment {
+    pub name: String,
+    pub media_type: String,
+    /// Base64.
+    pub data: String,
+    /// Compared with the data if it is given, computed if not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u64>,
+}
+
+impl Attachment {
+    /// What is in it; nothing if that cannot be read.
+    pub fn bytes(&self) -> Vec<u8> {
+        STANDARD.decode(&self.data).unwrap_or_default()
+    }
+}
+
+/// The parts as they are recorded, if all of them are sound.
+pub fn check(parts: &[Part]) -> Result<Vec<Part>, Rejection> {
+    if parts.is_empty() || parts.len() > PARTS_MAX {
+        return Err(invalid("parts", &format!("1 to {PARTS_MAX} parts")));
+    }
+    let numbered = parts.iter().enumerate();
+    numbered.map(|(index, part)| check_part(part, &format!("parts[{index}]"))).collect()
+}
+
+fn check_part(part: &Part, field: &str) -> Result<Part, Rejection> {
+    match part {
+        Part::Text(Text { text }) if text.trim().is_empty() => {
+            Err(invalid(&format!("{field}.text"), "some text"))
+        }
+        Part::Text(Text { text }) if text.len() > TEXT_BYTES_MAX => {
+            let expected = format!("at most {TEXT_BYTES_MAX} bytes; send several messages");
+            Err(invalid(&format!("{field}.text"), &expected))
+        }
+        Part::Text(_) => Ok(part.clone()),
+        Part::Attachment(attachment) => check_attachment(attachment, field).map(Part::Attachment),
+    }
+}
+
+fn check_attachment(attachment: &Attachment, field: &str) -> Result<Attachment, Rejection> {
+    let invalid = |name: &str, expected: &str| Err(invalid(&format!("{field}.{name}"), expected));
+    let Attachment { name, media_type, data, sha256, size_bytes } = attachment;
+    let is_plain = |character: char| !character.is_control() && !"/\\".contains(character);
+    if name.trim().is_empty()
+        || name.len() > ATTACHMENT_NAME_BYTES_MAX
+        || !name.chars().all(is_plain)
+    {
+        return invalid("name", "a file name of 1 to 200 bytes without a path");
+    }
+    let is_token = |text: &str| {
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte);
+        !text.is_empty() && text.len() <= 127 && text.bytes().all(is_allowed)
+    };
+    if !media_type.split_once('/').is_some_and(|(kind, rest)| is_token(kind) && is_token(rest)) {
+        return invalid("media_type", "a media type such as image/png");
+    }
+    let Ok(bytes) = STANDARD.decode(data) else {
+        return invalid("data", "base64 with padding");
+    };
+    if bytes.is_empty() || bytes.len() > ATTACHMENT_BYTES_MAX {
+        return invalid("data", &format!("1 to {ATTACHMENT_BYTES_MAX} bytes; send a link instead"));
+    }
+    let actual = canonical::hex(&canonical::sha256(&[&bytes]));
+    if sha256.as_ref().is_some_and(|given| *given != actual) {
+        return invalid("sha256", "the SHA-256 of the data, or nothing");
+    }
+    if size_bytes.is_some_and(|given| given != bytes.len() as u64) {
+        return invalid("size_bytes", "the size of the data, or nothing");
+    }
+    Ok(Attachment {
+        sha256: Some(actual),
+        size_bytes: Some(bytes.len() as u64),
+        ..attachment.clone()
+    })
+}
+
+fn invalid(field: &str, expected: &str) -> Rejection {
+    Rejection::SchemaInvalid { field: field.to_owned(), expected: expected.to_owned() }
+}

@@ -1,0 +1,145 @@
+//! A conversation as it stands. What was said is not in here: that is in the ledger.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::topology::Topology;
+use crate::caller::{Caller, Principal};
+use crate::fixed::Fixed;
+use crate::ids::{AgentId, ConversationId};
+use crate::time::Time;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Conversation {
+    pub id: ConversationId,
+    pub setup: Fixed<Setup>,
+    pub opened_at: Time,
+    pub holder: AgentId,
+    /// Grows each time the holder changes. Whoever speaks for an old one is not heard.
+    pub epoch: u64,
+    pub transcript: Transcript,
+    /// What the agents share, by name.
+    pub shared: Map<String, Value>,
+    pub turn: Turn,
+    /// Who has held it, each once, the latest last. They are told when they come too late.
+    pub held: Vec<AgentId>,
+    pub closed: Option<Closed>,
+}
+
+/// What was settled when it was opened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Setup {
+    /// Who opened it, as the record names them.
+    pub opened_by: String,
+    pub customer: Customer,
+    #[serde(default)]
+    pub topology: Topology,
+    pub hops_max: u16,
+}
+
+/// Who the conversation is with, as far as its backend says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Customer {
+    /// The backend's own name for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
+}
+
+/// What the messages come to, kept as they arrive.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transcript {
+    pub count: u64,
+    /// SHA-256 over the digest before it and the last message; empty for none.
+    pub digest: String,
+}
+
+/// What happened since the customer spoke last.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turn {
+    /// The number of the customer's message; 0 before the first.
+    pub number: u64,
+    /// The message that was answered last.
+    pub answered: u64,
+    /// Who has held the conversation in it, in order; as many as the budget of hops, and one.
+    pub holders: Vec<AgentId>,
+    /// How much was refused in this epoch and recorded.
+    pub refused: u16,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    Open,
+    Closed,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Closed {
+    pub at: Time,
+}
+
+/// Whoever held it before that many others did is a stranger again.
+pub const HELD_MAX: usize = 64;
+
+/// Before the id of a conversation, in the name of its customer.
+const CUSTOMER: &str = "customer-";
+
+/// The name under which a customer speaks in one conversation, and nowhere else.
+pub fn customer_name(id: ConversationId) -> AgentId {
+    format!("{CUSTOMER}{id}").parse().expect("a UUID with a prefix is a valid name")
+}
+
+/// The conversation whose customer has this name.
+pub fn conversation_of(customer: &AgentId) -> Option<ConversationId> {
+    customer.as_str().strip_prefix(CUSTOMER)?.parse().ok()
+}
+
+/// How a caller takes part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part<'c> {
+    Customer,
+    Agent(&'c AgentId),
+    /// Sees everything, and says nothing.
+    Overseer,
+}
+
+impl Status {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Open => "open",
+            Status::Closed => "closed",
+        }
+    }
+}
+
+impl Conversation {
+    pub fn status(&self) -> Status {
+        if self.closed.is_some() { Status::Closed } else { Status::Open }
+    }
+
+    /// The caller's part in it; whoever has none does not know that it exists.
+    pub fn part<'c>(&self, caller: &'c Caller) -> Option<Part<'c>> {
+        match &caller.principal {
+            Principal::Customer(name) if *name == customer_name(self.id) => Some(Part::Customer),
+            Principal::Customer(_) => None,
+            Principal::Agent(agent) if self.concerns(agent) || caller.is_coordinator() => {
+                Some(Part::Agent(agent))
+            }
+            Principal::Agent(agent) => {
+                let opened = self.setup.opened_by == caller.principal.to_string();
+                opened.then_some(Part::Agent(agent))
+            }
+            Principal::Operator(_) | Principal::System => Some(Part::Overseer),
+        }
+    }
+
+    fn concerns(&self, agent: &AgentId) -> bool {
+        self.holder == *agent || self.held.contains(agent) || self.setup.topology.has(agent)
+    }
+}

@@ -1,0 +1,108 @@
+//! Who may hand a conversation to whom.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::ids::AgentId;
+use crate::rejection::Rejection;
+
+/// A team is a handful; more than this is a directory.
+pub const MEMBERS_MAX: usize = 64;
+
+/// How often a conversation may change hands until the customer speaks again.
+pub const HOPS_MAX_DEFAULT: u16 = 8;
+pub const HOPS_MAX_MAX: u16 = 64;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Topology {
+    /// Any worker to any other.
+    #[default]
+    Free,
+    /// The supervisor to its workers, and they back to it.
+    Supervisor { supervisor: AgentId, workers: Vec<AgentId> },
+    /// Each member to every other.
+    Swarm { members: Vec<AgentId>, default_agent: AgentId },
+}
+
+/// At which level a target is looked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// Among those that the holder itself may hand to.
+    #[default]
+    Here,
+    /// Among those that whoever is above the holder may hand to.
+    Parent,
+}
+
+impl Topology {
+    /// Who holds the conversation first, unless somebody else is named.
+    pub fn first(&self) -> Option<&AgentId> {
+        match self {
+            Topology::Free => None,
+            Topology::Supervisor { supervisor, .. } => Some(supervisor),
+            Topology::Swarm { default_agent, .. } => Some(default_agent),
+        }
+    }
+
+    pub fn supervisor(&self) -> Option<&AgentId> {
+        match self {
+            Topology::Supervisor { supervisor, .. } => Some(supervisor),
+            Topology::Free | Topology::Swarm { .. } => None,
+        }
+    }
+
+    pub fn has(&self, agent: &AgentId) -> bool {
+        match self {
+            Topology::Free => false,
+            Topology::Supervisor { supervisor, workers } => {
+                supervisor == agent || workers.contains(agent)
+            }
+            Topology::Swarm { members, .. } => members.contains(agent),
+        }
+    }
+
+    /// Whether the holder may hand to this one.
+    pub fn allows(&self, holder: &AgentId, to: &AgentId, level: Level) -> bool {
+        match self {
+            Topology::Free => true,
+            Topology::Supervisor { supervisor, workers } => match level {
+                Level::Here if holder == supervisor => workers.contains(to),
+                Level::Here => to == supervisor,
+                Level::Parent => to == supervisor || workers.contains(to),
+            },
+            Topology::Swarm { members, .. } => members.contains(to),
+        }
+    }
+
+    pub fn check(&self) -> Result<(), Rejection> {
+        let invalid = |field: &str, expected: &str| {
+            Err(Rejection::SchemaInvalid {
+                field: format!("topology.{field}"),
+                expected: expected.to_owned(),
+            })
+        };
+        let (field, members) = match self {
+            Topology::Free => return Ok(()),
+            Topology::Supervisor { workers, .. } => ("workers", workers),
+            Topology::Swarm { members, .. } => ("members", members),
+        };
+        if members.is_empty() || members.len() > MEMBERS_MAX {
+            return invalid(field, &format!("1 to {MEMBERS_MAX} agents"));
+        }
+        let is_twice = |(index, one): (usize, &AgentId)| members[..index].contains(one);
+        if members.iter().enumerate().any(is_twice) {
+            return invalid(field, "no agent twice");
+        }
+        match self {
+            Topology::Supervisor { supervisor, workers } if workers.contains(supervisor) => {
+                invalid("workers", "the agents that the supervisor leads, without itself")
+            }
+            Topology::Swarm { members, default_agent } if !members.contains(default_agent) => {
+                invalid("default_agent", "one of the members")
+            }
+            Topology::Free | Topology::Supervisor { .. } | Topology::Swarm { .. } => Ok(()),
+        }
+    }
+}

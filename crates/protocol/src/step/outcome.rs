@@ -1,0 +1,43 @@
+//! The answer to a command, in the form that is stored for a retry.
+
+use serde::{Deserialize, Serialize};
+
+use crate::handoff::Status;
+use crate::handoff::workq::WorkqStatus;
+use crate::ids::{AgentId, HandoffId};
+
+/// The answer to a command, as it is stored for a retry.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<Status>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passed: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<String>,
+    /// Some stage of the handoff was overdue.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub escalated: bool,
+    /// The handoff that the command began besides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began: Option<HandoffId>,
+    #[serde(default, skip_serializing_if = "WorkqStatus::is_not_applicable")]
+    pub workq: WorkqStatus,
+    /// Who holds the conversation, and in which epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<AgentId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epoch: Option<u64>,
+    /// The place of what was said in the transcript.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u64>,
+    /// Set when the gate refused, or somebody spoke out of turn: the reason and its detail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Refused>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    pub code: String,
+    pub detail: String,
+}

@@ -1,0 +1,151 @@
+//! The rows of conversations: their snapshots, which entries are the lines of their transcripts,
+//! and the lists of both.
+
+use engine::port::{Commit, ConversationFilter, List, Listed, Sequenced};
+use protocol::conversation::Conversation;
+use protocol::ledger::Stream;
+use rusqlite::types::Value;
+use rusqlite::{Connection, Result, params, params_from_iter};
+
+use super::rows::{count, listed, number, row_below, sequenced};
+
+/// Writes the snapshot and the new lines of the transcript. Returns the row.
+pub fn put(
+    connection: &Connection,
+    commit: &Commit,
+    conversation: &Conversation,
+    known: Option<i64>,
+    last_seq: u64,
+) -> Result<i64> {
+    let last = commit.entries.last().expect("a commit has entries");
+    connection
+        .prepare_cached(
+            "INSERT INTO conversations (row, teamspace, id, holder, status, opened_at, position,
+                                        last_seq, head, at, state)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+             ON CONFLICT (row) DO UPDATE SET
+                holder = excluded.holder, status = excluded.status,
+                position = excluded.position, last_seq = excluded.last_seq,
+                head = excluded.head, at = excluded.at, state = excluded.state",
+        )?
+        .execute(params![
+            known,
+            commit.stream.teamspace.as_str(),
+            conversation.id.to_string(),
+            conversation.holder.as_str(),
+            conversation.status().as_str(),
+            conversation.opened_at.as_millis(),
+            last.position,
+            last_seq,
+            last.hash,
+            last.at.as_millis(),
+            commit.state_text,
+        ])?;
+    let row = known.unwrap_or_else(|| connection.last_insert_rowid());
+    let first_seq = last_seq + 1 - commit.entries.len() as u64;
+    for line in &commit.transcript {
+        connection
+            .prepare_cached(
+                "INSERT INTO transcript (conversation, number, seq) VALUES (?1, ?2, ?3)",
+            )?
+            .execute(params![row, line.number, first_seq + line.event as u64])?;
+    }
+    Ok(row)
+}
+
+/// Lines in order, each found by its number.
+pub fn transcript(
+    connection: &Connection,
+    stream: &Stream,
+    after: u64,
+    limit: usize,
+) -> Result<Vec<Sequenced>> {
+    connection
+        .prepare_cached(TRANSCRIPT)?
+        .query_map(
+            params![stream.teamspace.as_str(), stream.subject.id(), number(after), count(limit)],
+            sequenced,
+        )?
+        .collect()
+}
+
+const TRANSCRIPT: &str = "SELECT e.seq, e.teamspace, e.subject, e.position, e.name, e.version,
+       e.actor, e.at, e.salt, e.body, e.commitment, e.hash, e.prev_seq
+  FROM conversations c
+  CROSS JOIN transcript t ON t.conversation = c.row
+  CROSS JOIN entries e ON e.seq = t.seq
+ WHERE c.teamspace = ?1 AND c.id = ?2 AND t.number > ?3
+ ORDER BY t.number LIMIT ?4";
+
+pub fn list(
+    connection: &Connection,
+    list: &List,
+    filter: &ConversationFilter,
+) -> Result<Vec<Listed>> {
+    let (sql, values) = query(list, filter);
+    connection.prepare_cached(&sql)?.query_map(params_from_iter(values), listed)?.collect()
+}
+
+/// Rows come in order out of one index; a test asks SQLite how.
+fn query(list: &List, filter: &ConversationFilter) -> (String, Vec<Value>) {
+    let mut sql = "SELECT row, teamspace, 'conversation/' || id, state, position, last_seq, at
+                   FROM conversations WHERE teamspace = ? AND row < ?"
+        .to_owned();
+    let mut values = vec![Value::from(list.teamspace.to_string()), row_below(list)];
+    let wanted = [
+        ("holder", filter.holder.as_ref().map(ToString::to_string)),
+        ("status", filter.status.map(|status| status.as_str().to_owned())),
+    ];
+    for (column, value) in wanted {
+        if let Some(value) = value {
+            sql.push_str(&format!(" AND {column} = ?"));
+            values.push(Value::from(value));
+        }
+    }
+    sql.push_str(" ORDER BY row DESC LIMIT ?");
+    values.push(Value::from(count(list.limit)));
+    (sql, values)
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::port::ListOf;
+    use protocol::conversation::Status;
+    use protocol::ids::TeamspaceId;
+
+    use super::*;
+
+    #[test]
+    fn nothing_sorts_or_scans() {
+        let connection = Connection::open_in_memory().unwrap();
+        for migration in [
+            include_str!("../../migrations/0001_ledger.sql"),
+            include_str!("../../migrations/0005_conversations.sql"),
+        ] {
+            connection.execute_batch(migration).unwrap();
+        }
+        for choice in 0..4_u32 {
+            let filter = ConversationFilter {
+                holder: (choice & 1 != 0).then(|| "alice".parse().unwrap()),
+                status: (choice & 2 != 0).then_some(Status::Open),
+            };
+            let teamspace = TeamspaceId::default_teamspace();
+            let of = ListOf::Conversations(filter.clone());
+            let (sql, values) = query(&List { teamspace, of, before: None, limit: 50 }, &filter);
+            let plan = plan(&connection, &sql, values);
+            let [step] = plan.as_slice() else { panic!("{filter:?}: {plan:?}") };
+            assert!(step.contains("USING INDEX") && step.contains("row<?"), "{filter:?}: {step}");
+        }
+        let values = ["default", "id"].map(|text| Value::from(text.to_owned()));
+        let values = values.into_iter().chain([Value::from(9), Value::from(50)]).collect();
+        let plan = plan(&connection, TRANSCRIPT, values);
+        assert!(plan.iter().all(|step| step.starts_with("SEARCH")), "{plan:?}");
+        assert!(plan[1].contains("number>?"), "{plan:?}");
+    }
+
+    fn plan(connection: &Connection, sql: &str, values: Vec<Value>) -> Vec<String> {
+        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let plan = statement.query_map(params_from_iter(values), |row| row.get(3)).unwrap();
+        plan.map(|step| step.unwrap()).collect()
+    }
+}

@@ -1,0 +1,145 @@
+//! Conversations in lists, and their transcripts by number.
+
+use engine::port::{Commit, ConversationFilter, List, ListOf, Sequenced};
+use protocol::conversation::Status;
+use protocol::conversation::state::{Closed, Conversation, Setup, Transcript, Turn};
+use protocol::ids::ConversationId;
+use protocol::ledger::{Stream, Subject};
+use protocol::step::{Line, State};
+
+use super::fixture::{Place, Track, handoff_id, teamspace};
+use crate::support::{id, start};
+
+const TEAMSPACES: [&str; 2] = ["default", "other"];
+const HOLDERS: [&str; 3] = ["alice", "bob", "carol"];
+
+pub async fn conversations_are_listed_by_holder_and_status(place: Place) {
+    let mut made: Vec<(Stream, Conversation)> = Vec::new();
+    for number in 0..36usize {
+        let name = TEAMSPACES[number / 2 % 2];
+        let mut track = track(name, number);
+        let first = conversation(number, HOLDERS[0], Status::Open);
+        place.store.commit(track.next(state(&first), 1)).await.expect("it is new");
+        let status = if number.is_multiple_of(5) { Status::Closed } else { Status::Open };
+        let moved = conversation(number, HOLDERS[number % 3], status);
+        place.store.commit(track.next(state(&moved), 1)).await.expect("it continues");
+        made.push((track.stream, moved));
+    }
+    let holders = [None, Some("alice"), Some("bob"), Some("carol"), Some("nobody")];
+    let statuses = [None, Some(Status::Open), Some(Status::Closed)];
+    for name in TEAMSPACES {
+        for (holder, status) in holders.iter().flat_map(|one| statuses.map(|two| (*one, two))) {
+            let filter = ConversationFilter { holder: holder.map(id), status };
+            let is_wanted = |(stream, it): &&(Stream, Conversation)| {
+                stream.teamspace.as_str() == name
+                    && holder.is_none_or(|holder| it.holder.as_str() == holder)
+                    && status.is_none_or(|status| it.status() == status)
+            };
+            let expected: Vec<_> =
+                made.iter().rev().filter(is_wanted).map(|(stream, _)| stream.clone()).collect();
+            assert_eq!(pages(&place, name, &ListOf::Conversations(filter)).await, expected);
+        }
+    }
+    for (stream, it) in &made {
+        let found = place.store.load(stream).await.unwrap().expect("it is there");
+        assert_eq!(serde_json::from_str::<State>(&found.state_text).unwrap(), state(it));
+    }
+}
+
+/// Not every entry is a line, a commit may have several, and two streams take turns.
+pub async fn a_transcript_is_read_by_numbers(place: Place) {
+    let mut tracks = [track("default", 1), track("default", 2), track("other", 1)];
+    let mut expected = [Vec::new(), Vec::new(), Vec::new()];
+    for round in 0..20u64 {
+        for (index, track) in tracks.iter_mut().enumerate() {
+            let it = conversation(1 + index % 2, "alice", Status::Open);
+            let n_entries = 1 + (round as usize + index) % 3;
+            let first = expected[index].len() as u64 + 1;
+            // The first entry of a commit is no line if there are three.
+            let lines = (usize::from(n_entries == 3)..n_entries).zip(first..);
+            let transcript: Vec<_> = lines.map(|(event, number)| Line { number, event }).collect();
+            let commit = Commit { transcript, ..track.next(state(&it), n_entries) };
+            for line in &commit.transcript {
+                expected[index].push(commit.entries[line.event].clone());
+            }
+            place.store.commit(commit).await.expect("it continues");
+        }
+    }
+    for (known, expected) in tracks.iter().zip(&expected) {
+        for (after, limit) in [(0, 1_000), (0, 3), (7, 5), (expected.len(), 5), (1_000, 5)] {
+            let lines = read(&place, &known.stream, after as u64, limit).await;
+            let wanted: Vec<_> = expected.iter().skip(after).take(limit).cloned().collect();
+            assert_eq!(lines.into_iter().map(|line| line.entry).collect::<Vec<_>>(), wanted);
+        }
+        assert!(read(&place, &known.stream, u64::MAX, 5).await.is_empty());
+    }
+    assert!(read(&place, &track("other", 2).stream, 0, 5).await.is_empty());
+}
+
+pub async fn what_was_erased_keeps_its_number(place: Place) {
+    let mut track = track("default", 1);
+    let it = conversation(1, "alice", Status::Open);
+    let transcript = (0..3).map(|event| Line { number: event as u64 + 1, event }).collect();
+    let commit = Commit { transcript, ..track.next(state(&it), 3) };
+    place.store.commit(commit).await.expect("it is new");
+    let before = read(&place, &track.stream, 0, 9).await;
+    let erasing = Commit { erase: Some(2), ..track.next(state(&it), 1) };
+    place.store.commit(erasing).await.expect("it continues");
+    let after = read(&place, &track.stream, 0, 9).await;
+    assert_eq!((&after[0], &after[2]), (&before[0], &before[2]));
+    assert_eq!((after.len(), after[1].seq), (3, before[1].seq));
+    assert_eq!(after[1].entry.body.text(), None);
+}
+
+async fn read(place: &Place, stream: &Stream, after: u64, limit: usize) -> Vec<Sequenced> {
+    place.store.transcript(stream, after, limit).await.expect("a transcript can be read")
+}
+
+async fn pages(place: &Place, name: &str, of: &ListOf) -> Vec<Stream> {
+    let (mut found, mut before) = (Vec::new(), None);
+    loop {
+        let list = List { teamspace: teamspace(name), of: of.clone(), before, limit: 4 };
+        let page = place.store.list(list).await.expect("a list can be read");
+        assert!(page.len() <= 4);
+        let Some(last) = page.last() else { return found };
+        before = Some(last.row);
+        found.extend(page.into_iter().map(|listed| listed.stream));
+    }
+}
+
+fn track(name: &str, number: usize) -> Track {
+    Track::new(name, Subject::Conversation(conversation_id(number)))
+}
+
+fn conversation_id(number: usize) -> ConversationId {
+    let id = handoff_id(u32::try_from(number).expect("a small number"));
+    id.to_string().parse().expect("an id")
+}
+
+fn state(conversation: &Conversation) -> State {
+    State::Conversation(Box::new(conversation.clone()))
+}
+
+fn conversation(number: usize, holder: &str, status: Status) -> Conversation {
+    let setup = Setup {
+        opened_by: "agent:shop".to_owned(),
+        customer: Default::default(),
+        topology: Default::default(),
+        hops_max: 8,
+    };
+    Conversation {
+        id: conversation_id(number),
+        setup: setup.into(),
+        opened_at: start(),
+        holder: id(holder),
+        epoch: 1,
+        transcript: Transcript::default(),
+        shared: Default::default(),
+        turn: Turn::default(),
+        held: vec![id(holder)],
+        closed: match status {
+            Status::Open => None,
+            Status::Closed => Some(Closed { at: start() }),
+        },
+    }
+}
