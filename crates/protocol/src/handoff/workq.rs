@@ -95,7 +95,7 @@ impl Workq {
         *self == Workq::Idle
     }
 
-    /// A return that nobody will be asked for any more has failed, and what failed is not forgotten.
+    /// A return that nobody will be asked for any more has failed, and a failure stays one.
     pub fn after_counter(self) -> Self {
         match self {
             Workq::Asked(_) | Workq::Degraded => Workq::Degraded,

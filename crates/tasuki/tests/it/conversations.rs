@@ -101,7 +101,7 @@ async fn a_customer_two_bots_and_an_answer_that_comes_too_late() {
         (&transfer["type"], &transfer["transferType"]),
         (&json!("agent-transfer"), &json!("bot_to_bot"))
     );
-    assert_eq!(transfer["fromAgent"], json!({ "agentId": "bob", "agentName": "Bob" }));
+    assert_eq!(transfer["fromAgent"], identity("bob", "Bob"));
     assert_eq!(transfer["toAgent"]["agentName"], "Carol");
     assert_eq!((&transfer["reason"], &transfer["context"]), (&json!("a refund"), &Value::Null));
     let inside = chat.transcript(&chat.carol, "?after=1&limit=1").await;
@@ -130,7 +130,7 @@ async fn the_customer_chooses_and_ends() {
         changed,
         json!({
             "sessionId": chat.id,
-            "currentAgent": { "agentId": "carol", "agentName": "Carol" },
+            "currentAgent": identity("carol", "Carol"),
             "handoffType": "user_selection",
         })
     );
@@ -341,4 +341,9 @@ async fn a_conversation_outlives_the_server() {
     let verified = verify.args(["audit", "verify", "--data"]).arg(&data).output();
     let verified = verified.expect("the executable runs");
     assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
+}
+
+/// How an agent without an icon and a color is introduced.
+fn identity(id: &str, name: &str) -> Value {
+    json!({ "agentId": id, "agentName": name, "agentIcon": "", "agentColor": "" })
 }
