@@ -167,45 +167,48 @@ fn openings() -> impl Strategy<Value = HandoffEvent> {
 fn proposals() -> impl Strategy<Value = Proposed> {
     let names = (parties(), task(), thread(), text(), text(), text(), text());
     let flags = (any::<[bool; 9]>(), option::of(time()), vec(agent(), 0..4));
-    let others = (option::of(work::handoff()), option::of(work::handoff()));
-    (names, flags, others).prop_map(|(names, (flags, deadline, chain), (parent, replaces))| {
-        let (parties, task_id, thread_id, title, reason, origin_session, package_hash) = names;
-        let [
-            is_return,
-            needs_human,
-            target_is_human,
-            has_artifacts,
-            is_guarded,
-            has_workq_items,
-            merges,
-            requires_evidence,
-            requires_verifier,
-        ] = flags;
-        let task_kind = if merges { TaskKind::Merge } else { TaskKind::Execution };
-        Proposed {
-            parties,
-            task_id,
-            thread_id,
-            title,
-            reason,
-            is_return,
-            needs_human,
-            target_is_human,
-            has_artifacts,
-            has_workq_items,
-            is_guarded,
-            task_kind,
-            requires_evidence,
-            requires_verifier,
-            deadline,
-            slas: Slas::default(),
-            chain,
-            origin_session,
-            package_hash,
-            parent,
-            replaces,
-        }
-    })
+    let others = (option::of(work::handoff()), option::of(work::handoff()), any::<u32>());
+    (names, flags, others).prop_map(
+        |(names, (flags, deadline, chain), (parent, replaces, parts))| {
+            let (parties, task_id, thread_id, title, reason, origin_session, package_hash) = names;
+            let [
+                is_return,
+                needs_human,
+                target_is_human,
+                has_artifacts,
+                is_guarded,
+                has_workq_items,
+                merges,
+                requires_evidence,
+                requires_verifier,
+            ] = flags;
+            let task_kind = if merges { TaskKind::Merge } else { TaskKind::Execution };
+            Proposed {
+                parties,
+                task_id,
+                thread_id,
+                title,
+                reason,
+                is_return,
+                needs_human,
+                target_is_human,
+                has_artifacts,
+                has_workq_items,
+                is_guarded,
+                task_kind,
+                requires_evidence,
+                requires_verifier,
+                deadline,
+                slas: Slas::default(),
+                chain,
+                parts,
+                origin_session,
+                package_hash,
+                parent,
+                replaces,
+            }
+        },
+    )
 }
 
 fn negotiations() -> impl Strategy<Value = HandoffEvent> {

@@ -103,7 +103,11 @@ pub fn hold(handoff: &Handoff) -> Option<Hold> {
     Some(Hold {
         key: task_key(&made.terms.task_id),
         occupied: made.stage.status().is_active(),
-        value: encode_task(&owners(made), made.terms.task_kind),
+        value: encode_task(Task {
+            chain: owners(made),
+            kind: made.terms.task_kind,
+            parts: parts(made),
+        }),
     })
 }
 
@@ -111,7 +115,9 @@ pub fn hold(handoff: &Handoff) -> Option<Hold> {
 /// does not change, so it is enough to look at where it stands.
 pub fn hold_differs(before: &Handoff, after: &Handoff) -> bool {
     let place = |handoff: &Handoff| match handoff {
-        Handoff::Made(made) => Some((made.stage.status().is_active(), target_owns(made))),
+        Handoff::Made(made) => {
+            Some((made.stage.status().is_active(), target_owns(made), parts(made)))
+        }
         Handoff::Draft(_) | Handoff::Discarded { .. } => None,
     };
     place(before) != place(after)
@@ -165,31 +171,51 @@ pub fn extended(terms: &Terms) -> Vec<AgentId> {
     before.iter().chain(std::iter::once(&terms.to)).cloned().collect()
 }
 
-/// What the hold of a task says. Of the usual kind it is the chain alone, as it always was.
+/// What the hold of a task says. Usually it is the chain alone, as it always was.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum TaskHold {
     Chain(Vec<AgentId>),
-    OfKind { chain: Vec<AgentId>, kind: TaskKind },
+    More(Task),
 }
 
-fn encode_task(chain: &[AgentId], kind: TaskKind) -> String {
-    let text = match kind {
-        TaskKind::Execution => serde_json::to_string(chain),
-        TaskKind::Merge => serde_json::to_string(&TaskHold::OfKind { chain: chain.to_vec(), kind }),
+/// What is known of a task whoever handles it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    pub chain: Vec<AgentId>,
+    #[serde(default, skip_serializing_if = "TaskKind::is_execution")]
+    pub kind: TaskKind,
+    /// How many parts of it were handed on, so that none is named like one before it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub parts: u32,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+fn encode_task(task: Task) -> String {
+    let text = match task {
+        Task { chain, kind: TaskKind::Execution, parts: 0 } => serde_json::to_string(&chain),
+        task => serde_json::to_string(&TaskHold::More(task)),
     };
     text.expect("a list of names is JSON")
 }
 
-/// The chain in a hold's value, and the kind of the task. What cannot be read is treated as empty.
-pub fn decode_task(value: &str) -> (Vec<AgentId>, TaskKind) {
+/// What a hold's value says of its task. What cannot be read is treated as empty.
+pub fn decode_task(value: &str) -> Task {
     match serde_json::from_str(value) {
-        Ok(TaskHold::Chain(chain)) => (chain, TaskKind::Execution),
-        Ok(TaskHold::OfKind { chain, kind }) => (chain, kind),
-        Err(_) => (Vec::new(), TaskKind::Execution),
+        Ok(TaskHold::Chain(chain)) => Task { chain, ..Task::default() },
+        Ok(TaskHold::More(task)) => task,
+        Err(_) => Task::default(),
     }
 }
 
+/// How many parts of the task were handed on, by this handoff and those before it.
+pub fn parts(made: &Made) -> u32 {
+    made.terms.parts.saturating_add(made.delegations.count)
+}
+
 pub fn decode_chain(value: &str) -> Vec<AgentId> {
-    decode_task(value).0
+    decode_task(value).chain
 }

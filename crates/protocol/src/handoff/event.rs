@@ -100,6 +100,9 @@ pub struct Proposed {
     #[serde(default, skip_serializing_if = "Slas::is_default")]
     pub slas: Slas,
     pub chain: Vec<AgentId>,
+    /// How many parts of the task were handed on before.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub parts: u32,
     pub origin_session: String,
     pub package_hash: String,
     /// The handoff whose owner delegated this one.
@@ -375,6 +378,10 @@ impl WorkqSettled {
     pub fn outcome(&self) -> Workq {
         if self.transferred.is_empty() { Workq::Missing } else { Workq::Transferred }
     }
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Escalated {

@@ -49,7 +49,8 @@ pub fn evolve(
                 completions: made.completions,
                 shown: None,
                 notes: made.notes,
-                delegations: made.delegations,
+                // None of them is open, and the terms count them.
+                delegations: Delegations::default(),
                 workq: made.workq.after_counter(),
             })),
             Stage::Proposed(_)
@@ -286,6 +287,7 @@ fn terms(id: HandoffId, proposed: &Proposed, at: Time) -> Terms {
         deadline: proposed.deadline,
         slas: proposed.slas,
         chain: proposed.chain.clone(),
+        parts: proposed.parts,
         origin_session: proposed.origin_session.clone(),
         package_hash: proposed.package_hash.clone(),
         proposed_at: at,

@@ -99,6 +99,8 @@ pub struct Terms {
     pub slas: Slas,
     /// The owners of the task when this handoff was proposed; the last one is responsible.
     pub chain: Vec<AgentId>,
+    /// How many parts of the task were handed on before.
+    pub parts: u32,
     pub origin_session: String,
     pub package_hash: String,
     pub proposed_at: Time,

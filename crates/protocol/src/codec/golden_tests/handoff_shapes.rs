@@ -47,6 +47,7 @@ pub fn proposed() -> Proposed {
         deadline: None,
         slas: Slas::default(),
         chain: vec![agent("barry")],
+        parts: 0,
         origin_session: "token:1".to_owned(),
         package_hash: "ab".repeat(32),
         parent: None,
@@ -178,10 +179,12 @@ fn delegation_shapes() -> Vec<(&'static str, HandoffEvent)> {
     };
     let part = Proposed { parent: Some(handoff(1)), ..proposed() };
     let successor = Proposed { replaces: Some(handoff(1)), ..proposed() };
+    let divided = Proposed { parts: 2, ..proposed() };
     vec![
         ("reassigned", HandoffEvent::Closed(reassigned)),
         ("part", HandoffEvent::Proposed(Box::new(part))),
         ("successor", HandoffEvent::Proposed(Box::new(successor))),
+        ("divided", HandoffEvent::Proposed(Box::new(divided))),
         (
             "least",
             HandoffEvent::Delegated(Delegated {

@@ -1,8 +1,9 @@
 //! `counter`: after a rejection the sender proposes again, with a changed package: the same
 //! handoff, the same task and the same target. The one way back from `rejected`.
 
-use super::initiate::{Known, Task, propose};
+use super::initiate::{Known, propose};
 use super::{Context, Decision, existing};
+use crate::handoff::derive::{self, Task};
 use crate::handoff::event::{Countered, Event};
 use crate::handoff::gate::read_package;
 use crate::handoff::package::{Offer, Package, changes};
@@ -128,7 +129,10 @@ fn known(id: HandoffId, made: &Made, context: Context<'_>) -> Result<Known, Reje
     }
     let task = match &hold.value {
         Some(_) => None,
-        None => Some(Task { chain: made.terms.chain.clone(), kind: made.terms.task_kind }),
+        None => {
+            let (chain, kind) = (made.terms.chain.clone(), made.terms.task_kind);
+            Some(Task { chain, kind, parts: derive::parts(made) })
+        }
     };
     Ok(Known {
         thread_id: Some(made.terms.thread_id.clone()),

@@ -139,7 +139,7 @@ fn name_part(offer: &mut Offer, made: &Made) -> Result<TaskId, Rejection> {
     let task_id = match task.task_id.take() {
         Some(given) if given == *whole => return Err(invalid("another id than the whole task's")),
         Some(given) => given,
-        None => format!("{whole}.{}", made.delegations.count + 1)
+        None => format!("{whole}.{}", derive::parts(made).saturating_add(1))
             .parse()
             .map_err(|_| invalid("an id, because one made from the whole task's is too long"))?,
     };

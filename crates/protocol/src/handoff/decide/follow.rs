@@ -2,9 +2,10 @@
 //! the place of a handoff that was reassigned. Asked by the server in the same commit.
 
 use super::draft::thread_of;
-use super::initiate::{Known, Task, propose};
+use super::initiate::{Known, propose};
 use super::{Context, Decision};
 use crate::handoff::command::Follow;
+use crate::handoff::derive::Task;
 use crate::handoff::event::Event;
 use crate::handoff::state::Handoff;
 use crate::ids::HandoffId;
@@ -21,7 +22,7 @@ pub fn decide(
     }
     let known = Known {
         thread_id: Some(thread_of(id, None, &follow.offer)),
-        task: Some(Task { chain: follow.chain.clone(), kind: follow.kind }),
+        task: Some(Task { chain: follow.chain.clone(), kind: follow.kind, parts: 0 }),
         slas: follow.slas,
         parent: follow.parent,
         replaces: follow.replaces,

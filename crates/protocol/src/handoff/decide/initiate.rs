@@ -6,11 +6,9 @@ use super::{Context, Decision, calling_agent};
 use crate::agent::Kind;
 use crate::canonical;
 use crate::handoff::check::Essentials;
-use crate::handoff::derive::decode_task;
+use crate::handoff::derive::{Task, decode_task};
 use crate::handoff::event::{Event, Parties, Proposed};
-use crate::handoff::package::{
-    Offer, PACKAGE_VERSION, Package, Provenance, TaskKind, Verification,
-};
+use crate::handoff::package::{Offer, PACKAGE_VERSION, Package, Provenance, Verification};
 use crate::handoff::sla::Slas;
 use crate::handoff::state::Handoff;
 use crate::handoff::workq;
@@ -53,13 +51,6 @@ pub struct Known {
     pub replaces: Option<HandoffId>,
 }
 
-/// What a handoff takes over from those before it.
-#[derive(Debug)]
-pub struct Task {
-    pub chain: Vec<AgentId>,
-    pub kind: TaskKind,
-}
-
 /// Completes and seals an offer, if the task may go from the sender to the target.
 pub fn propose(
     id: HandoffId,
@@ -70,7 +61,8 @@ pub fn propose(
 ) -> Result<(Proposed, Document), Rejection> {
     let essentials = offer.complete(context.now)?;
     let target_kind = check_target(&essentials.to, context)?;
-    let Task { chain, kind } = check_task(id, sender, offer, &essentials, known.task, context)?;
+    let Task { chain, kind, parts } =
+        check_task(id, sender, offer, &essentials, known.task, context)?;
     let policy = offer.policy.clone().unwrap_or_default();
     policy.check(&essentials.to).map_err(|detail| Rejection::PolicyViolation { detail })?;
     let target_is_human = match target_kind {
@@ -103,6 +95,7 @@ pub fn propose(
         deadline: essentials.deadline,
         slas: limits(offer.sla, known.slas, context.facts.settings.sla),
         chain,
+        parts,
         origin_session: context.caller.session.clone(),
         package_hash: package_hash.clone(),
         parent: known.parent,
@@ -162,17 +155,14 @@ fn check_task(
     }
     let offered = offer.task.as_ref().and_then(|task| task.kind);
     let before = match (context.facts.hold.value.as_deref(), known) {
-        (Some(value), _) => {
-            let (chain, kind) = decode_task(value);
-            Some(Task { chain, kind })
-        }
+        (Some(value), _) => Some(decode_task(value)),
         (None, known) => known,
     };
-    let Task { chain, kind } = match before {
+    let Task { chain, kind, parts } = match before {
         Some(before) => before,
         None => {
             roles::check(context.caller, Deed::CreateTask, "initiate")?;
-            Task { chain: vec![sender.clone()], kind: offered.unwrap_or_default() }
+            Task { chain: vec![sender.clone()], kind: offered.unwrap_or_default(), parts: 0 }
         }
     };
     if !chain.contains(sender) && !roles::may_assign(context.caller, kind) {
@@ -198,7 +188,7 @@ fn check_task(
     } else if chain.len() >= CHAIN_OWNERS_MAX {
         return conflict(Conflict::TooManyHops { chain });
     }
-    Ok(Task { chain, kind })
+    Ok(Task { chain, kind, parts })
 }
 
 fn assemble(

@@ -173,6 +173,31 @@ fn a_reassigned_task_needs_a_deadline_that_has_not_passed() {
 }
 
 #[test]
+fn no_part_is_named_like_one_before_it() {
+    check_owned(
+        "
+        target delegate h1                  -> activated
+        helper accept h2                    -> accepted
+        helper activate h2                  -> activated
+        helper complete h2                  -> completed
+        hold t1.1                           -> free [sender target helper]
+        coordinator reassign h1 as=h3       -> closed
+        other accept h3                     -> accepted
+        other activate h3                   -> activated
+        other delegate h3 as=h4             -> activated
+        hold t1.2                           -> h4 [sender target other]
+        helper reject h4                    -> rejected
+        other reject h3                     -> rejected
+        target counter h3 context.summary=x -> proposed
+        other accept h3                     -> accepted
+        other activate h3                   -> activated
+        other delegate h3 as=h5             -> activated
+        hold t1.3                           -> h5 [sender target other]
+        ",
+    );
+}
+
+#[test]
 fn a_part_that_is_reassigned_stays_a_part() {
     check_owned(
         "

@@ -177,6 +177,7 @@ pub fn handoff_between(from: &str, to: &str, id: HandoffId, task: &str, status: 
         deadline: None,
         slas: Default::default(),
         chain: vec![from],
+        parts: 0,
         origin_session: "test".to_owned(),
         package_hash: "package".to_owned(),
         proposed_at: start(),
