@@ -9,6 +9,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
+use engine::connections::OpenConnection;
 use engine::feed::{Followed, Follower};
 use protocol::caller::Caller;
 use protocol::ids::AgentId;
@@ -255,6 +256,8 @@ impl Sending {
 struct Place {
     streams: Arc<OpenStreams>,
     credential: Credential,
+    /// Whoever follows is there; only of people is that written down.
+    _connection: Option<OpenConnection>,
 }
 
 impl Place {
@@ -273,7 +276,14 @@ impl Place {
             *open += 1;
         }
         streams.all.fetch_add(1, Ordering::Relaxed);
-        Ok(Self { streams, credential })
+        let connection = match (credential, asker.caller.agent()) {
+            (Credential::Token(_), Some(agent)) => {
+                Some(gateway.engine.connection_opened(&asker.caller.teamspace, agent))
+            }
+            // Whoever owns the data folder may act as anybody, and is not them.
+            (Credential::Local, _) | (Credential::Token(_), None) => None,
+        };
+        Ok(Self { streams, credential, _connection: connection })
     }
 }
 

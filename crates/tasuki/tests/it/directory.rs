@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
 
 use crate::server::{Server, ok, refused};
-use crate::sse::whole_ledger;
+use crate::sse::{Stream, whole_ledger};
 
 const PROFILE: &str = r##"{"name":"Dana","icon":"🛟","color":"#2f6fde","user_selectable":true,
     "capacity":2,"skills":[{"name":"billing","level":4}],"team":"Care","languages":["de"]}"##;
@@ -139,4 +139,26 @@ async fn names(client: &Client, query: &str) -> Vec<String> {
     let page = ok(client, Call::get(format!("/v1/agents{query}"))).await;
     let items = page["items"].as_array().expect("a list").iter();
     items.map(|agent| agent["agent"].as_str().expect("an id").to_owned()).collect()
+}
+
+/// Whoever follows what happens is there for as long as they do; of a worker nothing is recorded.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_human_who_follows_is_connected() {
+    let server = Server::start();
+    let operator = server.with_token(&server.token("root", &["--kind", "operator"]));
+    let mut watching = Stream::open(&operator, "/v1/events?kind=agent", Some(0)).await;
+    let (dana, bob) =
+        (server.with_token(&server.token("dana", &["--kind", "human"])), server.agent("bob"));
+    let theirs = [
+        Stream::open(&bob, "/v1/events", None).await,
+        Stream::open(&dana, "/v1/events", None).await,
+    ];
+    let mut names = Vec::new();
+    while names.last().map(String::as_str) != Some("agent.connected") {
+        names.extend(watching.next_entry().await.expect("it goes on").name);
+    }
+    drop(theirs);
+    let lost = watching.next_entry().await.expect("it goes on");
+    assert_eq!(lost.name.as_deref(), Some("agent.connection_lost"));
+    assert_eq!(lost.data["stream"], "agent/dana");
 }
