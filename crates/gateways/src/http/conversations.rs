@@ -14,7 +14,7 @@ use protocol::agent::{Agent, AgentIdentity, Kind, Profile};
 use protocol::caller::{Caller, Principal};
 use protocol::conversation::command::{Open, Route, Say};
 use protocol::conversation::event::How;
-use protocol::conversation::state::{Customer, Part};
+use protocol::conversation::state::{Customer, Side};
 use protocol::conversation::topology::Topology;
 use protocol::conversation::{Command, Conversation, Status};
 use protocol::ids::{AgentId, ConversationId, TeamspaceId};
@@ -297,8 +297,8 @@ fn taken(id: ConversationId, done: &Done) -> Taken {
 async fn visible(gateway: &Gateway, caller: &Caller, id: ConversationId) -> Result<Item, Problem> {
     let nothing = || Problem::not_found("conversation");
     let item = gateway.engine.item(&stream(&caller.teamspace, id)).await?.ok_or_else(nothing)?;
-    match conversation_of(&item)?.part(caller) {
-        Some(Part::Customer | Part::Agent(_) | Part::Overseer) => Ok(item),
+    match conversation_of(&item)?.side(caller) {
+        Some(Side::Customer | Side::Agent(_) | Side::Overseer) => Ok(item),
         None => Err(nothing()),
     }
 }

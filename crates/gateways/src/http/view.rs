@@ -179,7 +179,7 @@ pub fn may_see(caller: &Caller, state: &State) -> bool {
             Handoff::Made(_) => true,
         },
         State::Message(message) => message.is_visible_to(caller),
-        State::Conversation(conversation) => conversation.part(caller).is_some(),
+        State::Conversation(conversation) => conversation.side(caller).is_some(),
         State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Teamspace(_) => true,
     }
 }

@@ -10,7 +10,7 @@ pub use say::NOT_HEARD_MAX;
 
 use super::command::Command;
 use super::event::Event;
-use super::state::{Conversation, Part};
+use super::state::{Conversation, Side};
 use crate::handoff::decide::Context;
 use crate::rejection::Rejection;
 
@@ -28,17 +28,17 @@ pub fn decide(
     }
 }
 
-/// The conversation and the caller's part in it, while it goes on.
+/// The conversation and the caller's side of it, while it goes on.
 fn open_to<'a, 'c>(
     state: Option<&'a Conversation>,
     context: Context<'c>,
     action: &'static str,
-) -> Result<(&'a Conversation, Part<'c>), Rejection> {
+) -> Result<(&'a Conversation, Side<'c>), Rejection> {
     let no_such = Rejection::NotFound { what: "conversation" };
     let conversation = state.ok_or(no_such.clone())?;
-    let part = conversation.part(context.caller).ok_or(no_such)?;
+    let side = conversation.side(context.caller).ok_or(no_such)?;
     match conversation.closed {
         Some(_) => Err(Rejection::ConversationClosed { action }),
-        None => Ok((conversation, part)),
+        None => Ok((conversation, side)),
     }
 }

@@ -102,7 +102,7 @@ pub fn conversation_of(customer: &AgentId) -> Option<ConversationId> {
 
 /// How a caller takes part.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part<'c> {
+pub enum Side<'c> {
     Customer,
     Agent(&'c AgentId),
     /// Sees everything, and says nothing.
@@ -123,19 +123,19 @@ impl Conversation {
         if self.closed.is_some() { Status::Closed } else { Status::Open }
     }
 
-    /// The caller's part in it; whoever has none does not know that it exists.
-    pub fn part<'c>(&self, caller: &'c Caller) -> Option<Part<'c>> {
+    /// The caller's side of it; whoever has none does not know that it exists.
+    pub fn side<'c>(&self, caller: &'c Caller) -> Option<Side<'c>> {
         match &caller.principal {
-            Principal::Customer(name) if *name == customer_name(self.id) => Some(Part::Customer),
+            Principal::Customer(name) if *name == customer_name(self.id) => Some(Side::Customer),
             Principal::Customer(_) => None,
             Principal::Agent(agent) if self.concerns(agent) || caller.is_coordinator() => {
-                Some(Part::Agent(agent))
+                Some(Side::Agent(agent))
             }
             Principal::Agent(agent) => {
                 let opened = self.setup.opened_by == caller.principal.to_string();
-                opened.then_some(Part::Agent(agent))
+                opened.then_some(Side::Agent(agent))
             }
-            Principal::Operator(_) | Principal::System => Some(Part::Overseer),
+            Principal::Operator(_) | Principal::System => Some(Side::Overseer),
         }
     }
 

@@ -8,7 +8,7 @@ use super::{
 use crate::conversation;
 use crate::handoff::command::Looked;
 use crate::handoff::state::Note;
-use crate::handoff::workq::{self, Workq, WorkqStatus};
+use crate::handoff::workq::{self, Workq};
 use crate::handoff::{self, Handoff, Stage, derive};
 use crate::ids::{AgentId, HandoffId};
 use crate::ledger::{Stream, Subject};
@@ -178,42 +178,24 @@ fn successor(then: &[(Subject, Command)]) -> Option<(HandoffId, AgentId)> {
 }
 
 pub(super) fn outcome(state: &State, events: &[Event]) -> Outcome {
-    let mut outcome = Outcome {
-        status: match state {
-            State::Handoff(handoff) => Some(handoff.status()),
-            State::Agent(_)
-            | State::Token(_)
-            | State::Message(_)
-            | State::Conversation(_)
-            | State::Ledger(_)
-            | State::Teamspace(_) => None,
+    let mut outcome = match state {
+        State::Handoff(handoff) => Outcome {
+            status: Some(handoff.status()),
+            escalated: handoff.notes().iter().any(|note| matches!(note, Note::Escalation(_))),
+            workq: handoff.workq_status(),
+            ..Outcome::default()
         },
-        escalated: match state {
-            State::Handoff(handoff) => {
-                handoff.notes().iter().any(|note| matches!(note, Note::Escalation(_)))
-            }
-            State::Agent(_)
-            | State::Token(_)
-            | State::Message(_)
-            | State::Conversation(_)
-            | State::Ledger(_)
-            | State::Teamspace(_) => false,
+        State::Conversation(conversation) => Outcome {
+            holder: Some(conversation.holder.clone()),
+            epoch: Some(conversation.epoch),
+            ..Outcome::default()
         },
-        workq: match state {
-            State::Handoff(handoff) => handoff.workq_status(),
-            State::Agent(_)
-            | State::Token(_)
-            | State::Message(_)
-            | State::Conversation(_)
-            | State::Ledger(_)
-            | State::Teamspace(_) => WorkqStatus::NotApplicable,
-        },
-        ..Outcome::default()
+        State::Agent(_)
+        | State::Token(_)
+        | State::Message(_)
+        | State::Ledger(_)
+        | State::Teamspace(_) => Outcome::default(),
     };
-    if let State::Conversation(conversation) = state {
-        outcome.holder = Some(conversation.holder.clone());
-        outcome.epoch = Some(conversation.epoch);
-    }
     // The gate decides in the same breath in which it starts; a target's own reject comes later.
     let went_through_gate = events
         .iter()

@@ -254,13 +254,15 @@ async fn an_offer_can_be_tried_out() {
     assert_eq!(listed["items"].as_array().unwrap().len(), 1, "nothing else was proposed");
 }
 
+/// How much slower others may be while gigabytes are hashed beside them.
+const SLOWDOWN_MAX: f64 = 1.5;
+
 /// How much the server may grow by: its buffers, whatever the size of the artifact.
 const GROWTH_KIB_MAX: u64 = 32 * 1_024;
 
-/// How much slower the others get is for `tasuki bench artifacts` to judge, on what is released;
-/// here they are served, and the figure is shown.
+/// `tasuki bench artifacts` measures the same on what is released, in rounds.
 #[tokio::test(flavor = "multi_thread")]
-async fn hashing_gigabytes_stops_nobody_and_takes_no_memory() {
+async fn hashing_gigabytes_slows_nobody_and_takes_no_memory() {
     let megabytes = if is_full_run() { 2_048 } else { 256 };
     let shop = Shop::open();
     let token = shop.server.token("alice", &[]);
@@ -301,6 +303,7 @@ async fn hashing_gigabytes_stops_nobody_and_takes_no_memory() {
          {ratio:.2} times; {growth} KiB more in memory"
     );
     assert!(growth <= GROWTH_KIB_MAX, "{growth} KiB");
+    assert!(!is_full_run() || ratio <= SLOWDOWN_MAX, "{ratio:.2} times slower");
 }
 
 fn resident_kib(pid: u32) -> u64 {

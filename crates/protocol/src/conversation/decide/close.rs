@@ -3,7 +3,7 @@
 
 use super::open_to;
 use crate::conversation::event::{Closed, Event};
-use crate::conversation::state::{Conversation, Part};
+use crate::conversation::state::{Conversation, Side};
 use crate::handoff::decide::{Context, check_text};
 use crate::rejection::Rejection;
 
@@ -12,11 +12,11 @@ pub fn decide(
     reason: Option<&str>,
     context: Context<'_>,
 ) -> Result<Vec<Event>, Rejection> {
-    let (conversation, part) = open_to(state, context, "close")?;
-    match part {
-        Part::Customer | Part::Overseer => {}
-        Part::Agent(agent) if *agent == conversation.holder || context.caller.is_coordinator() => {}
-        Part::Agent(_) => {
+    let (conversation, side) = open_to(state, context, "close")?;
+    match side {
+        Side::Customer | Side::Overseer => {}
+        Side::Agent(agent) if *agent == conversation.holder || context.caller.is_coordinator() => {}
+        Side::Agent(_) => {
             let who = "the customer, the holder or a coordinator";
             return Err(Rejection::NotAllowed { action: "close a conversation", who });
         }

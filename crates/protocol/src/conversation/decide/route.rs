@@ -9,7 +9,7 @@ use crate::canonical;
 use crate::conversation::command::Route;
 use crate::conversation::event::{Event, How, Routed, Why};
 use crate::conversation::evolve::merge;
-use crate::conversation::state::{Conversation, Part};
+use crate::conversation::state::{Conversation, Side};
 use crate::handoff::decide::{Context, check_text};
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
@@ -23,8 +23,8 @@ pub fn decide(
     route: &Route,
     context: Context<'_>,
 ) -> Result<Vec<Event>, Rejection> {
-    let (conversation, part) = open_to(state, context, "route")?;
-    let Part::Agent(agent) = part else {
+    let (conversation, side) = open_to(state, context, "route")?;
+    let Side::Agent(agent) = side else {
         let who = "the agent that holds the conversation";
         return Err(Rejection::NotAllowed { action: "hand a conversation on", who });
     };
@@ -70,10 +70,10 @@ pub fn select(
     agent: &AgentId,
     context: Context<'_>,
 ) -> Result<Vec<Event>, Rejection> {
-    let (conversation, part) = open_to(state, context, "select_agent")?;
-    match part {
-        Part::Customer => {}
-        Part::Agent(_) | Part::Overseer => {
+    let (conversation, side) = open_to(state, context, "select_agent")?;
+    match side {
+        Side::Customer => {}
+        Side::Agent(_) | Side::Overseer => {
             return Err(Rejection::NotAllowed { action: "select an agent", who: "the customer" });
         }
     }

@@ -5,7 +5,7 @@ use super::open_to;
 use crate::conversation::command::Say;
 use crate::conversation::event::{Event, NotHeard, Said, Speaker, Why};
 use crate::conversation::part;
-use crate::conversation::state::{Conversation, Part};
+use crate::conversation::state::{Conversation, Side};
 use crate::handoff::decide::Context;
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
@@ -18,7 +18,7 @@ pub fn decide(
     say: &Say,
     context: Context<'_>,
 ) -> Result<Vec<Event>, Rejection> {
-    let (conversation, part) = open_to(state, context, "say")?;
+    let (conversation, side) = open_to(state, context, "say")?;
     let parts = part::check(&say.parts)?;
     if say.in_reply_to.is_some_and(|number| number == 0 || number > conversation.transcript.count) {
         return Err(Rejection::SchemaInvalid {
@@ -26,16 +26,16 @@ pub fn decide(
             expected: "the number of a message of this conversation".to_owned(),
         });
     }
-    let by = match part {
-        Part::Customer => Speaker::Customer,
-        Part::Agent(agent) => {
+    let by = match side {
+        Side::Customer => Speaker::Customer,
+        Side::Agent(agent) => {
             let epoch = say.epoch.ok_or(Rejection::EpochRequired)?;
             if let Some(why) = out_of_turn(conversation, agent, epoch, say.in_reply_to) {
                 return not_heard(conversation, agent, epoch, why, parts);
             }
             Speaker::Agent(agent.clone())
         }
-        Part::Overseer => {
+        Side::Overseer => {
             let who = "the customer or the holder";
             return Err(Rejection::NotAllowed { action: "speak in a conversation", who });
         }
