@@ -11,7 +11,8 @@ use engine::retention::Retention;
 use protocol::ledger::Stream;
 use protocol::step::{self, State};
 use protocol::teamspace::{self, Configuration, Settings};
-use protocol::time::Span;
+use protocol::time::{Span, Time};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use store::Sqlite;
 use tasuki::client::Call;
@@ -55,7 +56,8 @@ async fn an_operator_exports_and_purges() {
     let payloads = |messages: &[Value]| -> Vec<Value> {
         messages.iter().map(|one| one["payload"]["text"].clone()).collect()
     };
-    let old = sent.iter().filter(|one| one["created_at"].as_str() < Some(split));
+    let at = |time: &Value| Time::deserialize(time).expect("a time");
+    let old = sent.iter().filter(|one| at(&one["created_at"]) < at(&sent[20]["created_at"]));
     let mut old: Vec<Value> = old.cloned().collect();
     old.reverse();
     assert_eq!(payloads(&exported), payloads(&old), "an operator exports everything, newest first");
