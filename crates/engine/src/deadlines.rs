@@ -3,6 +3,7 @@
 
 use protocol::agent;
 use protocol::caller::Caller;
+use protocol::conversation;
 use protocol::handoff;
 use protocol::handoff::command::SlaStage;
 use protocol::handoff::derive;
@@ -10,6 +11,7 @@ use protocol::ledger::Subject;
 use protocol::message;
 use protocol::step::Command;
 use protocol::time::Span;
+use protocol::transfer;
 use tokio::sync::watch;
 
 use crate::Engine;
@@ -75,8 +77,10 @@ impl Engine {
                 })
             }
             Subject::Message(_) => Command::Message(message::Command::Elapse { due: at }),
-            Subject::Conversation(_) | Subject::Agent(_) => {
-                Command::Agent(agent::Command::Elapse { due: at })
+            Subject::Agent(_) => Command::Agent(agent::Command::Elapse { due: at }),
+            Subject::Conversation(_) => {
+                let elapse = transfer::Command::Elapse { due: at };
+                Command::Conversation(conversation::Command::Transfer(elapse))
             }
             Subject::Token(_) | Subject::Teamspace | Subject::Ledger => return Ok(()),
         };

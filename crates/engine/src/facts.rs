@@ -6,7 +6,7 @@ use protocol::caller::Caller;
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
 use protocol::message::decide::send::BROADCAST_MAX;
-use protocol::step::{Directory, Facts, HoldState, Needs, State};
+use protocol::step::{Directory, Facts, HoldState, Needs, QueueOf, State};
 
 use crate::Engine;
 use crate::port::{List, ListOf, StoreError};
@@ -61,6 +61,18 @@ impl Engine {
         }
         if let Some(id) = needs.slot {
             facts.slot = self.free_slot(&stream.teamspace, id).await?;
+        }
+        if needs.caller_slot
+            && let Some(id) = caller.agent()
+        {
+            facts.caller_slot = self.free_slot(&stream.teamspace, id.clone()).await?;
+        }
+        if let Some(queue) = needs.queue {
+            let id = match queue {
+                QueueOf::Named(id) => id,
+                QueueOf::Default => default_queue(),
+            };
+            facts.queue = self.agent(&stream.teamspace, id).await?;
         }
         if needs.settings {
             facts.settings = self.settings(&stream.teamspace).await?;
@@ -143,6 +155,13 @@ impl Engine {
         }
     }
 }
+
+/// The queue of whoever asks for a person and names none.
+pub fn default_queue() -> AgentId {
+    DEFAULT_QUEUE.parse().expect("a valid name")
+}
+
+const DEFAULT_QUEUE: &str = "default";
 
 /// An agent of the directory.
 struct Found {

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Mutex;
 
-use protocol::ids::{ConversationId, HandoffId, MessageId, TokenId};
+use protocol::ids::{ConversationId, HandoffId, MessageId, TokenId, TransferId};
 use protocol::time::Time;
 use uuid::Builder;
 use uuid::Uuid;
@@ -42,6 +42,10 @@ impl Engine {
 
     pub fn new_conversation_id(&self) -> ConversationId {
         ConversationId::new(self.ids.uuid(self.clock.now()))
+    }
+
+    pub fn new_transfer_id(&self) -> TransferId {
+        TransferId::new(self.ids.uuid(self.clock.now()))
     }
 
     pub fn new_token_id(&self) -> TokenId {

@@ -6,8 +6,9 @@
 //!
 //! 1. [`port`]: what the engine asks of a store. [`clock`], [`ids`]: time and randomness, injected.
 //! 2. [`submit`]: the road. [`slots`]: how commands on one stream queue up.
-//! 3. [`feed`]: following the ledger. The loops: [`connections`], [`deadlines`], [`notices`],
-//!    [`outbox`], [`retention`], [`seal`]. [`wake`]: calling agents. [`fork`]: after a loss.
+//! 3. [`feed`]: following the ledger. The loops: [`connections`], [`deadlines`], [`dispatch`],
+//!    [`notices`], [`outbox`], [`retention`], [`seal`]. [`wake`]: calling agents. [`fork`]: after a
+//!    loss.
 //! 4. [`query`], [`mailbox`], [`access`], [`settings`]: reading, who a bearer is, and what holds in
 //!    its teamspace.
 
@@ -15,6 +16,7 @@ pub mod access;
 pub mod clock;
 pub mod connections;
 pub mod deadlines;
+pub mod dispatch;
 mod facts;
 pub mod feed;
 pub mod fork;
@@ -61,6 +63,8 @@ pub struct Engine {
     standing: Arc<fork::Standing>,
     connections: Arc<connections::Connections>,
     counts: Arc<Counts>,
+    flows: Arc<dispatch::Flows>,
+    roster: Arc<tokio::sync::Mutex<dispatch::Roster>>,
     /// Rung when there is something new to do outside.
     outbox_bell: Arc<Notify>,
     outside: Arc<outbox::Outside>,
@@ -113,13 +117,15 @@ impl Engine {
             standing: Arc::default(),
             connections: Arc::default(),
             counts: Arc::default(),
+            flows: Arc::default(),
+            roster: Arc::default(),
             outbox_bell: Arc::default(),
             outside: Arc::default(),
         }
     }
 
-    /// Starts the loops: deadlines, notices, connections, the outbox, retention, and the sealing of
-    /// the ledger.
+    /// Starts the loops: deadlines, notices, connections, dispatch, the outbox, retention, and the
+    /// sealing of the ledger.
     pub fn start(
         &self,
         signer: Signer,
@@ -132,6 +138,7 @@ impl Engine {
         let tasks = vec![
             tokio::spawn(notices::run(self.clone(), stopped.clone())),
             tokio::spawn(connections::run(self.clone(), stopped.clone())),
+            tokio::spawn(dispatch::run(self.clone(), stopped.clone())),
             tokio::spawn(retention::run(self.clone(), retention, stopped)),
         ];
         let notices = Loop { stop, tasks };
@@ -150,6 +157,11 @@ impl Engine {
 
     pub fn counts(&self) -> &Counts {
         &self.counts
+    }
+
+    /// How fast the queues move.
+    pub fn flows(&self) -> &dispatch::Flows {
+        &self.flows
     }
 
     pub fn store(&self) -> &Arc<dyn Store> {

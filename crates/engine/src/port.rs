@@ -8,9 +8,10 @@ use std::sync::{Arc, Weak};
 use protocol::canonical::Hash;
 use protocol::conversation::state::Status as ConversationStatus;
 use protocol::handoff::Status;
-use protocol::ids::{AgentId, TaskId, TeamspaceId, ThreadId, Topic};
+use protocol::ids::{AgentId, ConversationId, TaskId, TeamspaceId, ThreadId, Topic};
 use protocol::ledger::{Entry, Stream};
 use protocol::message::{Delivery, Kind};
+use protocol::queue::OrderKey;
 use protocol::step::{Deadline, Document, Effect, HoldState, HoldWrite, Line, State};
 use protocol::time::Time;
 
@@ -91,6 +92,26 @@ pub trait Store: Send + Sync + 'static {
     fn next_due(&self) -> Answer<Option<Time>>;
 
     fn list(&self, list: List) -> Answer<Vec<Listed>>;
+
+    /// The queues in which somebody waits for a person, at most `limit`.
+    fn waiting_queues(&self, limit: usize) -> Answer<Vec<(TeamspaceId, AgentId)>>;
+
+    /// The conversations that wait in a queue, in their order, at most `limit`.
+    fn waiting(
+        &self,
+        teamspace: &TeamspaceId,
+        queue: &AgentId,
+        limit: usize,
+    ) -> Answer<Vec<Listed>>;
+
+    /// How many wait in a queue, of those before a place if one is given, at most
+    /// [`WAITING_COUNT_MAX`].
+    fn n_waiting(
+        &self,
+        teamspace: &TeamspaceId,
+        queue: &AgentId,
+        before: Option<(OrderKey, ConversationId)>,
+    ) -> Answer<usize>;
 
     /// The teamspaces in which there is an agent, a token, or an entry about the teamspace or the
     /// ledger itself; in the order of their names, those after `after`, at most `limit`.
@@ -324,9 +345,14 @@ pub enum ListOf {
     Tokens,
 }
 
+/// Counting ends here: nobody is told of a place beyond it.
+pub const WAITING_COUNT_MAX: usize = 1_000;
+
 #[derive(Debug, Clone, Default)]
 pub struct ConversationFilter {
     pub holder: Option<AgentId>,
+    /// Who is asked or advises, besides the holder.
+    pub asked: Option<AgentId>,
     pub status: Option<ConversationStatus>,
 }
 

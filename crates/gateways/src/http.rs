@@ -25,10 +25,12 @@ mod outbox;
 mod presence;
 mod problem;
 mod purge;
+mod queues;
 mod reference;
 mod strict;
 mod teamspaces;
 mod tokens;
+mod transfers;
 mod verdict;
 mod view;
 mod wake;
@@ -234,6 +236,28 @@ impl Gateway {
             .route("/v1/outbox", |at| at.get(outbox::list))
             .route("/v1/outbox/revive", |at| at.post(outbox::revive))
             .route("/v1/ledger/fork", |at| at.post(ledger::fork))
+            .with_transfers()
             .into_router(self)
+    }
+}
+
+impl Routes {
+    fn with_transfers(self) -> Self {
+        self.route("/v1/conversations/{conversation}/transfers", |at| at.post(transfers::request))
+            .route("/v1/transfers/{transfer}", |at| at.get(transfers::show))
+            .route("/v1/transfers/{transfer}/pickup", |at| at.post(transfers::pickup))
+            .route("/v1/transfers/{transfer}/accept", |at| at.post(transfers::accept))
+            .route("/v1/transfers/{transfer}/decline", |at| at.post(transfers::decline))
+            .route("/v1/transfers/{transfer}/hold", |at| at.post(transfers::hold))
+            .route("/v1/transfers/{transfer}/resume", |at| at.post(transfers::resume))
+            .route("/v1/transfers/{transfer}/complete", |at| at.post(transfers::complete))
+            .route("/v1/transfers/{transfer}/end", |at| at.post(transfers::end))
+            .route("/v1/transfers/{transfer}/cancel", |at| at.post(transfers::cancel))
+            .route("/v1/transfers/{transfer}/fail", |at| at.post(transfers::fail))
+            .route("/v1/transfers/{transfer}/transfer", |at| at.post(transfers::transfer))
+            .route("/v1/transfers/{transfer}/note", |at| at.post(transfers::note))
+            .route("/v1/transfers/{transfer}/whisper", |at| at.post(transfers::whisper))
+            .route("/v1/transfers/{transfer}/rate", |at| at.post(transfers::rate))
+            .route("/v1/queues/{queue}", |at| at.get(queues::show).put(queues::configure))
     }
 }

@@ -10,8 +10,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::caller::{Caller, Role};
+use crate::fixed::Fixed;
 use crate::handoff::decide::Context;
 use crate::ids::AgentId;
+use crate::queue;
 use crate::rejection::Rejection;
 use crate::step::BadHistory;
 use crate::time::Time;
@@ -37,6 +39,9 @@ pub struct Agent {
     /// Of a human; nothing is ever known of others.
     #[serde(default, skip_serializing_if = "is_default")]
     pub attendance: Attendance,
+    /// How a queue works, if somebody said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<Fixed<queue::Settings>>,
 }
 
 fn is_default(attendance: &Attendance) -> bool {
@@ -65,6 +70,8 @@ pub enum Command {
     SetWake { url: Option<String> },
     /// Says where turns reach it, or that they do not.
     SetEndpoint { url: Option<String> },
+    /// Says how a queue works.
+    SetQueue { settings: Box<queue::Settings> },
     /// Says where a human is.
     SetPresence { presence: Presence },
     /// The server has a connection to it, and had none before.
@@ -81,6 +88,7 @@ pub enum Event {
     RolesChanged(RolesChanged),
     WakeChanged(WakeChanged),
     EndpointChanged(EndpointChanged),
+    QueueChanged(Box<queue::Settings>),
     PresenceChanged(PresenceChanged),
     Connected(Connected),
     ConnectionLost(ConnectionLost),
@@ -122,6 +130,7 @@ pub fn decide(
         Command::SetRoles { roles } => set_roles(state, roles, caller),
         Command::SetWake { url } => set_wake(state, url.as_deref(), caller),
         Command::SetEndpoint { url } => set_endpoint(state, url.as_deref(), caller),
+        Command::SetQueue { settings } => set_queue(state, settings, caller),
         Command::SetPresence { presence } => presence::set(state, *presence, context),
         Command::Connect => presence::connected(state, caller),
         Command::LoseConnection => presence::connection_lost(state, context),
@@ -205,6 +214,24 @@ fn set_endpoint(
     Ok(vec![Event::EndpointChanged(EndpointChanged { url: url.map(str::to_owned) })])
 }
 
+fn set_queue(
+    state: Option<&Agent>,
+    settings: &queue::Settings,
+    caller: &Caller,
+) -> Result<Vec<Event>, Rejection> {
+    if !caller.is_coordinator() {
+        let who = "a coordinator or an operator";
+        return Err(Rejection::NotAllowed { action: "say how a queue works", who });
+    }
+    let agent = state.filter(|agent| agent.kind == Kind::Queue);
+    let agent = agent.ok_or(Rejection::NotFound { what: "queue" })?;
+    if let Some(problem) = settings.problems().into_iter().next() {
+        return Err(Rejection::SchemaInvalid { field: problem.field, expected: problem.expected });
+    }
+    let is_same = agent.queue.as_deref() == Some(settings);
+    Ok(if is_same { Vec::new() } else { vec![Event::QueueChanged(Box::new(settings.clone()))] })
+}
+
 pub fn evolve(id: AgentId, state: Option<Agent>, event: &Event) -> Result<Agent, BadHistory> {
     let bad = BadHistory { event: event.name() };
     let Some(agent) = state else {
@@ -215,6 +242,7 @@ pub fn evolve(id: AgentId, state: Option<Agent>, event: &Event) -> Result<Agent,
             Event::RolesChanged(_)
             | Event::WakeChanged(_)
             | Event::EndpointChanged(_)
+            | Event::QueueChanged(_)
             | Event::PresenceChanged(_)
             | Event::Connected(_)
             | Event::ConnectionLost(_)
@@ -227,6 +255,9 @@ pub fn evolve(id: AgentId, state: Option<Agent>, event: &Event) -> Result<Agent,
         Event::RolesChanged(changed) => Ok(Agent { roles: changed.roles.clone(), ..agent }),
         Event::WakeChanged(changed) => Ok(Agent { wake_url: changed.url.clone(), ..agent }),
         Event::EndpointChanged(changed) => Ok(Agent { endpoint: changed.url.clone(), ..agent }),
+        Event::QueueChanged(settings) => {
+            Ok(Agent { queue: Some(Fixed::from(settings.as_ref().clone())), ..agent })
+        }
         Event::PresenceChanged(changed) => Ok(agent.attending(|was| was.said(changed))),
         Event::Connected(_) => Ok(agent.attending(|was| was.reached(Reach::Connected))),
         Event::ConnectionLost(lost) => Ok(agent.attending(|was| was.without_connection(lost))),
@@ -245,7 +276,13 @@ impl Agent {
             wake_url: None,
             endpoint: None,
             attendance: Attendance::default(),
+            queue: None,
         }
+    }
+
+    /// How a queue works, whether or not anybody said so.
+    pub fn queue_settings(&self) -> queue::Settings {
+        self.queue.as_deref().cloned().unwrap_or_default()
     }
 
     fn attending(self, change: impl FnOnce(Attendance) -> Attendance) -> Self {
@@ -260,6 +297,7 @@ impl Event {
             Event::RolesChanged(_) => "agent.roles_changed",
             Event::WakeChanged(_) => "agent.wake_changed",
             Event::EndpointChanged(_) => "agent.endpoint_changed",
+            Event::QueueChanged(_) => "agent.queue_changed",
             Event::PresenceChanged(_) => "agent.presence_changed",
             Event::Connected(_) => "agent.connected",
             Event::ConnectionLost(_) => "agent.connection_lost",
@@ -275,6 +313,7 @@ impl Command {
             Command::SetRoles { .. } => "set_roles",
             Command::SetWake { .. } => "set_wake",
             Command::SetEndpoint { .. } => "set_endpoint",
+            Command::SetQueue { .. } => "set_queue",
             Command::SetPresence { .. } => "set_presence",
             Command::Connect => "connect",
             Command::LoseConnection => "lose_connection",

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use crate::fork::Forked;
 use crate::ledger::{Erased, Recorded};
 use crate::step::Event;
-use crate::{agent, conversation, handoff, json, message, teamspace, token};
+use crate::{agent, conversation, handoff, json, message, teamspace, token, transfer};
 
 /// Every event so far is in its first shape.
 const VERSION: u32 = 1;
@@ -43,6 +43,7 @@ pub fn encode(event: &Event) -> Recorded {
         Event::Conversation(conversation::Event::NotHeard(body)) => text(body),
         Event::Conversation(conversation::Event::Routed(body)) => text(body),
         Event::Conversation(conversation::Event::Closed(body)) => text(body),
+        Event::Conversation(conversation::Event::Transfer(event)) => encode_transfer(event),
         Event::Erased(body) => text(body),
         Event::Forked(body) => text(body),
     };
@@ -71,6 +72,8 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
         }
         "message.woken" => read(body).map(message::Event::Woken).map(Event::Message),
         "message.failed" => read(body).map(message::Event::Failed).map(Event::Message),
+        name if name.starts_with("transfer.") => decode_transfer(name, body)
+            .map(|event| Event::Conversation(conversation::Event::Transfer(event))),
         name if name.starts_with("conversation.") => {
             decode_conversation(name, body).map(Event::Conversation)
         }
@@ -125,6 +128,7 @@ fn decode_agent(name: &str, body: &str) -> Result<agent::Event, String> {
         "agent.roles_changed" => read(body).map(agent::Event::RolesChanged),
         "agent.wake_changed" => read(body).map(agent::Event::WakeChanged),
         "agent.endpoint_changed" => read(body).map(agent::Event::EndpointChanged),
+        "agent.queue_changed" => read(body).map(|body| agent::Event::QueueChanged(Box::new(body))),
         "agent.presence_changed" => read(body).map(agent::Event::PresenceChanged),
         "agent.connected" => read(body).map(agent::Event::Connected),
         "agent.connection_lost" => read(body).map(agent::Event::ConnectionLost),
@@ -139,6 +143,7 @@ fn encode_agent(event: &agent::Event) -> String {
         agent::Event::RolesChanged(body) => text(body),
         agent::Event::WakeChanged(body) => text(body),
         agent::Event::EndpointChanged(body) => text(body),
+        agent::Event::QueueChanged(body) => text(body),
         agent::Event::PresenceChanged(body) => text(body),
         agent::Event::Connected(body) => text(body),
         agent::Event::ConnectionLost(body) => text(body),
@@ -154,6 +159,43 @@ fn decode_conversation(name: &str, body: &str) -> Result<conversation::Event, St
         "conversation.routed" => read(body).map(conversation::Event::Routed),
         "conversation.closed" => read(body).map(conversation::Event::Closed),
         _ => Err(UNKNOWN.to_owned()),
+    }
+}
+
+fn decode_transfer(name: &str, body: &str) -> Result<transfer::Event, String> {
+    match name {
+        "transfer.requested" => read(body).map(|body| transfer::Event::Requested(Box::new(body))),
+        "transfer.queued" => read(body).map(transfer::Event::Queued),
+        "transfer.ringing" => read(body).map(transfer::Event::Ringing),
+        "transfer.returned" => read(body).map(transfer::Event::Returned),
+        "transfer.connected" => read(body).map(transfer::Event::Connected),
+        "transfer.held" => read(body).map(transfer::Event::Held),
+        "transfer.resumed" => read(body).map(transfer::Event::Resumed),
+        "transfer.leg_requested" => {
+            read(body).map(|body| transfer::Event::LegRequested(Box::new(body)))
+        }
+        "transfer.leg_ended" => read(body).map(transfer::Event::LegEnded),
+        "transfer.noted" => read(body).map(transfer::Event::Noted),
+        "transfer.over" => read(body).map(transfer::Event::Over),
+        "transfer.rated" => read(body).map(transfer::Event::Rated),
+        _ => Err(UNKNOWN.to_owned()),
+    }
+}
+
+fn encode_transfer(event: &transfer::Event) -> String {
+    match event {
+        transfer::Event::Requested(body) => text(body),
+        transfer::Event::Queued(body) => text(body),
+        transfer::Event::Ringing(body) => text(body),
+        transfer::Event::Returned(body) => text(body),
+        transfer::Event::Connected(body) => text(body),
+        transfer::Event::Held(body) => text(body),
+        transfer::Event::Resumed(body) => text(body),
+        transfer::Event::LegRequested(body) => text(body),
+        transfer::Event::LegEnded(body) => text(body),
+        transfer::Event::Noted(body) => text(body),
+        transfer::Event::Over(body) => text(body),
+        transfer::Event::Rated(body) => text(body),
     }
 }
 

@@ -36,6 +36,8 @@ impl<T> Deref for Fixed<T> {
     }
 }
 
+impl<T: Eq> Eq for Fixed<T> {}
+
 impl<T: PartialEq> PartialEq for Fixed<T> {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || self.0.value == other.0.value

@@ -184,6 +184,10 @@ uuid_id!(
     ConversationId
 );
 uuid_id!(
+    /// One transfer of a conversation to a person, for ever.
+    TransferId
+);
+uuid_id!(
     /// One handoff, for ever. UUIDv7, so that handoffs sort by the time they were made.
     HandoffId
 );

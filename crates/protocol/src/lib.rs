@@ -41,4 +41,5 @@ pub mod teamspace;
 pub mod time;
 pub mod token;
 pub mod tools;
+pub mod transfer;
 pub mod wake;

@@ -3,8 +3,9 @@
 
 use crate::conversation::event::Why;
 use crate::handoff::Status;
-use crate::ids::{AgentId, HandoffId, TaskId};
-use crate::time::Span;
+use crate::ids::{AgentId, HandoffId, TaskId, TransferId};
+use crate::time::{Span, Time};
+use crate::transfer::Status as TransferStatus;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
@@ -72,6 +73,26 @@ pub enum Rejection {
 
     #[error("cannot {action}: the conversation is closed")]
     ConversationClosed { action: &'static str },
+
+    /// Of several who want a transfer, the first has it.
+    #[error("`{by}` has it already")]
+    AlreadyClaimed { by: AgentId },
+
+    #[error("a transfer is open already: {transfer} is {}", .status.as_str())]
+    DuplicateRequest { transfer: TransferId, status: TransferStatus },
+
+    /// Names the status unless a later transfer has taken its place.
+    #[error("{}", describe_gone(*.status))]
+    TransferGone { status: Option<TransferStatus> },
+
+    #[error("cannot {action} while the transfer is {}", .status.as_str())]
+    WrongTransferState { action: &'static str, status: TransferStatus },
+
+    #[error("`{agent}` cannot take another conversation now")]
+    NoCapacity { agent: AgentId },
+
+    #[error("{}", describe_closed_queue(.queue, *.opens_at))]
+    QueueClosed { queue: AgentId, opens_at: Option<Time> },
 }
 
 /// Why a task cannot change hands now.
@@ -111,6 +132,12 @@ impl Rejection {
             Rejection::NotSelectable { .. } => "agent_not_selectable",
             Rejection::HandoffLoop { .. } => "loop_guard",
             Rejection::ConversationClosed { .. } => "conversation_closed",
+            Rejection::AlreadyClaimed { .. } => "HANDOFF_ALREADY_CLAIMED",
+            Rejection::DuplicateRequest { .. } => "HANDOFF_DUPLICATE_REQUEST",
+            Rejection::TransferGone { .. } => "HANDOFF_GONE",
+            Rejection::WrongTransferState { .. } => "wrong_state",
+            Rejection::NoCapacity { .. } => "no_capacity",
+            Rejection::QueueClosed { .. } => "queue_closed",
         }
     }
 
@@ -127,6 +154,7 @@ impl Rejection {
             Rejection::EpochRequired => Some("epoch"),
             Rejection::NotSelectable { .. } => Some("agent_id"),
             Rejection::HandoffLoop { .. } => Some("goto"),
+            Rejection::QueueClosed { .. } => Some("queue"),
             Rejection::OwnershipConflict { .. }
             | Rejection::PolicyViolation { .. }
             | Rejection::WrongState { .. }
@@ -134,7 +162,12 @@ impl Rejection {
             | Rejection::NotFound { .. }
             | Rejection::AlreadyExists { .. }
             | Rejection::NotHeard { .. }
-            | Rejection::ConversationClosed { .. } => None,
+            | Rejection::ConversationClosed { .. }
+            | Rejection::AlreadyClaimed { .. }
+            | Rejection::DuplicateRequest { .. }
+            | Rejection::TransferGone { .. }
+            | Rejection::WrongTransferState { .. }
+            | Rejection::NoCapacity { .. } => None,
         }
     }
 }
@@ -175,6 +208,20 @@ fn describe_why(why: Why) -> &'static str {
         Why::EpochOutdated => "the conversation is in another epoch",
         Why::NotHolder => "another agent holds the conversation",
         Why::AlreadyAnswered => "what this answers was answered before",
+    }
+}
+
+fn describe_gone(status: Option<TransferStatus>) -> String {
+    match status {
+        Some(status) => format!("the transfer is over: it is {}", status.as_str()),
+        None => "the transfer is over, and another one has taken its place".to_owned(),
+    }
+}
+
+fn describe_closed_queue(queue: &AgentId, opens_at: Option<Time>) -> String {
+    match opens_at {
+        Some(opens_at) => format!("queue: `{queue}` is closed until {opens_at}"),
+        None => format!("queue: `{queue}` is closed"),
     }
 }
 

@@ -3,6 +3,7 @@
 //! all. This is the only place that knows which aggregates exist.
 
 mod derived;
+mod facts;
 mod outcome;
 
 use std::borrow::Cow;
@@ -24,6 +25,7 @@ use crate::{agent, codec, conversation, erasure, message, teamspace, token};
 use derived::{deadline_changes, effect_changes, hold_changes};
 
 pub use derived::work;
+pub use facts::{Directory, Facts, Needs, QueueOf};
 pub use outcome::{Outcome, Refused};
 
 /// What is asked.
@@ -109,7 +111,7 @@ pub struct Wake {
 pub struct Hold {
     pub key: String,
     pub occupied: bool,
-    pub value: String,
+    pub value: Option<String>,
 }
 
 /// What the store knows about a key. `holder` is the id of the stream that occupies it.
@@ -132,51 +134,6 @@ pub struct HoldWrite {
 pub struct Document {
     pub hash: String,
     pub text: String,
-}
-
-/// What a decision needs to know besides its own aggregate. Read before, handed in.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Facts {
-    pub agent: Option<agent::Agent>,
-    /// Who asks, as the directory knows it.
-    pub caller: Option<agent::Agent>,
-    pub hold: HoldState,
-    pub document: Option<String>,
-    /// Those of the directory that were asked for, as far as they exist.
-    pub directory: Vec<AgentId>,
-    /// Those of them that can be called.
-    pub wakeable: Vec<AgentId>,
-    pub message: Option<message::Message>,
-    /// What the teamspace says about all its work.
-    pub settings: teamspace::Settings,
-    /// The lowest free slot of the agent whose slot was asked for; `None` if it has none free, or
-    /// as many as it likes.
-    pub slot: Option<u16>,
-}
-
-/// Which facts to read for a command.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Needs {
-    pub agent: Option<AgentId>,
-    pub caller: bool,
-    pub hold: Option<String>,
-    /// The hash of the document, as the aggregate's state names it.
-    pub document: Option<String>,
-    pub directory: Option<Directory>,
-    /// Whether it matters who of them can be called.
-    pub wakes: bool,
-    pub message: Option<MessageId>,
-    pub settings: bool,
-    /// Whose slot is to be taken.
-    pub slot: Option<AgentId>,
-}
-
-/// Which agents to look up.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Directory {
-    Named(Vec<AgentId>),
-    /// All of them, or as many as show that they are too many.
-    Everyone,
 }
 
 /// All that follows from one command. Empty `events` means: nothing happened, store nothing.
@@ -236,7 +193,7 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
     let command = match command {
         Command::Handoff(command) => command,
         Command::Message(command) => return command.needs(),
-        Command::Conversation(command) => return command.needs(),
+        Command::Conversation(command) => return command.needs(conversation_of(state)),
         Command::Agent(_)
         | Command::Token(_)
         | Command::Teamspace(_)
@@ -256,6 +213,21 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
         | None => None,
     };
     command.needs(handoff)
+}
+
+fn conversation_of(state: Option<&State>) -> Option<&conversation::Conversation> {
+    match state {
+        Some(State::Conversation(conversation)) => Some(conversation),
+        Some(
+            State::Handoff(_)
+            | State::Agent(_)
+            | State::Token(_)
+            | State::Ledger(_)
+            | State::Message(_)
+            | State::Teamspace(_),
+        )
+        | None => None,
+    }
 }
 
 /// Decides, evolves and derives.

@@ -2,6 +2,7 @@
 //! outlives the process. For tests, simulations and trying things out.
 
 mod lists;
+mod waiting;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -12,11 +13,12 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use engine::port::{
     Answer, Claim, Claimed, Commit, CommitError, Committed, Due, INBOX_COUNT_MAX, InboxCounts,
     KeyScope, List, Listed, Listener, OldestMessages, OutboxWrite, Outstanding, Receipt,
-    RecordedOutcome, Sealed, Sequenced, Snapshot, Store, StoreError,
+    RecordedOutcome, Sealed, Sequenced, Snapshot, Store, StoreError, WAITING_COUNT_MAX,
 };
-use protocol::ids::{AgentId, TeamspaceId};
+use protocol::ids::{AgentId, ConversationId, TeamspaceId};
 use protocol::ledger::{Body, GENESIS, Stream, Subject};
 use protocol::message::Delivery;
+use protocol::queue::OrderKey;
 use protocol::step::{Deadline, Document, Effect, HoldState, State};
 use protocol::time::Time;
 
@@ -163,6 +165,44 @@ impl Store for Memory {
         let begin = from.take_while(|((of, key), _)| of == teamspace && key.starts_with(prefix));
         let occupied = begin.filter(|(_, state)| state.holder.is_some());
         answer(occupied.take(limit).map(|((_, key), _)| key.clone()).collect())
+    }
+
+    fn waiting_queues(&self, limit: usize) -> Answer<Vec<(TeamspaceId, AgentId)>> {
+        let tables = self.tables();
+        let waiting = tables.waiting();
+        let queues: BTreeSet<_> =
+            waiting.map(|(stream, it)| (stream.teamspace.clone(), it.queue.clone())).collect();
+        answer(queues.into_iter().take(limit).collect())
+    }
+
+    fn waiting(
+        &self,
+        teamspace: &TeamspaceId,
+        queue: &AgentId,
+        limit: usize,
+    ) -> Answer<Vec<Listed>> {
+        let tables = self.tables();
+        let mut waiting: Vec<_> = tables.waiting_in(teamspace, queue).collect();
+        waiting.sort();
+        let streams = waiting.into_iter().map(|(_, _, stream)| stream).take(limit);
+        answer(streams.map(|stream| tables.streams[stream].listed(stream)).collect())
+    }
+
+    fn n_waiting(
+        &self,
+        teamspace: &TeamspaceId,
+        queue: &AgentId,
+        before: Option<(OrderKey, ConversationId)>,
+    ) -> Answer<usize> {
+        let tables = self.tables();
+        let before = before.map(|(order, id)| (order, id.to_string()));
+        let is_before = |(order, id): (OrderKey, String)| match &before {
+            Some(before) => (order, id) < *before,
+            None => true,
+        };
+        let waiting = tables.waiting_in(teamspace, queue);
+        let counted = waiting.filter(|(order, id, _)| is_before((*order, id.clone())));
+        answer(counted.take(WAITING_COUNT_MAX).count())
     }
 
     fn document(&self, stream: &Stream, hash: &str) -> Answer<Option<String>> {

@@ -28,8 +28,9 @@ use engine::port::{
     OldestMessages, OutboxWrite, Outstanding, Receipt, RecordedOutcome, Sealed, Sequenced,
     Snapshot, Store, StoreError,
 };
-use protocol::ids::{AgentId, TeamspaceId};
+use protocol::ids::{AgentId, ConversationId, TeamspaceId};
 use protocol::ledger::Stream;
+use protocol::queue::OrderKey;
 use protocol::step::HoldState;
 use protocol::time::Time;
 use rusqlite::config::DbConfig;
@@ -245,6 +246,36 @@ impl Store for Sqlite {
     fn held(&self, teamspace: &TeamspaceId, prefix: &str, limit: usize) -> Answer<Vec<String>> {
         let (teamspace, prefix) = (teamspace.clone(), prefix.to_owned());
         self.inner.readers.ask(move |connection| rows::held(connection, &teamspace, &prefix, limit))
+    }
+
+    fn waiting_queues(&self, limit: usize) -> Answer<Vec<(TeamspaceId, AgentId)>> {
+        self.inner
+            .readers
+            .ask(move |connection| conversation_rows::waiting_queues(connection, limit))
+    }
+
+    fn waiting(
+        &self,
+        teamspace: &TeamspaceId,
+        queue: &AgentId,
+        limit: usize,
+    ) -> Answer<Vec<Listed>> {
+        let (teamspace, queue) = (teamspace.clone(), queue.clone());
+        self.inner.readers.ask(move |connection| {
+            conversation_rows::waiting(connection, &teamspace, &queue, limit)
+        })
+    }
+
+    fn n_waiting(
+        &self,
+        teamspace: &TeamspaceId,
+        queue: &AgentId,
+        before: Option<(OrderKey, ConversationId)>,
+    ) -> Answer<usize> {
+        let (teamspace, queue) = (teamspace.clone(), queue.clone());
+        self.inner.readers.ask(move |connection| {
+            conversation_rows::n_waiting(connection, &teamspace, &queue, before)
+        })
     }
 
     fn document(&self, stream: &Stream, hash: &str) -> Answer<Option<String>> {

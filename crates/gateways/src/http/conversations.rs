@@ -2,6 +2,7 @@
 //! with a token that is good for their own conversation and for nothing else.
 
 pub mod by_tools;
+mod to_people;
 pub mod transcript;
 
 use axum::Json;
@@ -20,6 +21,7 @@ use protocol::conversation::{Command, Conversation, Status};
 use protocol::ids::{AgentId, ConversationId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
 use protocol::step::{self, State as Aggregate};
+use protocol::transfer::Status as TransferStatus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -46,6 +48,11 @@ pub struct ConversationView {
     pub n_messages: u64,
     /// The last message of the customer; 0 before the first.
     pub turn: u64,
+    /// The last transfer to a person, if there was one, and how it stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transfer_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transfer_status: Option<TransferStatus>,
     pub opened_at: String,
     pub changed_at: String,
     /// For agents and operators only.
@@ -176,7 +183,8 @@ pub async fn list(
     {
         return Ok(Json(ListPage { items: Vec::new(), next_cursor: None }));
     }
-    let filter = ConversationFilter { holder: own.or(input.holder), status: input.status };
+    let holder = own.or(input.holder);
+    let filter = ConversationFilter { holder, asked: None, status: input.status };
     let of = ListOf::Conversations(filter);
     let page = gateway.engine.list(&caller.teamspace, of, before, limit).await?;
     Ok(Json(ListPage {
@@ -267,7 +275,7 @@ pub async fn erase(
 }
 
 /// What was said out of turn is recorded, and its speaker is told so all the same.
-async fn submit(
+pub(super) async fn submit(
     gateway: &Gateway,
     caller: &Caller,
     id: ConversationId,
@@ -294,7 +302,11 @@ fn taken(id: ConversationId, done: &Done) -> Taken {
 }
 
 /// The conversation, if there is one in which the caller has a part.
-async fn visible(gateway: &Gateway, caller: &Caller, id: ConversationId) -> Result<Item, Problem> {
+pub(super) async fn visible(
+    gateway: &Gateway,
+    caller: &Caller,
+    id: ConversationId,
+) -> Result<Item, Problem> {
     let nothing = || Problem::not_found("conversation");
     let item = gateway.engine.item(&stream(&caller.teamspace, id)).await?.ok_or_else(nothing)?;
     match conversation_of(&item)?.side(caller) {
@@ -303,7 +315,7 @@ async fn visible(gateway: &Gateway, caller: &Caller, id: ConversationId) -> Resu
     }
 }
 
-fn conversation_of(item: &Item) -> Result<&Conversation, Problem> {
+pub(super) fn conversation_of(item: &Item) -> Result<&Conversation, Problem> {
     match item.state.as_ref() {
         Aggregate::Conversation(conversation) => Ok(conversation),
         Aggregate::Handoff(_)
@@ -315,12 +327,12 @@ fn conversation_of(item: &Item) -> Result<&Conversation, Problem> {
     }
 }
 
-fn stream(teamspace: &TeamspaceId, id: ConversationId) -> Stream {
+pub(super) fn stream(teamspace: &TeamspaceId, id: ConversationId) -> Stream {
     Stream { teamspace: teamspace.clone(), subject: Subject::Conversation(id) }
 }
 
 /// How an agent is introduced; by its id if it is not there any more.
-async fn identity(
+pub(super) async fn identity(
     gateway: &Gateway,
     teamspace: &TeamspaceId,
     id: &AgentId,
@@ -332,7 +344,7 @@ async fn identity(
     })
 }
 
-fn is_customer(caller: &Caller) -> bool {
+pub(super) fn is_customer(caller: &Caller) -> bool {
     matches!(caller.principal, Principal::Customer(_))
 }
 
@@ -354,6 +366,8 @@ fn view(caller: &Caller, item: &Item) -> Result<ConversationView, Problem> {
         epoch: conversation.epoch,
         n_messages: conversation.transcript.count,
         turn: conversation.turn.number,
+        transfer_id: conversation.transfer.as_ref().map(|transfer| transfer.id.to_string()),
+        transfer_status: conversation.transfer.as_ref().map(|transfer| transfer.status()),
         opened_at: conversation.opened_at.to_string(),
         changed_at: item.changed_at.to_string(),
         inside: (!is_customer(caller)).then(inside),

@@ -6,7 +6,7 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::{HeaderMap, HeaderName, header, request::Parts};
 use engine::submit::Key;
 use protocol::canonical::{self, Hash};
-use protocol::ids::{AgentId, ConversationId, HandoffId, MessageId, TokenId};
+use protocol::ids::{AgentId, ConversationId, HandoffId, MessageId, TokenId, TransferId};
 use protocol::json;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -172,6 +172,10 @@ impl Names for MessageId {
 
 impl Names for ConversationId {
     const WHAT: &'static str = "conversation";
+}
+
+impl Names for TransferId {
+    const WHAT: &'static str = "transfer";
 }
 
 impl Names for AgentId {

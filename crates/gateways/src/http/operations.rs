@@ -2,6 +2,7 @@
 //! made from. One row per route and method.
 
 mod conversations;
+mod transfers;
 
 use protocol::handoff::Offer;
 use protocol::message::Outgoing;
@@ -31,6 +32,7 @@ use super::view::{
 };
 use super::wake::{WakeInput, WakeView};
 use conversations::CONVERSATIONS;
+use transfers::TRANSFERS;
 
 type MakeSchema = fn(&mut SchemaGenerator) -> Schema;
 
@@ -98,18 +100,21 @@ const fn action(
 }
 
 /// All of them, in the order a reader wants them.
-pub const OPERATIONS: [Operation; GENERAL.len() + CONVERSATIONS.len()] = {
-    let mut all = [GENERAL[0]; GENERAL.len() + CONVERSATIONS.len()];
-    let mut index = 0;
-    while index < all.len() {
-        all[index] = match index < CONVERSATIONS.len() {
-            true => CONVERSATIONS[index],
-            false => GENERAL[index - CONVERSATIONS.len()],
-        };
-        index += 1;
+pub const OPERATIONS: [Operation; COUNT] = {
+    let mut all = [GENERAL[0]; COUNT];
+    let parts: [&[Operation]; 3] = [&CONVERSATIONS, &TRANSFERS, &GENERAL];
+    let (mut part, mut row, mut index) = (0, 0, 0);
+    while part < parts.len() {
+        while row < parts[part].len() {
+            all[index] = parts[part][row];
+            (row, index) = (row + 1, index + 1);
+        }
+        (part, row) = (part + 1, 0);
     }
     all
 };
+
+const COUNT: usize = CONVERSATIONS.len() + TRANSFERS.len() + GENERAL.len();
 
 const GENERAL: [Operation; 56] = [
     Operation {

@@ -12,6 +12,7 @@ use protocol::ids::AgentId;
 use protocol::json::JsonError;
 use protocol::rejection::{Conflict, Rejection};
 use protocol::step::{Outcome, Refused};
+use protocol::transfer::Status as TransferStatus;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -30,7 +31,10 @@ pub struct Problem {
 }
 
 /// Every code this gateway can answer with, and its status.
-pub const CODES: [(&str, u16); 39] = [
+pub const CODES: [(&str, u16); 44] = [
+    ("HANDOFF_ALREADY_CLAIMED", 409),
+    ("HANDOFF_DUPLICATE_REQUEST", 409),
+    ("HANDOFF_GONE", 410),
     ("agent_not_selectable", 422),
     ("already_answered", 409),
     ("already_exists", 409),
@@ -50,6 +54,7 @@ pub const CODES: [(&str, u16); 39] = [
     ("loop_guard", 409),
     ("method_not_allowed", 405),
     ("missing_artifact", 422),
+    ("no_capacity", 409),
     ("not_allowed", 403),
     ("not_found", 404),
     ("not_holder", 409),
@@ -57,6 +62,7 @@ pub const CODES: [(&str, u16); 39] = [
     ("ownership_conflict", 409),
     ("payload_too_large", 413),
     ("policy_violation", 422),
+    ("queue_closed", 409),
     ("rate_limited", 429),
     ("request_timeout", 408),
     ("revision_outdated", 409),
@@ -208,6 +214,20 @@ impl From<Rejection> for Problem {
             Rejection::EpochRequired
             | Rejection::NotSelectable { .. }
             | Rejection::ConversationClosed { .. } => problem,
+            Rejection::AlreadyClaimed { by } => problem.fact("claimed_by", by.as_str()),
+            Rejection::DuplicateRequest { transfer, status } => problem
+                .fact("transfer_id", transfer.to_string())
+                .fact("transfer_status", status.as_str()),
+            Rejection::TransferGone { status } => {
+                problem.fact("transfer_status", status.map(TransferStatus::as_str))
+            }
+            Rejection::WrongTransferState { status, .. } => {
+                problem.fact("transfer_status", status.as_str())
+            }
+            Rejection::NoCapacity { agent } => problem.fact("agent", agent.as_str()),
+            Rejection::QueueClosed { opens_at, .. } => {
+                problem.fact("opens_at", opens_at.map(|at| at.to_string()))
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ mod agent_shapes;
 mod completion_shapes;
 mod conversation_shapes;
 mod handoff_shapes;
+mod transfer_shapes;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,6 +23,7 @@ use agent_shapes::agent_shapes;
 use completion_shapes::completion_shapes;
 use conversation_shapes::conversation_shapes;
 use handoff_shapes::{agent, handoff_shapes, time};
+use transfer_shapes::transfer_shapes;
 
 use super::{decode, encode};
 use crate::agent;
@@ -36,6 +38,7 @@ use crate::step::Event;
 use crate::teamspace::{self, Configuration, Settings};
 use crate::time::Span;
 use crate::token::{self, BearerKind, Grant};
+use crate::transfer;
 
 /// One list that is both a match and a table: a variant that is not in it does not compile, and one
 /// that is needs a golden file.
@@ -82,6 +85,7 @@ events! {
     Event::Agent(agent::Event::RolesChanged(_)) => "agent.roles_changed",
     Event::Agent(agent::Event::WakeChanged(_)) => "agent.wake_changed",
     Event::Agent(agent::Event::EndpointChanged(_)) => "agent.endpoint_changed",
+    Event::Agent(agent::Event::QueueChanged(_)) => "agent.queue_changed",
     Event::Agent(agent::Event::PresenceChanged(_)) => "agent.presence_changed",
     Event::Agent(agent::Event::Connected(_)) => "agent.connected",
     Event::Agent(agent::Event::ConnectionLost(_)) => "agent.connection_lost",
@@ -101,6 +105,30 @@ events! {
     Event::Conversation(conversation::Event::NotHeard(_)) => "conversation.not_heard",
     Event::Conversation(conversation::Event::Routed(_)) => "conversation.routed",
     Event::Conversation(conversation::Event::Closed(_)) => "conversation.closed",
+    Event::Conversation(conversation::Event::Transfer(transfer::Event::Requested(_))) =>
+        "transfer.requested",
+    Event::Conversation(conversation::Event::Transfer(transfer::Event::Queued(_))) =>
+        "transfer.queued",
+    Event::Conversation(conversation::Event::Transfer(transfer::Event::Ringing(_))) =>
+        "transfer.ringing",
+    Event::Conversation(conversation::Event::Transfer(transfer::Event::Returned(_))) =>
+        "transfer.returned",
+    Event::Conversation(conversation::Event::Transfer(transfer::Event::Connected(_))) =>
+        "transfer.connected",
+    Event::Conversation(conversation::Event::Transfer(transfer::Event::Held(_))) =>
+        "transfer.held",
+    Event::Conversation(conversation::Event::Transfer(transfer::Event::Resumed(_))) =>
+        "transfer.resumed",
+    Event::Conversation(conversation::Event::Transfer(transfer::Event::LegRequested(_))) =>
+        "transfer.leg_requested",
+    Event::Conversation(conversation::Event::Transfer(transfer::Event::LegEnded(_))) =>
+        "transfer.leg_ended",
+    Event::Conversation(conversation::Event::Transfer(transfer::Event::Noted(_))) =>
+        "transfer.noted",
+    Event::Conversation(conversation::Event::Transfer(transfer::Event::Over(_))) =>
+        "transfer.over",
+    Event::Conversation(conversation::Event::Transfer(transfer::Event::Rated(_))) =>
+        "transfer.rated",
     Event::Erased(_) => "ledger.erased",
     Event::Forked(_) => "ledger.forked",
 }
@@ -180,6 +208,7 @@ fn shapes() -> Vec<(&'static str, Event)> {
     shapes.extend(token_shapes());
     shapes.extend(message_shapes());
     shapes.extend(conversation_shapes());
+    shapes.extend(transfer_shapes());
     shapes.extend(teamspace_shapes());
     shapes
 }

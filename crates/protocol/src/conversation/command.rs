@@ -5,10 +5,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::part::Part;
-use super::state::Customer;
+use super::state::{Conversation, Customer};
 use super::topology::{Level, Topology};
 use crate::ids::AgentId;
 use crate::step::Needs;
+use crate::transfer;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
@@ -23,6 +24,8 @@ pub enum Command {
     Close {
         reason: Option<String>,
     },
+    /// Something about a transfer to a person.
+    Transfer(transfer::Command),
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
@@ -78,16 +81,23 @@ impl Command {
             Command::Route(_) => "route",
             Command::Select { .. } => "select_agent",
             Command::Close { .. } => "close_conversation",
+            Command::Transfer(command) => command.name(),
         }
     }
 
     /// What to read besides the conversation: the agent that shall hold it.
-    pub fn needs(&self) -> Needs {
+    pub fn needs(&self, state: Option<&Conversation>) -> Needs {
+        if let Command::Transfer(command) = self {
+            let transfer = state.and_then(Conversation::open_transfer);
+            let overflow = transfer.and_then(|it| it.overflow.as_ref()).map(|it| &it.to);
+            let waits_in = transfer.and_then(|it| it.waiting()).map(|waiting| waiting.queue);
+            return command.needs(overflow, waits_in);
+        }
         let agent = match self {
             Command::Open(open) => open.agent.clone().or_else(|| open.topology.first().cloned()),
             Command::Route(route) => Some(route.goto.clone()),
             Command::Select { agent } => Some(agent.clone()),
-            Command::Say(_) | Command::Close { .. } => None,
+            Command::Say(_) | Command::Close { .. } | Command::Transfer(_) => None,
         };
         Needs { agent, ..Needs::default() }
     }

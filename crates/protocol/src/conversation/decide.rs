@@ -13,6 +13,7 @@ use super::event::Event;
 use super::state::{Conversation, Side};
 use crate::handoff::decide::Context;
 use crate::rejection::Rejection;
+use crate::transfer;
 
 pub fn decide(
     state: Option<&Conversation>,
@@ -25,6 +26,7 @@ pub fn decide(
         Command::Route(route) => route::decide(state, route, context),
         Command::Select { agent } => route::select(state, agent, context),
         Command::Close { reason } => close::decide(state, reason.as_deref(), context),
+        Command::Transfer(command) => transfer::decide(state, command, context),
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::part::Part;
 use super::state::Setup;
 use crate::ids::AgentId;
+use crate::transfer;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
@@ -16,6 +17,8 @@ pub enum Event {
     NotHeard(NotHeard),
     Routed(Routed),
     Closed(Closed),
+    /// Something happened to its transfer to a person.
+    Transfer(transfer::Event),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -115,6 +118,7 @@ impl Event {
             Event::NotHeard(_) => "conversation.not_heard",
             Event::Routed(_) => "conversation.routed",
             Event::Closed(_) => "conversation.closed",
+            Event::Transfer(event) => event.name(),
         }
     }
 
@@ -123,6 +127,7 @@ impl Event {
         match self {
             Event::Said(said) => Some(said.number),
             Event::Routed(routed) => Some(routed.number),
+            Event::Transfer(event) => event.number(),
             Event::Opened(_) | Event::NotHeard(_) | Event::Closed(_) => None,
         }
     }

@@ -7,9 +7,10 @@ use serde_json::{Map, Value};
 use super::event::{Event, How, Opened, Routed, Said, Speaker};
 use super::state::{Closed, Conversation, HELD_MAX, Transcript, Turn};
 use crate::canonical;
-use crate::ids::ConversationId;
+use crate::ids::{AgentId, ConversationId};
 use crate::step::BadHistory;
 use crate::time::Time;
+use crate::transfer;
 
 pub fn evolve(
     id: ConversationId,
@@ -28,6 +29,7 @@ pub fn evolve(
                 }
                 Event::Routed(routed) => route(&mut conversation, routed),
                 Event::Closed(_) => conversation.closed = Some(Closed { at }),
+                Event::Transfer(event) => transfer::evolve(&mut conversation, event, at)?,
             }
             Ok(conversation)
         }
@@ -47,6 +49,7 @@ fn open(id: ConversationId, opened: &Opened, at: Time) -> Conversation {
         turn: Turn { holders: vec![opened.holder.clone()], ..Turn::default() },
         held: vec![opened.holder.clone()],
         closed: None,
+        transfer: None,
     }
 }
 
@@ -67,20 +70,31 @@ fn say(conversation: &mut Conversation, said: &Said) {
 
 fn route(conversation: &mut Conversation, routed: &Routed) {
     conversation.transcript.add(routed.number, routed);
-    conversation.holder = routed.to.clone();
-    conversation.epoch = routed.epoch;
-    match routed.how {
-        How::AgentHandoff | How::SupervisorRouting => {}
-        How::UserSelection => conversation.turn.holders.clear(),
-    }
-    conversation.turn.holders.push(routed.to.clone());
-    conversation.turn.refused = 0;
-    conversation.held.retain(|agent| *agent != routed.to);
-    conversation.held.push(routed.to.clone());
-    if conversation.held.len() > HELD_MAX {
-        conversation.held.remove(0);
-    }
+    let mut holders = match routed.how {
+        How::AgentHandoff | How::SupervisorRouting => {
+            std::mem::take(&mut conversation.turn.holders)
+        }
+        How::UserSelection => Vec::new(),
+    };
+    holders.push(routed.to.clone());
+    conversation.pass_to(routed.to.clone(), routed.epoch);
+    conversation.turn.holders = holders;
     merge(&mut conversation.shared, &routed.update);
+}
+
+impl Conversation {
+    /// Somebody else holds it, and what agents did among themselves before does not count.
+    pub(crate) fn pass_to(&mut self, agent: AgentId, epoch: u64) {
+        self.epoch = epoch;
+        self.turn.refused = 0;
+        self.turn.holders = vec![agent.clone()];
+        self.held.retain(|known| *known != agent);
+        self.held.push(agent.clone());
+        if self.held.len() > HELD_MAX {
+            self.held.remove(0);
+        }
+        self.holder = agent;
+    }
 }
 
 /// Each name is replaced as a whole, and `null` takes it away. Only the holder changes anything, so
@@ -96,7 +110,7 @@ pub fn merge(shared: &mut Map<String, Value>, update: &Map<String, Value>) {
 }
 
 impl Transcript {
-    fn add(&mut self, number: u64, message: &impl serde::Serialize) {
+    pub(crate) fn add(&mut self, number: u64, message: &impl serde::Serialize) {
         let message = serde_json::to_value(message).expect("our events are plain data");
         let text = canonical::canonical(&message);
         let digest = canonical::sha256(&[self.digest.as_bytes(), text.as_bytes()]);

@@ -9,6 +9,7 @@ use crate::caller::{Caller, Principal};
 use crate::fixed::Fixed;
 use crate::ids::{AgentId, ConversationId};
 use crate::time::Time;
+use crate::transfer::Transfer;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Conversation {
@@ -25,6 +26,9 @@ pub struct Conversation {
     /// Who has held it, each once, the latest last. They are told when they come too late.
     pub held: Vec<AgentId>,
     pub closed: Option<Closed>,
+    /// The last transfer to a person, open or over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfer: Option<Box<Transfer>>,
 }
 
 /// What was settled when it was opened.
@@ -139,7 +143,16 @@ impl Conversation {
         }
     }
 
+    /// The transfer to a person that is under way.
+    pub fn open_transfer(&self) -> Option<&Transfer> {
+        self.transfer.as_deref().filter(|transfer| !transfer.is_over())
+    }
+
     fn concerns(&self, agent: &AgentId) -> bool {
-        self.holder == *agent || self.held.contains(agent) || self.setup.topology.has(agent)
+        let is_asked = |transfer: &Transfer| transfer.people().any(|person| person == agent);
+        self.holder == *agent
+            || self.held.contains(agent)
+            || self.setup.topology.has(agent)
+            || self.open_transfer().is_some_and(is_asked)
     }
 }

@@ -103,11 +103,11 @@ pub fn hold(handoff: &Handoff) -> Option<Hold> {
     Some(Hold {
         key: task_key(&made.terms.task_id),
         occupied: made.stage.status().is_active(),
-        value: encode_task(Task {
+        value: Some(encode_task(Task {
             chain: owners(made),
             kind: made.terms.task_kind,
             parts: parts(made),
-        }),
+        })),
     })
 }
 

@@ -5,22 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::agent::Agent;
+use crate::agent::profile::SKILL_LEVEL_MAX;
 use crate::handoff::check::Problem;
-use crate::ids::{AgentId, NAME_BYTES_MAX, TeamId};
+use crate::ids::{AgentId, NAME_BYTES_MAX};
 use crate::route::compiled::is_language;
 use crate::time::Time;
-
-/// The best one can be at something.
-pub const SKILL_LEVEL_MAX: u8 = 10;
 
 /// Skills that one item can ask for. Whoever wants more wants a person who does not exist.
 pub const SKILLS_WANTED_MAX: usize = 16;
 
-/// The most that one item takes of an agent's capacity.
-pub const ITEM_WEIGHT_MAX: u32 = 100;
-
 /// What an item asks of whoever takes it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Wanted {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -29,14 +25,7 @@ pub struct Wanted {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub team: Option<TeamId>,
-    /// How much of an agent's capacity it takes.
-    #[serde(default = "one")]
-    pub weight: u32,
-}
-
-fn one() -> u32 {
-    1
+    pub team: Option<String>,
 }
 
 impl Wanted {
@@ -59,9 +48,6 @@ impl Wanted {
                 wrong(format!("skills[{index}].level_min"), expected);
             }
         }
-        if !(1..=ITEM_WEIGHT_MAX).contains(&self.weight) {
-            wrong("weight".to_owned(), format!("a number from 1 to {ITEM_WEIGHT_MAX}"));
-        }
         problems
     }
 }
@@ -70,7 +56,7 @@ impl Wanted {
 #[serde(deny_unknown_fields)]
 pub struct SkillWanted {
     pub name: String,
-    /// From 1 to 10.
+    /// From 1 to 5.
     pub level_min: u8,
     /// Can be done without, if nobody has it for long enough.
     #[serde(default)]
@@ -86,12 +72,31 @@ pub struct Candidate {
     /// Skills by name, with their level.
     pub skills: BTreeMap<String, u8>,
     pub languages: Vec<String>,
-    pub teams: BTreeSet<TeamId>,
+    pub teams: BTreeSet<String>,
     /// How much it takes at once, and how much of that is taken.
     pub capacity: u32,
     pub load: u32,
     /// When it was last given something; the beginning of its shift if nothing yet.
     pub last_assigned_at: Time,
+}
+
+impl Candidate {
+    /// Somebody of the directory, who has this much and was last given something then.
+    pub fn of(agent: &Agent, load: u32, last_assigned_at: Time) -> Self {
+        let profile = &agent.profile;
+        let skills = profile.skills.iter().map(|skill| (skill.name.clone(), skill.level));
+        let team = Some(profile.team.clone()).filter(|team| !team.is_empty());
+        Self {
+            agent: agent.id.clone(),
+            is_available: agent.is_available(),
+            skills: skills.collect(),
+            languages: profile.languages.clone(),
+            teams: team.into_iter().collect(),
+            capacity: agent.capacity().map_or(u32::MAX, u32::from),
+            load,
+            last_assigned_at,
+        }
+    }
 }
 
 /// Why an agent does not take an item; the first reason that applies.
@@ -136,7 +141,7 @@ pub fn eligible(
     if !wanted.skills.iter().all(has) {
         return Err(Ineligible::MissingSkill);
     }
-    if candidate.load.saturating_add(wanted.weight) > candidate.capacity {
+    if candidate.load >= candidate.capacity {
         return Err(Ineligible::NoCapacity);
     }
     Ok(())

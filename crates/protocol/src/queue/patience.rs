@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::choose::{SKILL_LEVEL_MAX, Wanted};
+use super::choose::Wanted;
+use crate::agent::profile::SKILL_LEVEL_MAX;
 use crate::handoff::check::Problem;
 use crate::ids::AgentId;
 use crate::time::{Span, Time};

@@ -145,8 +145,6 @@ fn the_one_who_was_idle_longest_takes_it() {
         (json!({ "skills": billing(4) }), "", "cleo"),
         (json!({ "skills": billing(4), "team": "north" }), "", "ann"),
         (json!({ "skills": billing(9), "team": "north" }), "", "nobody"),
-        (json!({ "weight": 2 }), "", "bob"),
-        (json!({ "weight": 3 }), "", "nobody"),
     ];
     for (item, declined, expected) in rows {
         let declined: BTreeSet<AgentId> =
@@ -188,12 +186,12 @@ fn a_refusal_has_its_reason() {
 
 #[test]
 fn what_an_item_asks_for_has_limits() {
-    let item = wanted(json!({ "skills": [{ "name": "tax", "level_min": 10 }], "weight": 100 }));
+    let item = wanted(json!({ "skills": [{ "name": "tax", "level_min": 5 }] }));
     assert_eq!(item.problems(), []);
-    let item = wanted(json!({ "weight": 0, "skills": [
-        { "name": " ", "level_min": 0 }, { "name": "tax", "level_min": 11 }] }));
+    let item = wanted(json!({ "skills": [
+        { "name": " ", "level_min": 0 }, { "name": "tax", "level_min": 6 }] }));
     let fields: Vec<_> = item.problems().into_iter().map(|problem| problem.field).collect();
-    let expected = ["skills[0].name", "skills[0].level_min", "skills[1].level_min", "weight"];
+    let expected = ["skills[0].name", "skills[0].level_min", "skills[1].level_min"];
     assert_eq!(fields, expected);
 }
 

@@ -54,6 +54,7 @@ pub fn line<'a>(
         Event::Registered(_)
         | Event::WakeChanged(_)
         | Event::EndpointChanged(_)
+        | Event::QueueChanged(_)
         | Event::PresenceChanged(_)
         | Event::Connected(_)
         | Event::ConnectionLost(_)

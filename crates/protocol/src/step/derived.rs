@@ -5,7 +5,7 @@ use super::{
     Command, Deadline, Effect, Event, Facts, Hold, HoldState, HoldWrite, Line, Outcome, Refused,
     State, Wake, Work,
 };
-use crate::conversation;
+use crate::conversation::{self, Conversation};
 use crate::handoff::command::Looked;
 use crate::handoff::state::Note;
 use crate::handoff::workq::{self, Workq};
@@ -17,6 +17,7 @@ use crate::message::state::WAKE;
 use crate::message::{self, Message, thread};
 use crate::rejection::Rejection;
 use crate::time::Time;
+use crate::transfer::Transfer;
 
 pub(super) fn deadline_changes(
     before: Option<&State>,
@@ -26,9 +27,10 @@ pub(super) fn deadline_changes(
         State::Handoff(handoff) => derive::deadlines(handoff),
         State::Message(message) => message.deadlines(),
         State::Agent(agent) => agent.deadlines(),
-        State::Token(_) | State::Ledger(_) | State::Teamspace(_) | State::Conversation(_) => {
-            Vec::new()
+        State::Conversation(conversation) => {
+            conversation.open_transfer().map(Transfer::deadlines).unwrap_or_default()
         }
+        State::Token(_) | State::Ledger(_) | State::Teamspace(_) => Vec::new(),
     };
     let old = before.map(of).unwrap_or_default();
     let new = of(after);
@@ -124,6 +126,9 @@ pub(super) fn hold_changes(
             Some(_) => Vec::new(),
         };
     }
+    if let State::Conversation(after) = after {
+        return transfer_hold_changes(stream, before, after);
+    }
     let of = |state: &State| match state {
         State::Handoff(handoff) => derive::hold(handoff),
         State::Agent(_)
@@ -140,7 +145,7 @@ pub(super) fn hold_changes(
     }
     let stored = |hold: &Hold| HoldState {
         holder: hold.occupied.then(|| stream.subject.id()),
-        value: Some(hold.value.clone()),
+        value: hold.value.clone(),
     };
     // What was free may have been somebody else's meanwhile: then the fact says how it is now.
     let expected = match &old {
@@ -148,6 +153,54 @@ pub(super) fn hold_changes(
         Some(_) | None => facts.hold.clone(),
     };
     vec![HoldWrite { key: new.key.clone(), expected, next: stored(&new) }]
+}
+
+/// What a transfer holds. A slot that is free is as if it had never been taken, and the
+/// conversation that a transfer belongs to is known for ever.
+fn transfer_hold_changes(
+    stream: &Stream,
+    before: Option<&State>,
+    after: &Conversation,
+) -> Vec<HoldWrite> {
+    let own = stream.subject.id();
+    let of = |conversation: &Conversation| {
+        let transfer = conversation.transfer.as_deref();
+        transfer.map(|transfer| transfer.holds(&own)).unwrap_or_default()
+    };
+    let old = match before {
+        Some(State::Conversation(before)) if before.transfer == after.transfer => {
+            return Vec::new();
+        }
+        Some(State::Conversation(before)) => of(before),
+        Some(
+            State::Handoff(_)
+            | State::Agent(_)
+            | State::Token(_)
+            | State::Message(_)
+            | State::Ledger(_)
+            | State::Teamspace(_),
+        )
+        | None => Vec::new(),
+    };
+    let new = of(after);
+    let stored = |hold: &Hold| HoldState {
+        holder: hold.occupied.then(|| own.clone()),
+        value: hold.value.clone(),
+    };
+    let find = |holds: &[Hold], key: &str| holds.iter().find(|hold| hold.key == key).map(stored);
+    let taken = new.iter().map(|hold| HoldWrite {
+        key: hold.key.clone(),
+        expected: find(&old, &hold.key).unwrap_or_default(),
+        next: stored(hold),
+    });
+    let is_left = |hold: &&Hold| hold.value.is_none() && find(&new, &hold.key).is_none();
+    let left = old.iter().filter(is_left).map(|hold| HoldWrite {
+        key: hold.key.clone(),
+        expected: stored(hold),
+        next: HoldState::default(),
+    });
+    // Slots are left before others are taken.
+    left.chain(taken).filter(|write| write.expected != write.next).collect()
 }
 
 /// What is asked of other streams: what the decision says, and, where this handoff is a part of

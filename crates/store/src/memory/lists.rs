@@ -4,6 +4,7 @@ use engine::port::{HandoffFilter, InboxStatus, ListOf, MessageFilter};
 use protocol::handoff::Handoff;
 use protocol::message::Message;
 use protocol::step::State;
+use protocol::transfer::Transfer;
 
 pub fn is_listed(of: &ListOf, state: &State) -> bool {
     match (of, state) {
@@ -13,6 +14,9 @@ pub fn is_listed(of: &ListOf, state: &State) -> bool {
         (ListOf::Conversations(filter), State::Conversation(conversation)) => {
             filter.holder.as_ref().is_none_or(|holder| conversation.holder == *holder)
                 && filter.status.is_none_or(|status| conversation.status() == status)
+                && filter.asked.as_ref().is_none_or(|asked| {
+                    conversation.open_transfer().and_then(Transfer::asked) == Some(asked)
+                })
         }
         (ListOf::Inbox { agent, status }, State::Message(message)) => {
             !message.purged

@@ -67,6 +67,9 @@ pub struct ConversationColumns {
     pub holder: String,
     pub status: String,
     pub opened_at: i64,
+    pub waits_in: Option<String>,
+    pub waits_order: Option<i64>,
+    pub asked: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -200,21 +203,7 @@ pub fn snapshot_row(connection: &Connection, place: SnapshotPlace) -> Result<Opt
                 snapshot(row, Columns::Message(columns))
             })
             .optional(),
-        Table::Conversations => connection
-            .prepare_cached(
-                "SELECT teamspace, 'conversation/' || id, position, head, at, state, holder,
-                        status, opened_at
-                 FROM conversations WHERE row = ?1",
-            )?
-            .query_row([place.row], |row| {
-                let columns = ConversationColumns {
-                    holder: row.get(6)?,
-                    status: row.get(7)?,
-                    opened_at: row.get(8)?,
-                };
-                snapshot(row, Columns::Conversation(columns))
-            })
-            .optional(),
+        Table::Conversations => conversation_row(connection, place),
         Table::Streams => connection
             .prepare_cached(
                 "SELECT teamspace, subject, position, head, at, state, kind, secret_hash
@@ -225,6 +214,27 @@ pub fn snapshot_row(connection: &Connection, place: SnapshotPlace) -> Result<Opt
             })
             .optional(),
     }
+}
+
+fn conversation_row(connection: &Connection, place: SnapshotPlace) -> Result<Option<SnapshotRow>> {
+    connection
+        .prepare_cached(
+            "SELECT teamspace, 'conversation/' || id, position, head, at, state, holder,
+                        status, opened_at, waits_in, waits_order, asked
+                 FROM conversations WHERE row = ?1",
+        )?
+        .query_row([place.row], |row| {
+            let columns = ConversationColumns {
+                holder: row.get(6)?,
+                status: row.get(7)?,
+                opened_at: row.get(8)?,
+                waits_in: row.get(9)?,
+                waits_order: row.get(10)?,
+                asked: row.get(11)?,
+            };
+            snapshot(row, Columns::Conversation(columns))
+        })
+        .optional()
 }
 
 fn snapshot(row: &Row<'_>, columns: Columns) -> Result<SnapshotRow> {

@@ -1,9 +1,12 @@
 //! The rows of conversations: their snapshots, which entries are the lines of their transcripts,
 //! and the lists of both.
 
-use engine::port::{Commit, ConversationFilter, List, Listed, Sequenced};
+use engine::port::{Commit, ConversationFilter, List, Listed, Sequenced, WAITING_COUNT_MAX};
 use protocol::conversation::Conversation;
+use protocol::ids::{AgentId, ConversationId, TeamspaceId};
 use protocol::ledger::Stream;
+use protocol::queue::OrderKey;
+use protocol::transfer::Transfer;
 use rusqlite::types::Value;
 use rusqlite::{Connection, Result, params, params_from_iter};
 
@@ -18,15 +21,19 @@ pub fn put(
     last_seq: u64,
 ) -> Result<i64> {
     let last = commit.entries.last().expect("a commit has entries");
+    let transfer = conversation.open_transfer();
+    let waiting = transfer.and_then(Transfer::waiting);
     connection
         .prepare_cached(
             "INSERT INTO conversations (row, teamspace, id, holder, status, opened_at, position,
-                                        last_seq, head, at, state)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+                                        last_seq, head, at, state, waits_in, waits_order, asked)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
              ON CONFLICT (row) DO UPDATE SET
                 holder = excluded.holder, status = excluded.status,
                 position = excluded.position, last_seq = excluded.last_seq,
-                head = excluded.head, at = excluded.at, state = excluded.state",
+                head = excluded.head, at = excluded.at, state = excluded.state,
+                waits_in = excluded.waits_in, waits_order = excluded.waits_order,
+                asked = excluded.asked",
         )?
         .execute(params![
             known,
@@ -40,6 +47,9 @@ pub fn put(
             last.hash,
             last.at.as_millis(),
             commit.state_text,
+            waiting.as_ref().map(|waiting| waiting.queue.as_str()),
+            waiting.as_ref().map(|waiting| waiting.order.as_millis()),
+            transfer.and_then(Transfer::asked).map(AgentId::as_str),
         ])?;
     let row = known.unwrap_or_else(|| connection.last_insert_rowid());
     let first_seq = last_seq + 1 - commit.entries.len() as u64;
@@ -94,6 +104,7 @@ fn query(list: &List, filter: &ConversationFilter) -> (String, Vec<Value>) {
     let mut values = vec![Value::from(list.teamspace.to_string()), row_below(list)];
     let wanted = [
         ("holder", filter.holder.as_ref().map(ToString::to_string)),
+        ("asked", filter.asked.as_ref().map(ToString::to_string)),
         ("status", filter.status.map(|status| status.as_str().to_owned())),
     ];
     for (column, value) in wanted {
@@ -107,13 +118,63 @@ fn query(list: &List, filter: &ConversationFilter) -> (String, Vec<Value>) {
     (sql, values)
 }
 
+pub fn waiting_queues(
+    connection: &Connection,
+    limit: usize,
+) -> Result<Vec<(TeamspaceId, AgentId)>> {
+    let names: Vec<(String, String)> = connection
+        .prepare_cached(
+            "SELECT DISTINCT teamspace, waits_in FROM conversations
+             WHERE waits_in IS NOT NULL LIMIT ?1",
+        )?
+        .query_map(params![count(limit)], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<_>>()?;
+    let read =
+        |(teamspace, queue): (String, String)| Some((teamspace.parse().ok()?, queue.parse().ok()?));
+    Ok(names.into_iter().filter_map(read).collect())
+}
+
+pub fn waiting(
+    connection: &Connection,
+    teamspace: &TeamspaceId,
+    queue: &AgentId,
+    limit: usize,
+) -> Result<Vec<Listed>> {
+    connection
+        .prepare_cached(WAITING)?
+        .query_map(params![teamspace.as_str(), queue.as_str(), count(limit)], listed)?
+        .collect()
+}
+
+const WAITING: &str = "SELECT row, teamspace, 'conversation/' || id, state, position, last_seq, at
+  FROM conversations WHERE teamspace = ?1 AND waits_in = ?2
+ ORDER BY waits_order, id LIMIT ?3";
+
+pub fn n_waiting(
+    connection: &Connection,
+    teamspace: &TeamspaceId,
+    queue: &AgentId,
+    before: Option<(OrderKey, ConversationId)>,
+) -> Result<usize> {
+    let (order, id) = match before {
+        Some((order, id)) => (order.as_millis(), id.to_string()),
+        None => (i64::MAX, String::new()),
+    };
+    let n: i64 = connection.prepare_cached(N_WAITING)?.query_row(
+        params![teamspace.as_str(), queue.as_str(), order, id, count(WAITING_COUNT_MAX)],
+        |row| row.get(0),
+    )?;
+    Ok(usize::try_from(n).unwrap_or_default())
+}
+
+const N_WAITING: &str = "SELECT count(*) FROM (SELECT 1 FROM conversations
+ WHERE teamspace = ?1 AND waits_in = ?2 AND (waits_order, id) < (?3, ?4) LIMIT ?5)";
+
 #[cfg(test)]
 mod tests {
+    use super::*;
     use engine::port::ListOf;
     use protocol::conversation::Status;
-    use protocol::ids::TeamspaceId;
-
-    use super::*;
 
     #[test]
     fn nothing_sorts_or_scans() {
@@ -121,13 +182,15 @@ mod tests {
         for migration in [
             include_str!("../../migrations/0001_ledger.sql"),
             include_str!("../../migrations/0005_conversations.sql"),
+            include_str!("../../migrations/0006_transfers.sql"),
         ] {
             connection.execute_batch(migration).unwrap();
         }
-        for choice in 0..4_u32 {
+        for choice in 0..8_u32 {
             let filter = ConversationFilter {
                 holder: (choice & 1 != 0).then(|| "alice".parse().unwrap()),
                 status: (choice & 2 != 0).then_some(Status::Open),
+                asked: (choice & 4 != 0).then(|| "hana".parse().unwrap()),
             };
             let teamspace = TeamspaceId::default_teamspace();
             let of = ListOf::Conversations(filter.clone());
@@ -141,6 +204,17 @@ mod tests {
         let plan = plan(&connection, TRANSCRIPT, values);
         assert!(plan.iter().all(|step| step.starts_with("SEARCH")), "{plan:?}");
         assert!(plan[1].contains("number>?"), "{plan:?}");
+        let queue = ["default", "support"].map(|text| Value::from(text.to_owned()));
+        let place = [Value::from(9), Value::from("id".to_owned())];
+        let limit = [Value::from(50)];
+        let waiting = queue.iter().chain(&limit).cloned().collect();
+        let counted = queue.iter().chain(&place).chain(&limit).cloned().collect();
+        for (sql, values) in [(WAITING, waiting), (N_WAITING, counted)] {
+            let plan = self::plan(&connection, sql, values);
+            let by_index = |step: &String| step.contains("conversations_waiting");
+            assert!(plan.iter().any(by_index), "{plan:?}");
+            assert!(!plan.iter().any(|step| step.contains("TEMP B-TREE")), "{plan:?}");
+        }
     }
 
     fn plan(connection: &Connection, sql: &str, values: Vec<Value>) -> Vec<String> {

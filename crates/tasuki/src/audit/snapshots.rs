@@ -10,6 +10,7 @@ use protocol::ledger::{Entry, Stream};
 use protocol::message::Message;
 use protocol::step::State;
 use protocol::time::Time;
+use protocol::transfer::Transfer;
 use store::sqlite::{
     Columns, ConversationColumns, HandoffColumns, MessageColumns, ReadOnly, SnapshotPlace,
     SnapshotRow,
@@ -170,10 +171,15 @@ fn is_found_by(state: &State, columns: &Columns) -> bool {
 }
 
 fn conversation_columns_of(conversation: &Conversation) -> ConversationColumns {
+    let transfer = conversation.open_transfer();
+    let waiting = transfer.and_then(Transfer::waiting);
     ConversationColumns {
         holder: conversation.holder.to_string(),
         status: conversation.status().as_str().to_owned(),
         opened_at: conversation.opened_at.as_millis(),
+        waits_in: waiting.as_ref().map(|waiting| waiting.queue.to_string()),
+        waits_order: waiting.as_ref().map(|waiting| waiting.order.as_millis()),
+        asked: transfer.and_then(Transfer::asked).map(ToString::to_string),
     }
 }
 

@@ -12,8 +12,9 @@ use engine::port::{
     OldestMessages, OutboxWrite, Outstanding, Receipt, RecordedOutcome, Sealed, Sequenced,
     Snapshot, Store,
 };
-use protocol::ids::{AgentId, TeamspaceId};
+use protocol::ids::{AgentId, ConversationId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
+use protocol::queue::OrderKey;
 use protocol::step::HoldState;
 use protocol::time::Time;
 use store::Memory;
@@ -106,6 +107,28 @@ impl Store for Recorder {
 
     fn seal(&self, sealed: Sealed) -> Answer<()> {
         self.inner.seal(sealed)
+    }
+
+    fn waiting_queues(&self, limit: usize) -> Answer<Vec<(TeamspaceId, AgentId)>> {
+        self.inner.waiting_queues(limit)
+    }
+
+    fn waiting(
+        &self,
+        teamspace: &TeamspaceId,
+        queue: &AgentId,
+        limit: usize,
+    ) -> Answer<Vec<Listed>> {
+        self.inner.waiting(teamspace, queue, limit)
+    }
+
+    fn n_waiting(
+        &self,
+        teamspace: &TeamspaceId,
+        queue: &AgentId,
+        before: Option<(OrderKey, ConversationId)>,
+    ) -> Answer<usize> {
+        self.inner.n_waiting(teamspace, queue, before)
     }
 
     fn sealed(&self) -> Answer<Option<Sealed>> {

@@ -70,7 +70,7 @@ fn conflict() -> String {
 }
 
 /// Sends each request on its own connection, all of them only when all connections are open.
-async fn all_at_once(address: &str, requests: Vec<Request>) -> Vec<Answer> {
+pub async fn all_at_once(address: &str, requests: Vec<Request>) -> Vec<Answer> {
     let start = Arc::new(Barrier::new(requests.len()));
     let mut callers = JoinSet::new();
     for request in requests {
@@ -84,7 +84,7 @@ async fn all_at_once(address: &str, requests: Vec<Request>) -> Vec<Answer> {
     callers.join_all().await
 }
 
-fn tally(answers: &[Answer]) -> BTreeMap<String, usize> {
+pub fn tally(answers: &[Answer]) -> BTreeMap<String, usize> {
     let mut tally = BTreeMap::new();
     for answer in answers {
         let body = answer.json();

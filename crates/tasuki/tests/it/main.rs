@@ -33,6 +33,7 @@ mod support;
 mod teamspaces;
 mod telemetry;
 mod tidy;
+mod transfers;
 mod trust;
 mod wake;
 mod wire;

@@ -31,6 +31,10 @@ fn lines(output: &Output) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
 }
 
+fn at(message: &Value) -> Time {
+    Time::deserialize(&message["created_at"]).expect("a time")
+}
+
 #[tokio::test]
 async fn an_operator_exports_and_purges() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -56,8 +60,7 @@ async fn an_operator_exports_and_purges() {
     let payloads = |messages: &[Value]| -> Vec<Value> {
         messages.iter().map(|one| one["payload"]["text"].clone()).collect()
     };
-    let at = |time: &Value| Time::deserialize(time).expect("a time");
-    let old = sent.iter().filter(|one| at(&one["created_at"]) < at(&sent[20]["created_at"]));
+    let old = sent.iter().filter(|one| at(one) < at(&sent[20]));
     let mut old: Vec<Value> = old.cloned().collect();
     old.reverse();
     assert_eq!(payloads(&exported), payloads(&old), "an operator exports everything, newest first");

@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{identity, is_customer, visible};
+use super::{identity, is_customer, to_people, visible};
 use crate::http::Gateway;
 use crate::http::auth::Asker;
 use crate::http::handoffs::parse_limit;
@@ -57,6 +57,10 @@ pub enum From {
     Agent(AgentIdentity),
     /// The conversation changed hands.
     System,
+    /// A colleague, for colleagues.
+    Internal {
+        by: String,
+    },
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -83,11 +87,15 @@ pub async fn read(
     let mut names = Names { gateway: &gateway, caller: &asker.caller, known: BTreeMap::new() };
     let mut items = Vec::with_capacity(lines.len());
     // Numbers have no gaps, so what was erased has one too.
+    let mut last = after;
     for (number, line) in (after.saturating_add(1)..).zip(&lines) {
-        items.push(shown(&mut names, id, number, line).await?);
+        last = number;
+        // What colleagues tell each other has its place, and is not for the customer.
+        if !(is_customer(&asker.caller) && to_people::is_internal(line)) {
+            items.push(shown(&mut names, id, number, line).await?);
+        }
     }
-    let next_cursor = items.last().filter(|_| items.len() == limit);
-    let next_cursor = next_cursor.map(|last| last.number.to_string());
+    let next_cursor = (lines.len() == limit).then(|| last.to_string());
     Ok(Json(ListPage { items, next_cursor }))
 }
 
@@ -154,14 +162,14 @@ fn event(line: &Sequenced) -> Option<Event> {
 }
 
 /// Agents by what they are called, each looked up once.
-struct Names<'a> {
+pub(super) struct Names<'a> {
     gateway: &'a Gateway,
-    caller: &'a Caller,
+    pub(super) caller: &'a Caller,
     known: BTreeMap<AgentId, AgentIdentity>,
 }
 
 impl Names<'_> {
-    async fn of(&mut self, id: &AgentId) -> Result<AgentIdentity, Problem> {
+    pub(super) async fn of(&mut self, id: &AgentId) -> Result<AgentIdentity, Problem> {
         if let Some(known) = self.known.get(id) {
             return Ok(known.clone());
         }
@@ -191,6 +199,7 @@ async fn shown(
             let part = transfer(names, id, &routed).await?;
             (Some(From::System), Some(routed.epoch), vec![part], None)
         }
+        Some(Event::Transfer(event)) => to_people::shown(names, id, &event).await?,
         Some(Event::Opened(_) | Event::NotHeard(_) | Event::Closed(_)) | None => {
             (None, None, Vec::new(), None)
         }

@@ -6,6 +6,7 @@ use crate::conversation::event::{Closed, Event};
 use crate::conversation::state::{Conversation, Side};
 use crate::handoff::decide::{Context, check_text};
 use crate::rejection::Rejection;
+use crate::transfer;
 
 pub fn decide(
     state: Option<&Conversation>,
@@ -22,5 +23,7 @@ pub fn decide(
         }
     }
     let reason = check_text("reason", reason)?.unwrap_or_default();
-    Ok(vec![Event::Closed(Closed { holder: conversation.holder.clone(), reason })])
+    let over = transfer::decide::on_close(conversation, &reason);
+    let closed = Event::Closed(Closed { holder: conversation.holder.clone(), reason });
+    Ok(over.into_iter().chain([closed]).collect())
 }

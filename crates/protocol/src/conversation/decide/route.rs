@@ -39,6 +39,10 @@ pub fn decide(
     if *agent != conversation.holder {
         return Err(refused(Why::NotHolder));
     }
+    if let Some(transfer) = conversation.open_transfer() {
+        let status = transfer.status();
+        return Err(Rejection::WrongTransferState { action: "route", status });
+    }
     let to = check_target(conversation, &route.goto, "goto", context)?;
     if !conversation.setup.topology.allows(agent, to, route.graph) {
         return Err(invalid("goto", "an agent that the topology lets the holder hand to"));
@@ -76,6 +80,10 @@ pub fn select(
         Side::Agent(_) | Side::Overseer => {
             return Err(Rejection::NotAllowed { action: "select an agent", who: "the customer" });
         }
+    }
+    if let Some(transfer) = conversation.open_transfer() {
+        let status = transfer.status();
+        return Err(Rejection::WrongTransferState { action: "select an agent", status });
     }
     let unknown = Rejection::UnknownAgent { field: "agent_id", agent: agent.clone() };
     let known = context.facts.agent.as_ref().ok_or(unknown)?;

@@ -161,7 +161,7 @@ impl World {
                 apply(&mut value["Made"]["terms"], changes, self.now);
                 let forged = serde_json::from_value(value).expect("still a handoff");
                 let hold = derive::hold(&forged).expect("it was proposed");
-                self.holds.get_mut(&hold.key).expect("it is held").value = Some(hold.value);
+                self.holds.get_mut(&hold.key).expect("it is held").value = hold.value;
                 self.handoffs.insert(name.to_owned(), forged);
                 String::new()
             }

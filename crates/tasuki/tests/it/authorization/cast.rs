@@ -19,6 +19,10 @@ pub const HUMAN: &str = "human";
 pub const TOKEN: &str = "token";
 pub const MESSAGE: &str = "message";
 pub const CONVERSATION: &str = "conversation";
+pub const QUEUE: &str = "queue";
+
+/// A queue from which people pick.
+const BACKROOM: &str = "backroom";
 
 pub const CALLERS: [&str; 12] = [
     "none",
@@ -59,6 +63,8 @@ pub struct Cast {
     hidden: BTreeMap<&'static str, String>,
     /// Those of customers, by their conversation.
     customers: Mutex<BTreeMap<String, String>>,
+    /// Transfers that the human has a part in.
+    taken: Mutex<Vec<String>>,
     n_made: std::sync::atomic::AtomicUsize,
 }
 
@@ -67,7 +73,8 @@ impl Cast {
         let server = Server::start();
         let (tokens, hidden) = (BTreeMap::new(), BTreeMap::new());
         let customers = Mutex::default();
-        let mut cast = Self { server, tokens, hidden, customers, n_made: 0.into() };
+        let taken = Mutex::default();
+        let mut cast = Self { server, tokens, hidden, customers, taken, n_made: 0.into() };
         for teamspace in [OWN, OTHER] {
             let more = ["--kind", "operator", "--teamspace", teamspace];
             cast.tokens.insert((teamspace, "operator"), cast.server.token("root", &more));
@@ -78,6 +85,14 @@ impl Cast {
         ok(&operator, hermit).await;
         let recluse = Call::put(format!("/v1/agents/{RECLUSE}"), json!({ "kind": "human" }));
         ok(&operator, recluse).await;
+        let backroom = format!("/v1/agents/{BACKROOM}");
+        ok(&operator, Call::put(backroom, json!({ "kind": "queue" }))).await;
+        let pick = Call::put(format!("/v1/queues/{BACKROOM}"), json!({ "mode": "pick" }));
+        ok(&operator, pick).await;
+        for state in ["t.queued", "t.ringing", "t.connected", "t.on_hold", "t.completed"] {
+            let id = cast.make(state).await;
+            cast.hidden.insert(state, id);
+        }
         for state in ["draft", "discarded", "proposed", "guarded", "accepted", "activated"] {
             let id = cast.make(state).await;
             cast.hidden.insert(state, id);
@@ -90,6 +105,7 @@ impl Cast {
         }
         cast.hidden.insert(AGENT, HERMIT.to_owned());
         cast.hidden.insert(HUMAN, RECLUSE.to_owned());
+        cast.hidden.insert(QUEUE, BACKROOM.to_owned());
         told_of_rejections(&operator, 2).await;
         cast
     }
@@ -147,6 +163,7 @@ impl Cast {
             "" => String::new(),
             AGENT => HERMIT.to_owned(),
             HUMAN => RECLUSE.to_owned(),
+            QUEUE => BACKROOM.to_owned(),
             // Nothing here changes what another may do to it, and its sender may send only so many.
             MESSAGE => self.hidden[MESSAGE].clone(),
             kind => self.make(kind).await,
@@ -183,6 +200,7 @@ impl Cast {
                 self.customers.lock().expect("nobody panics").insert(id.clone(), token);
                 return id;
             }
+            kind if kind.starts_with("t.") => return self.transfer(kind).await,
             "draft" | "discarded" => {
                 let drafts = Call::post("/v1/handoffs/drafts", offer(&task, "bob"));
                 let id = ok(&alice, drafts).await["handoff_id"].as_str().expect("an id").to_owned();
@@ -219,6 +237,41 @@ impl Cast {
         for action in road {
             act(&bob, &id, action, body_of(action, &task)).await;
         }
+        id
+    }
+
+    /// A transfer that the human of our teamspace takes so far.
+    async fn transfer(&self, kind: &str) -> String {
+        let road: &[&str] = match kind {
+            "t.queued" => &[],
+            "t.ringing" => &["pickup"],
+            "t.connected" => &["pickup", "accept"],
+            "t.on_hold" => &["pickup", "accept", "hold"],
+            "t.completed" => &["pickup", "accept", "complete"],
+            other => panic!("no road to {other}"),
+        };
+        let [alice, human] = ["sender", "human"].map(|caller| self.client(OWN, caller));
+        // People take only so many at once.
+        let before = std::mem::take(&mut *self.taken.lock().expect("nobody panics"));
+        for id in before {
+            let done = Call::post(format!("/v1/transfers/{id}/cancel"), json!({}));
+            self.operator(OWN).call(done).await.expect("an answer");
+        }
+        let open = json!({ "agent": "bob", "customer": { "name": self.new_task() } });
+        let opened = ok(&alice, Call::post("/v1/conversations", open)).await;
+        let token = opened["customer_token"].as_str().expect("a token").to_owned();
+        let conversation = opened["conversation_id"].as_str().expect("an id");
+        let path = format!("/v1/conversations/{conversation}/transfers");
+        let customer = self.server.with_token(&token);
+        let asked = ok(&customer, Call::post(path, json!({ "queue": BACKROOM }))).await;
+        let id = asked["transfer_id"].as_str().expect("an id").to_owned();
+        for action in road {
+            let epoch = if ["pickup", "accept"].contains(action) { 2 } else { 3 };
+            let path = format!("/v1/transfers/{id}/{action}");
+            ok(&human, Call::post(path, json!({ "epoch": epoch }))).await;
+        }
+        self.customers.lock().expect("nobody panics").insert(id.clone(), token);
+        self.taken.lock().expect("nobody panics").push(id.clone());
         id
     }
 
@@ -278,6 +331,19 @@ impl Cast {
             }
             (None, "open_conversation") => json!({ "agent": "eve" }),
             (None, "say") => json!({ "parts": [{ "type": "text", "text": "hi" }], "epoch": 1 }),
+            (None, "request_human") => json!({ "queue": BACKROOM, "epoch": 1 }),
+            (None, "configure_queue") => json!({ "mode": "pick" }),
+            (None, "transfer_on") => json!({ "to": BACKROOM, "epoch": 3 }),
+            (None, "rate_transfer") => json!({ "score": 5 }),
+            (None, "fail_transfer") => json!({ "epoch": 2, "reason": "r" }),
+            (None, "note_transfer" | "whisper_transfer") => json!({ "epoch": 3, "text": "t" }),
+            (None, operation) if operation.ends_with("_transfer") => {
+                let epoch = match case.state {
+                    "t.queued" | "t.ringing" => 2,
+                    _ => 3,
+                };
+                json!({ "epoch": epoch })
+            }
             (None, "route_conversation") => json!({ "goto": "eve", "epoch": 1 }),
             (None, "select_agent") => json!({ "agent_id": "eve" }),
             (None, "call_tools") => {

@@ -1,7 +1,7 @@
 //! Who may do what, as one table. The document says who may ask at all (`x-who`); the table says
 //! what members then get.
 
-use super::cast::{AGENT, CONVERSATION, HUMAN, MESSAGE, TOKEN};
+use super::cast::{AGENT, CONVERSATION, HUMAN, MESSAGE, QUEUE, TOKEN};
 use super::reference::Operation;
 
 /// What a caller gets.
@@ -85,6 +85,8 @@ handoff_tools            -          yes     yes     yes       yes          yes  
 list_conversations       -          yes     yes     yes       yes          yes     yes      yes
 open_conversation        -          yes     yes     yes       yes          yes     yes      yes
 mint_customer_token      -          yes     not     gone      not          gone    yes      gone
+show_queue               -          yes     yes     yes       yes          yes     yes      yes
+configure_queue          -          not     not     not       yes          not     yes      not
 ";
 
 /// For members and the customer of a conversation that the sender opened and the target holds.
@@ -98,6 +100,21 @@ route_conversation    -      not       late    yes     gone      late         go
 call_tools            -      not       late    yes     gone      late         gone    not       gone
 select_agent          -      yes       not     not     gone      not          gone    not       gone
 close_conversation    -      yes       not     yes     gone      yes          gone    yes       gone
+request_human         -      yes       late    yes     gone      yes          gone    yes       gone
+show_transfer      t.queued    yes     yes     yes     gone      yes          gone    yes       yes
+pick_up_transfer   t.queued    not     not     not     gone      not          gone    not       yes
+accept_transfer    t.ringing   not     not     not     gone      not          gone    not       yes
+decline_transfer   t.ringing   not     not     not     gone      not          gone    not       yes
+hold_transfer      t.connected not     not     not     gone      not          gone    not       yes
+resume_transfer    t.on_hold   not     not     not     gone      not          gone    not       yes
+complete_transfer  t.connected not     not     not     gone      yes          gone    yes       yes
+end_transfer       t.connected not     not     not     gone      yes          gone    yes       yes
+cancel_transfer    t.queued    yes     not     not     gone      yes          gone    yes       gone
+fail_transfer      t.queued    not     not     not     gone      yes          gone    yes       gone
+transfer_on        t.connected not     not     not     gone      not          gone    not       yes
+note_transfer      t.connected not     not     not     gone      yes          gone    yes       yes
+whisper_transfer   t.connected not     not     not     gone      yes          gone    yes       not
+rate_transfer      t.completed yes     not     not     gone      not          gone    not       not
 ";
 
 /// The state a handoff must be in for what only operators do to it.
@@ -196,6 +213,7 @@ impl Case {
         match self.path.as_str() {
             path if path.ends_with("/presence") => HUMAN,
             path if path.contains("{agent}") => AGENT,
+            path if path.contains("{queue}") => QUEUE,
             path if path.contains("{conversation}") => CONVERSATION,
             path if path.contains("{token}") => TOKEN,
             path if path.contains("{message}") => MESSAGE,
@@ -204,7 +222,7 @@ impl Case {
     }
 
     pub fn unknown(&self) -> &'static str {
-        if [AGENT, HUMAN].contains(&self.subject_kind()) {
+        if [AGENT, HUMAN, QUEUE].contains(&self.subject_kind()) {
             super::UNKNOWN_NAME
         } else {
             super::UNKNOWN_ID

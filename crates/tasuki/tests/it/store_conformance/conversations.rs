@@ -29,7 +29,7 @@ pub async fn conversations_are_listed_by_holder_and_status(place: Place) {
     let statuses = [None, Some(Status::Open), Some(Status::Closed)];
     for name in TEAMSPACES {
         for (holder, status) in holders.iter().flat_map(|one| statuses.map(|two| (*one, two))) {
-            let filter = ConversationFilter { holder: holder.map(id), status };
+            let filter = ConversationFilter { holder: holder.map(id), asked: None, status };
             let is_wanted = |(stream, it): &&(Stream, Conversation)| {
                 stream.teamspace.as_str() == name
                     && holder.is_none_or(|holder| it.holder.as_str() == holder)
@@ -141,5 +141,6 @@ fn conversation(number: usize, holder: &str, status: Status) -> Conversation {
             Status::Open => None,
             Status::Closed => Some(Closed { at: start() }),
         },
+        transfer: None,
     }
 }

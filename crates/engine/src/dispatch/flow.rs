@@ -1,0 +1,99 @@
+//! How fast each queue moves, measured as it happens and forgotten with the process: what people
+//! are told about their wait is an estimate, and decides nothing.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard};
+
+use protocol::ids::{AgentId, TeamspaceId, TransferId};
+use protocol::ledger::Entry;
+use protocol::queue::Flow;
+use protocol::time::{Span, Time};
+use serde::Deserialize;
+
+/// What happened longer ago says nothing about now.
+const DURING: Span = Span::from_minutes(15);
+
+/// Assignments that are remembered of a queue; faster ones are measured over less time.
+const ASSIGNED_MAX: usize = 256;
+
+/// Transfers whose beginning is remembered; past this many the memory starts afresh.
+const CONNECTED_MAX: usize = 10_000;
+
+/// How much of the average the last one makes up.
+const NEWEST_SHARE: f64 = 0.1;
+
+#[derive(Debug, Default)]
+pub struct Flows {
+    known: Mutex<Known>,
+}
+
+type Queue = (TeamspaceId, AgentId);
+
+#[derive(Debug, Default)]
+struct Known {
+    queues: HashMap<Queue, Measured>,
+    connected: HashMap<TransferId, (Queue, Time)>,
+}
+
+#[derive(Debug, Default)]
+struct Measured {
+    assigned: VecDeque<Time>,
+    handle_ms: Option<f64>,
+}
+
+impl Flows {
+    /// Told of what happens to transfers.
+    pub fn heed(&self, entry: &Entry) {
+        #[derive(Deserialize)]
+        struct Body {
+            transfer: TransferId,
+            holder: AgentId,
+            #[serde(default)]
+            leg: u16,
+        }
+        let Some(body) = entry.body.text() else { return };
+        let Ok(Body { transfer, holder, leg }) = serde_json::from_str(body) else { return };
+        let mut known = self.known();
+        match entry.name.as_ref() {
+            // Until then the queue holds it.
+            "transfer.connected" if leg == 0 => {
+                let queue = (entry.stream.teamspace.clone(), holder);
+                let assigned = &mut known.queues.entry(queue.clone()).or_default().assigned;
+                assigned.push_back(entry.at);
+                if assigned.len() > ASSIGNED_MAX {
+                    assigned.pop_front();
+                }
+                if known.connected.len() >= CONNECTED_MAX {
+                    known.connected.clear();
+                }
+                known.connected.insert(transfer, (queue, entry.at));
+            }
+            "transfer.over" | "transfer.returned" if leg == 0 => {
+                let Some((queue, since)) = known.connected.remove(&transfer) else { return };
+                let lasted = entry.at.since(since).as_millis() as f64;
+                let handle_ms = &mut known.queues.entry(queue).or_default().handle_ms;
+                let average = handle_ms.unwrap_or(lasted);
+                *handle_ms = Some(average + (lasted - average) * NEWEST_SHARE);
+            }
+            _ => {}
+        }
+    }
+
+    /// What is known of a queue whose people can take so many at once.
+    pub fn of(&self, teamspace: &TeamspaceId, queue: &AgentId, slots: u32, now: Time) -> Flow {
+        let known = self.known();
+        let nothing = Measured::default();
+        let key = (teamspace.clone(), queue.clone());
+        let Measured { assigned, handle_ms } = known.queues.get(&key).unwrap_or(&nothing);
+        let is_recent = |at: &&Time| now.since(**at) < DURING;
+        let n_assigned = assigned.iter().filter(is_recent).count();
+        // The cast saturates, and nobody talks for so long.
+        let handle_time = handle_ms.map(|ms| Span::from_millis(ms as i64));
+        let n_assigned = u32::try_from(n_assigned).unwrap_or(u32::MAX);
+        Flow { slots, handle_time, n_assigned, during: DURING }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().expect("nothing panics in here")
+    }
+}

@@ -1,0 +1,161 @@
+//! `/v1/queues`: what waits for a person, and how each queue works.
+
+use axum::Json;
+use axum::extract::State;
+use protocol::agent::{self, Agent, Kind};
+use protocol::caller::Caller;
+use protocol::ids::{AgentId, ConversationId, TeamspaceId};
+use protocol::queue::{EstimatedWait, Settings, estimate};
+use protocol::step::{Command, State as Aggregate};
+use protocol::transfer::Transfer;
+use protocol::transfer::decide::is_in_queue;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Gateway;
+use super::agents;
+use super::auth::Asker;
+use super::input::{Named, Write};
+use super::problem::Problem;
+use super::transfers::{self, TransferView};
+
+/// How many of those who wait are shown.
+const SHOWN_MAX: usize = 50;
+
+/// A queue as it stands.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct QueueView {
+    pub queue: String,
+    pub is_open: bool,
+    /// When it opens next, if it is closed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opens_at: Option<String>,
+    /// How many wait; counting ends at 1,000.
+    pub n_waiting: usize,
+    /// People of the queue who take conversations now.
+    pub n_available: usize,
+    /// What a newcomer would wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimated_wait: Option<EstimatedWait>,
+    /// The first 50, in their order. For people of the queue and coordinators only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Vec<TransferView>>,
+    pub settings: Settings,
+}
+
+pub async fn show(
+    State(gateway): State<Gateway>,
+    asker: Asker,
+    Named(id): Named<AgentId>,
+) -> Result<Json<QueueView>, Problem> {
+    let caller = asker.member()?.caller;
+    queue_view(&gateway, &caller, &id).await.map(Json)
+}
+
+pub async fn configure(
+    State(gateway): State<Gateway>,
+    Named(id): Named<AgentId>,
+    write: Write<Settings>,
+) -> Result<Json<QueueView>, Problem> {
+    let (write, settings) = write.split();
+    let caller = write.asker.member()?.caller;
+    let key = write.key.for_action("set_queue", Some(id.as_str()));
+    let command = Command::Agent(agent::Command::SetQueue { settings: Box::new(settings) });
+    let stream = agents::stream(&caller.teamspace, id.clone());
+    gateway.engine.submit(&caller, stream, command, Some(key)).await?;
+    queue_view(&gateway, &caller, &id).await.map(Json)
+}
+
+async fn queue_view(
+    gateway: &Gateway,
+    caller: &Caller,
+    id: &AgentId,
+) -> Result<QueueView, Problem> {
+    let nothing = || Problem::not_found("queue");
+    let queue = agent(gateway, &caller.teamspace, id).await?.ok_or_else(nothing)?;
+    if queue.kind != Kind::Queue {
+        return Err(nothing());
+    }
+    let settings = queue.queue_settings();
+    let now = gateway.engine.clock().now();
+    let opens_at = settings.hours.as_ref().and_then(|hours| hours.next_opening(now));
+    let is_open = settings.hours.as_ref().is_none_or(|hours| hours.is_open(now));
+    let store = gateway.engine.store();
+    let n_waiting = store.n_waiting(&caller.teamspace, id, None).await?;
+    let shift = gateway.engine.shift(&caller.teamspace, &queue).await?;
+    let flow = gateway.engine.flows().of(&caller.teamspace, id, shift.slots, now);
+    let place = u32::try_from(n_waiting + 1).unwrap_or(u32::MAX);
+    Ok(QueueView {
+        queue: id.to_string(),
+        is_open,
+        opens_at: opens_at.filter(|_| !is_open).map(|at| at.to_string()),
+        n_waiting,
+        n_available: shift.n_available,
+        estimated_wait: estimate(place, &flow),
+        waiting: match may_look(gateway, caller, &queue).await? {
+            true => Some(waiting(gateway, caller, id).await?),
+            false => None,
+        },
+        settings,
+    })
+}
+
+/// What waits is known to those who may pick it, and to coordinators.
+async fn may_look(gateway: &Gateway, caller: &Caller, queue: &Agent) -> Result<bool, Problem> {
+    if caller.is_coordinator() {
+        return Ok(true);
+    }
+    let Some(own) = caller.agent() else { return Ok(false) };
+    let person = agent(gateway, &caller.teamspace, own).await?;
+    let person = person.filter(|agent| agent.kind == Kind::Human);
+    Ok(person.is_some_and(|person| is_in_queue(&person, queue)))
+}
+
+async fn waiting(
+    gateway: &Gateway,
+    caller: &Caller,
+    queue: &AgentId,
+) -> Result<Vec<TransferView>, Problem> {
+    let rows = gateway.engine.store().waiting(&caller.teamspace, queue, SHOWN_MAX).await?;
+    let mut shown = Vec::with_capacity(rows.len());
+    for row in rows {
+        let state = gateway.engine.current(&row.stream).await?;
+        let Some(Aggregate::Conversation(conversation)) = state.as_deref() else { continue };
+        let Some(transfer) = conversation.open_transfer() else { continue };
+        shown.push(transfers::view(gateway, caller, conversation, transfer).await?);
+    }
+    Ok(shown)
+}
+
+/// The place of a conversation in its queue, and how long it may take from there.
+pub async fn place(
+    gateway: &Gateway,
+    caller: &Caller,
+    conversation: ConversationId,
+    transfer: &Transfer,
+) -> Result<Option<(usize, Option<EstimatedWait>)>, Problem> {
+    let teamspace = &caller.teamspace;
+    let Some(waiting) = transfer.waiting() else { return Ok(None) };
+    let before = Some((waiting.order, conversation));
+    let n_before = gateway.engine.store().n_waiting(teamspace, waiting.queue, before).await?;
+    let Some(queue) = agent(gateway, teamspace, waiting.queue).await? else {
+        return Ok(Some((n_before + 1, None)));
+    };
+    let shift = gateway.engine.shift(teamspace, &queue).await?;
+    let now = gateway.engine.clock().now();
+    let flow = gateway.engine.flows().of(teamspace, waiting.queue, shift.slots, now);
+    let place = u32::try_from(n_before + 1).unwrap_or(u32::MAX);
+    Ok(Some((n_before + 1, estimate(place, &flow))))
+}
+
+pub async fn agent(
+    gateway: &Gateway,
+    teamspace: &TeamspaceId,
+    id: &AgentId,
+) -> Result<Option<Agent>, Problem> {
+    let stream = agents::stream(teamspace, id.clone());
+    Ok(match gateway.engine.current(&stream).await?.as_deref() {
+        Some(Aggregate::Agent(agent)) => Some(agent.clone()),
+        Some(_) | None => None,
+    })
+}

@@ -1,0 +1,144 @@
+//! How a queue works: who is in it, how people get what waits in it, and how long things may last.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::choose::{SkillWanted, Wanted};
+use super::hours::OpeningHours;
+use super::patience::Patience;
+use crate::handoff::check::Problem;
+use crate::time::Span;
+
+/// A telephone rings about as long.
+pub const RING_DEFAULT: Span = Span::from_millis(30_000);
+pub const RING_MAX: Span = Span::from_minutes(10);
+
+/// After this long without anybody the customer is told so, and gets the bot back.
+pub const WAIT_DEFAULT: Span = Span::from_hours(1);
+pub const WAIT_MAX: Span = Span::from_hours(24 * 7);
+
+pub const HOLD_DEFAULT: Span = Span::from_minutes(10);
+pub const HOLD_MAX: Span = Span::from_hours(8);
+
+/// What a level of priority is worth.
+pub const LEVEL_DEFAULT: Span = Span::from_minutes(5);
+pub const LEVEL_MAX: Span = Span::from_hours(24);
+
+const SPAN_MIN: Span = Span::from_millis(1_000);
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    #[serde(default)]
+    pub mode: Mode,
+    /// What everybody in it must have: a team, skills.
+    #[serde(default)]
+    pub wanted: Wanted,
+    /// Whoever takes a conversation speaks its customer's language.
+    #[serde(default)]
+    pub by_language: bool,
+    #[serde(default = "ring")]
+    pub ring: Span,
+    #[serde(default = "wait")]
+    pub wait: Span,
+    #[serde(default = "hold")]
+    pub hold: Span,
+    /// What a level of priority is worth.
+    #[serde(default = "level")]
+    pub level: Span,
+    #[serde(default)]
+    pub patience: Patience,
+    /// Open all the time when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hours: Option<OpeningHours>,
+}
+
+/// How people get what waits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// It is offered to whoever has been idle longest; everybody may pick it all the same.
+    #[default]
+    Offer,
+    /// People pick for themselves.
+    Pick,
+}
+
+fn ring() -> Span {
+    RING_DEFAULT
+}
+
+fn wait() -> Span {
+    WAIT_DEFAULT
+}
+
+fn hold() -> Span {
+    HOLD_DEFAULT
+}
+
+fn level() -> Span {
+    LEVEL_DEFAULT
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            mode: Mode::default(),
+            wanted: Wanted::default(),
+            by_language: false,
+            ring: RING_DEFAULT,
+            wait: WAIT_DEFAULT,
+            hold: HOLD_DEFAULT,
+            level: LEVEL_DEFAULT,
+            patience: Patience::default(),
+            hours: None,
+        }
+    }
+}
+
+impl Settings {
+    /// Everything that is wrong.
+    pub fn problems(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let spans = [
+            ("ring", self.ring, RING_MAX),
+            ("wait", self.wait, WAIT_MAX),
+            ("hold", self.hold, HOLD_MAX),
+            ("level", self.level, LEVEL_MAX),
+        ];
+        for (name, span, max) in spans {
+            if span < SPAN_MIN || span > max {
+                let expected = format!("a span from {SPAN_MIN} to {max}");
+                problems.push(Problem { field: name.to_owned(), expected });
+            }
+        }
+        let hours = self.hours.as_ref().map(OpeningHours::problems).unwrap_or_default();
+        let parts = [
+            ("wanted", self.wanted.problems()),
+            ("patience", self.patience.problems()),
+            ("hours", hours),
+        ];
+        for (part, of_part) in parts {
+            let inside = |one: Problem| Problem { field: format!("{part}.{}", one.field), ..one };
+            problems.extend(of_part.into_iter().map(inside));
+        }
+        problems
+    }
+
+    /// What is asked of whoever takes an item: what the queue asks and what the item asks.
+    pub fn wanted_for(&self, item: &Wanted, language: Option<&str>) -> Wanted {
+        let mut skills: Vec<SkillWanted> = self.wanted.skills.clone();
+        for skill in &item.skills {
+            match skills.iter_mut().find(|known| known.name == skill.name) {
+                Some(known) => known.level_min = known.level_min.max(skill.level_min),
+                None => skills.push(skill.clone()),
+            }
+        }
+        let of_customer = language.filter(|_| self.by_language).map(str::to_owned);
+        Wanted {
+            skills,
+            language: item.language.clone().or(of_customer).or(self.wanted.language.clone()),
+            team: item.team.clone().or(self.wanted.team.clone()),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What a decision needs to know besides its own aggregate, and how it says so.
+
+use super::HoldState;
+use crate::ids::{AgentId, MessageId};
+use crate::{agent, message, teamspace};
+
+/// What a decision needs to know besides its own aggregate. Read before, handed in.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Facts {
+    pub agent: Option<agent::Agent>,
+    /// Who asks, as the directory knows it.
+    pub caller: Option<agent::Agent>,
+    pub hold: HoldState,
+    pub document: Option<String>,
+    /// Those of the directory that were asked for, as far as they exist.
+    pub directory: Vec<AgentId>,
+    /// Those of them that can be called.
+    pub wakeable: Vec<AgentId>,
+    pub message: Option<message::Message>,
+    /// What the teamspace says about all its work.
+    pub settings: teamspace::Settings,
+    /// The lowest free slot of the agent whose slot was asked for; `None` if it has none free, or
+    /// as many as it likes.
+    pub slot: Option<u16>,
+    /// The same for whoever asks.
+    pub caller_slot: Option<u16>,
+    /// The queue that was asked for.
+    pub queue: Option<agent::Agent>,
+}
+
+/// Which facts to read for a command.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Needs {
+    pub agent: Option<AgentId>,
+    pub caller: bool,
+    pub hold: Option<String>,
+    /// The hash of the document, as the aggregate's state names it.
+    pub document: Option<String>,
+    pub directory: Option<Directory>,
+    /// Whether it matters who of them can be called.
+    pub wakes: bool,
+    pub message: Option<MessageId>,
+    pub settings: bool,
+    /// Whose slot is to be taken.
+    pub slot: Option<AgentId>,
+    /// Whether it is the caller's.
+    pub caller_slot: bool,
+    pub queue: Option<QueueOf>,
+}
+
+/// Which queue is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum QueueOf {
+    Named(AgentId),
+    /// The one that the teamspace uses when nobody names one.
+    Default,
+}
+
+/// Which agents to look up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Directory {
+    Named(Vec<AgentId>),
+    /// All of them, or as many as show that they are too many.
+    Everyone,
+}

@@ -1,0 +1,201 @@
+//! What a person gets to know before the first word: made once, when a transfer or a leg of it is
+//! asked for. Platforms that keep the record of an engagement read it too, so it has their names.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::state::Kind;
+use crate::canonical;
+use crate::conversation::Conversation;
+use crate::conversation::state::customer_name;
+use crate::rejection::Rejection;
+use crate::time::Time;
+
+/// A summary is read while it rings.
+pub const SUMMARY_BYTES_MAX: usize = 4 * 1024;
+pub const WARM_CONTEXT_BYTES_MAX: usize = 8 * 1024;
+pub const ATTRIBUTES_MAX: usize = 64;
+pub const ATTRIBUTE_BYTES_MAX: usize = 500;
+const VOICE_TEXT_BYTES_MAX: usize = 256;
+
+/// What telephones speak.
+const CODECS: [&str; 5] = ["PCMU", "PCMA", "opus", "G722", "G729"];
+
+/// What whoever asks for a person can say.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct About {
+    /// What happened so far, in a few sentences.
+    #[serde(default)]
+    pub summary: Option<String>,
+    /// Whatever else the person should see: goal, facts, open questions.
+    #[serde(default)]
+    pub warm_context: Option<Map<String, Value>>,
+    #[serde(default)]
+    pub voice: Option<Voice>,
+    /// Texts, numbers and truth values, by name.
+    #[serde(default)]
+    pub custom_attributes: BTreeMap<String, Value>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Bundle {
+    pub bundle_id: String,
+    pub session_id: String,
+    pub transfer_type: Kind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Identity>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transcript_summary: Option<String>,
+    pub transcript_digest: String,
+    pub message_count: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_context: Option<Map<String, Value>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub voice: Option<Voice>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub custom_attributes: BTreeMap<String, Value>,
+    pub created_at: Time,
+}
+
+/// Who the customer is, as far as its backend says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Identity {
+    /// `authenticated` if the backend knows them by a name of its own, else `guest`.
+    pub kind: IdentityKind,
+    pub identity_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IdentityKind {
+    Guest,
+    Authenticated,
+}
+
+/// How a call is reached that belongs to the conversation. Passed on as it is; a caller's number is
+/// what the network says, and proves nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Voice {
+    pub sip_uri: String,
+    pub caller_id: String,
+    pub codec: String,
+    pub dtmf_supported: bool,
+}
+
+impl Bundle {
+    /// What is known of the conversation now; nothing for a transfer that is blind.
+    pub fn of(
+        conversation: &Conversation,
+        bundle_id: String,
+        kind: Kind,
+        about: &About,
+        now: Time,
+    ) -> Option<Self> {
+        if kind == Kind::Blind {
+            return None;
+        }
+        let customer = &conversation.setup.customer;
+        let identity = Identity {
+            kind: match customer.external_id {
+                Some(_) => IdentityKind::Authenticated,
+                None => IdentityKind::Guest,
+            },
+            identity_id: customer_name(conversation.id).to_string(),
+            external_id: customer.external_id.clone(),
+            display_name: customer.name.clone(),
+        };
+        Some(Self {
+            bundle_id,
+            session_id: conversation.id.to_string(),
+            transfer_type: kind,
+            identity: Some(identity),
+            transcript_summary: about.summary.clone(),
+            transcript_digest: conversation.transcript.digest.clone(),
+            message_count: conversation.transcript.count,
+            warm_context: about.warm_context.clone(),
+            voice: about.voice.clone(),
+            custom_attributes: about.custom_attributes.clone(),
+            created_at: now,
+        })
+    }
+}
+
+impl About {
+    pub fn is_empty(&self) -> bool {
+        *self == About::default()
+    }
+
+    pub fn check(&self) -> Result<(), Rejection> {
+        let summary = self.summary.as_deref().unwrap_or("-");
+        if summary.trim().is_empty() || summary.len() > SUMMARY_BYTES_MAX {
+            return Err(invalid("summary", format!("1 to {SUMMARY_BYTES_MAX} bytes of text")));
+        }
+        if let Some(warm) = &self.warm_context {
+            let n_bytes = canonical::canonical(&Value::Object(warm.clone())).len();
+            if n_bytes > WARM_CONTEXT_BYTES_MAX {
+                let expected = format!("at most {WARM_CONTEXT_BYTES_MAX} bytes");
+                return Err(invalid("warm_context", expected));
+            }
+        }
+        self.voice.as_ref().map_or(Ok(()), Voice::check)?;
+        self.check_attributes()
+    }
+
+    fn check_attributes(&self) -> Result<(), Rejection> {
+        if self.custom_attributes.len() > ATTRIBUTES_MAX {
+            return Err(invalid("custom_attributes", format!("at most {ATTRIBUTES_MAX}")));
+        }
+        for (name, value) in &self.custom_attributes {
+            let is_plain = value.is_string() || value.is_number() || value.is_boolean();
+            let n_bytes = name.len() + canonical::canonical(value).len();
+            if !is_plain || name.is_empty() || n_bytes > ATTRIBUTE_BYTES_MAX {
+                let expected = format!(
+                    "names with a text, a number or a truth value each, at most \
+                     {ATTRIBUTE_BYTES_MAX} bytes together"
+                );
+                return Err(invalid("custom_attributes", expected));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Voice {
+    fn check(&self) -> Result<(), Rejection> {
+        let is_plain = |text: &str| {
+            (1..=VOICE_TEXT_BYTES_MAX).contains(&text.len())
+                && text.bytes().all(|byte| byte.is_ascii_graphic())
+        };
+        let is_sip = |uri: &str| {
+            let rest = uri.strip_prefix("sip:").or_else(|| uri.strip_prefix("sips:"));
+            rest.is_some_and(|rest| !rest.is_empty())
+        };
+        if !is_plain(&self.sip_uri) || !is_sip(&self.sip_uri) {
+            let expected = format!("sip:… or sips:…, at most {VOICE_TEXT_BYTES_MAX} bytes");
+            return Err(invalid("voice.sipUri", expected));
+        }
+        if !is_plain(&self.caller_id) {
+            let expected = format!("1 to {VOICE_TEXT_BYTES_MAX} characters without spaces");
+            return Err(invalid("voice.callerId", expected));
+        }
+        if !CODECS.contains(&self.codec.as_str()) {
+            return Err(invalid("voice.codec", format!("one of {}", CODECS.join(", "))));
+        }
+        Ok(())
+    }
+}
+
+fn invalid(field: &str, expected: String) -> Rejection {
+    Rejection::SchemaInvalid { field: field.to_owned(), expected }
+}

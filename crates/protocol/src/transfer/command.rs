@@ -1,0 +1,181 @@
+//! What can be asked of a transfer.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::bundle::About;
+use super::state::{Kind, Target};
+use crate::ids::{AgentId, TransferId};
+use crate::queue::Wanted;
+use crate::step::{Needs, QueueOf};
+use crate::time::Time;
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    /// Somebody wants a person.
+    Request { transfer: TransferId, request: Box<Request> },
+    /// Somebody does something with a transfer.
+    Act { transfer: TransferId, epoch: Option<u64>, act: Act },
+    /// The server offers it to a person.
+    Ring { transfer: TransferId, agent: AgentId },
+    /// The server has lost a person for good.
+    Lose { agent: AgentId },
+    /// Something was waited for, and did not come.
+    Elapse { due: Time },
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// Where it waits; the teamspace's default queue when absent.
+    #[serde(default)]
+    pub queue: Option<AgentId>,
+    #[serde(default, rename = "type")]
+    pub kind: Kind,
+    #[serde(default)]
+    pub reason: Option<String>,
+    /// From -100 to 100; each level counts as some minutes of waiting.
+    #[serde(default)]
+    pub priority: i32,
+    /// What this one asks of whoever takes it, besides what its queue asks.
+    #[serde(default)]
+    pub wanted: Option<Wanted>,
+    /// The epoch in which an agent asks. Customers have none.
+    #[serde(default)]
+    pub epoch: Option<u64>,
+    /// The caller's own name for this request: once more with the same one changes nothing.
+    #[serde(default)]
+    pub request_key: Option<String>,
+    /// What the person should know beforehand.
+    #[serde(default)]
+    pub context: About,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Act {
+    /// A person takes it from the queue, and with `accept` answers at once.
+    Pickup {
+        accept: bool,
+    },
+    Accept,
+    Decline {
+        reason: Option<String>,
+    },
+    Hold,
+    Resume,
+    /// Another person is asked in, or takes over.
+    Transfer(Box<Transfer>),
+    /// It is settled.
+    Complete {
+        summary: Option<String>,
+    },
+    /// It is over, and so is the conversation.
+    End {
+        reason: Option<String>,
+    },
+    Cancel {
+        reason: Option<String>,
+    },
+    /// Nobody can take it.
+    Fail {
+        reason: String,
+    },
+    /// For colleagues only.
+    Note {
+        text: String,
+    },
+    /// To the person who holds the conversation, from whoever watches.
+    Whisper {
+        text: String,
+    },
+    /// How the customer found it.
+    Rate {
+        score: u8,
+        comment: Option<String>,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Transfer {
+    #[serde(default = "human_to_human", rename = "type")]
+    pub kind: Kind,
+    /// A person or a queue.
+    pub to: AgentId,
+    #[serde(default)]
+    pub reason: Option<String>,
+    #[serde(default)]
+    pub epoch: Option<u64>,
+    /// What the person should know beforehand.
+    #[serde(default)]
+    pub context: About,
+}
+
+fn human_to_human() -> Kind {
+    Kind::HumanToHuman
+}
+
+impl Command {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Command::Request { .. } => "request_human",
+            Command::Ring { .. } => "ring",
+            Command::Lose { .. } => "lose_agent",
+            Command::Elapse { .. } => "elapse",
+            Command::Act { act, .. } => act.name(),
+        }
+    }
+
+    /// What to read besides the conversation. `waiting` is what its transfer waits for.
+    pub fn needs(&self, overflow: Option<&AgentId>, queue: Option<&AgentId>) -> Needs {
+        let named = |id: &AgentId| Some(QueueOf::Named(id.clone()));
+        match self {
+            Command::Request { request, .. } => {
+                let queue = request.queue.as_ref().map_or(Some(QueueOf::Default), named);
+                Needs { queue, ..Needs::default() }
+            }
+            Command::Ring { agent, .. } => {
+                let (agent, slot) = (Some(agent.clone()), Some(agent.clone()));
+                Needs { agent, slot, ..Needs::default() }
+            }
+            Command::Act { act: Act::Pickup { .. }, .. } => {
+                let queue = queue.and_then(named);
+                Needs { caller: true, caller_slot: true, queue, ..Needs::default() }
+            }
+            Command::Act { act: Act::Transfer(transfer), .. } => {
+                let (agent, slot) = (Some(transfer.to.clone()), Some(transfer.to.clone()));
+                Needs { agent, slot, ..Needs::default() }
+            }
+            Command::Elapse { .. } => Needs { queue: overflow.and_then(named), ..Needs::default() },
+            Command::Act { .. } | Command::Lose { .. } => Needs::default(),
+        }
+    }
+}
+
+impl Act {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Act::Pickup { .. } => "pickup",
+            Act::Accept => "accept",
+            Act::Decline { .. } => "decline",
+            Act::Hold => "hold",
+            Act::Resume => "resume",
+            Act::Transfer(_) => "transfer",
+            Act::Complete { .. } => "complete",
+            Act::End { .. } => "end",
+            Act::Cancel { .. } => "cancel",
+            Act::Fail { .. } => "fail",
+            Act::Note { .. } => "note",
+            Act::Whisper { .. } => "whisper",
+            Act::Rate { .. } => "rate",
+        }
+    }
+}
+
+impl Target {
+    pub fn id(&self) -> &AgentId {
+        match self {
+            Target::Human(id) | Target::Queue(id) => id,
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! May this happen, and what follows? One file per kind of command. Each asks first whether the
+//! transfer is still there, then who asks, then whether they have seen what has happened since.
+
+mod answer;
+mod elapse;
+mod finish;
+mod hold;
+mod leg;
+mod note;
+mod pickup;
+mod request;
+
+pub use finish::on_close;
+pub use pickup::is_in_queue;
+pub use request::{Ask, request_for};
+
+use super::command::{Act, Command};
+use super::event::Event as TransferEvent;
+use super::state::Transfer;
+use super::status::{Action, next};
+use crate::conversation::event::{Event, Why};
+use crate::conversation::state::{Conversation, Side};
+use crate::handoff::decide::Context;
+use crate::ids::{AgentId, TransferId};
+use crate::rejection::Rejection;
+
+pub fn decide(
+    state: Option<&Conversation>,
+    command: &Command,
+    context: Context<'_>,
+) -> Result<Vec<Event>, Rejection> {
+    let no_such = Rejection::NotFound { what: "conversation" };
+    let conversation = state.ok_or(no_such)?;
+    match command {
+        Command::Request { transfer, request } => {
+            request::decide(conversation, *transfer, request, context)
+        }
+        Command::Act { transfer, epoch, act } => {
+            let known = on_the_record(conversation, *transfer)?;
+            let asked = Asked { conversation, transfer: known, epoch: *epoch, context };
+            match act {
+                Act::Pickup { accept } => pickup::pickup(&asked, *accept),
+                Act::Accept => answer::accept(&asked),
+                Act::Decline { reason } => answer::decline(&asked, reason.as_deref()),
+                Act::Hold => hold::hold(&asked),
+                Act::Resume => hold::resume(&asked),
+                Act::Transfer(transfer) => leg::transfer(&asked, transfer),
+                Act::Complete { summary } => finish::complete(&asked, summary.as_deref()),
+                Act::End { reason } => finish::end(&asked, reason.as_deref()),
+                Act::Cancel { reason } => finish::cancel(&asked, reason.as_deref()),
+                Act::Fail { reason } => finish::fail(&asked, reason),
+                Act::Note { text } => note::note(&asked, text),
+                Act::Whisper { text } => note::whisper(&asked, text),
+                Act::Rate { score, comment } => note::rate(&asked, *score, comment.as_deref()),
+            }
+        }
+        Command::Ring { transfer, agent } => pickup::ring(conversation, *transfer, agent, context),
+        Command::Lose { agent } => elapse::lose(conversation, agent, context),
+        Command::Elapse { due } => elapse::elapse(conversation, *due, context),
+    }
+}
+
+/// The transfer of that id. One that others have followed is gone.
+fn on_the_record(conversation: &Conversation, id: TransferId) -> Result<&Transfer, Rejection> {
+    let transfer = conversation.transfer.as_deref();
+    let transfer = transfer.ok_or(Rejection::NotFound { what: "transfer" })?;
+    match transfer.id == id {
+        true => Ok(transfer),
+        false => Err(Rejection::TransferGone { status: None }),
+    }
+}
+
+/// What somebody asks of a transfer.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    conversation: &'a Conversation,
+    transfer: &'a Transfer,
+    epoch: Option<u64>,
+    context: Context<'a>,
+}
+
+impl<'a> Asked<'a> {
+    /// What is over cannot be changed; what cannot happen now is refused with where it stands.
+    fn may(&self, action: Action) -> Result<(), Rejection> {
+        let status = self.transfer.status();
+        match next(status, action) {
+            Some(_) => Ok(()),
+            None if status.is_over() => Err(Rejection::TransferGone { status: Some(status) }),
+            None => Err(Rejection::WrongTransferState { action: action.as_str(), status }),
+        }
+    }
+
+    /// Whoever acts for the customer side or a colleague must have seen what has happened since.
+    fn has_seen(&self) -> Result<(), Rejection> {
+        let current = self.conversation.epoch;
+        match self.epoch {
+            Some(epoch) if epoch == current => Ok(()),
+            Some(_) => Err(Rejection::NotHeard {
+                why: Why::EpochOutdated,
+                holder: self.conversation.holder.clone(),
+                epoch: current,
+            }),
+            None if self.context.caller.agent().is_some() => Err(Rejection::EpochRequired),
+            None => Ok(()),
+        }
+    }
+
+    fn side(&self) -> Result<Side<'a>, Rejection> {
+        let no_such = Rejection::NotFound { what: "transfer" };
+        self.conversation.side(self.context.caller).ok_or(no_such)
+    }
+
+    /// The person with whom the customer speaks, if that is who asks.
+    fn as_answering(&self, action: &'static str) -> Result<&'a AgentId, Rejection> {
+        self.side()?;
+        let answering = self.transfer.answering().map(|claim| &claim.agent);
+        match self.context.caller.agent() {
+            Some(agent) if Some(agent) == answering => Ok(agent),
+            Some(_) | None => {
+                let who = "the person with whom the customer speaks";
+                Err(Rejection::NotAllowed { action, who })
+            }
+        }
+    }
+
+    fn holder(&self) -> AgentId {
+        self.conversation.holder.clone()
+    }
+
+    fn next_number(&self) -> u64 {
+        self.conversation.transcript.count + 1
+    }
+
+    fn next_epoch(&self) -> u64 {
+        self.conversation.epoch + 1
+    }
+}
+
+fn events(events: impl IntoIterator<Item = TransferEvent>) -> Vec<Event> {
+    events.into_iter().map(Event::Transfer).collect()
+}

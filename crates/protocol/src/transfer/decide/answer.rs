@@ -1,0 +1,136 @@
+//! `accept` and `decline`: the person for whom it rings says yes or no.
+
+use super::pickup::Place;
+use super::{Asked, events};
+use crate::conversation::event::Event as ConversationEvent;
+use crate::handoff::decide::check_text;
+use crate::ids::AgentId;
+use crate::rejection::Rejection;
+use crate::transfer::event::{Connected, Event, LegEnded, Returned, WhyLegEnded, WhyReturned};
+use crate::transfer::state::{Claim, Kind, Leg, LegStage, Stage, Target};
+use crate::transfer::status::Status;
+
+pub fn accept(asked: &Asked<'_>) -> Result<Vec<ConversationEvent>, Rejection> {
+    let (place, claim) = rung(asked, "accept")?;
+    asked.has_seen()?;
+    Ok(answered(asked, place, claim))
+}
+
+pub fn decline(
+    asked: &Asked<'_>,
+    reason: Option<&str>,
+) -> Result<Vec<ConversationEvent>, Rejection> {
+    let (place, claim) = rung(asked, "decline")?;
+    asked.has_seen()?;
+    let reason = check_text("reason", reason)?.unwrap_or_default();
+    Ok(returned(asked, place, claim, WhyReturned::Declined, reason))
+}
+
+/// What rings for the caller.
+fn rung<'a>(asked: &Asked<'a>, action: &'static str) -> Result<(Place<'a>, &'a Claim), Rejection> {
+    let status = asked.transfer.status();
+    if status.is_over() {
+        return Err(Rejection::TransferGone { status: Some(status) });
+    }
+    let caller = asked.context.caller.agent();
+    if let Some(leg) = &asked.transfer.leg
+        && let LegStage::Ringing { claim, .. } = &leg.stage
+        && Some(&claim.agent) == caller
+    {
+        return Ok((Place::Leg(leg), claim));
+    }
+    if let Stage::Ringing { claim, .. } = &asked.transfer.stage
+        && Some(&claim.agent) == caller
+    {
+        return Ok((Place::Transfer, claim));
+    }
+    Err(not_rung(asked, action))
+}
+
+/// Whoever it rang for before, and who answers too late, learns who has it.
+fn not_rung(asked: &Asked<'_>, action: &'static str) -> Rejection {
+    let transfer = asked.transfer;
+    let wrong_state = Rejection::WrongTransferState { action, status: transfer.status() };
+    let caller = asked.context.caller.agent();
+    let is_caller = |agent: &AgentId| Some(agent) == caller;
+    if transfer.people().any(is_caller) {
+        return wrong_state;
+    }
+    if transfer.missed.iter().chain(&transfer.declined).any(is_caller) {
+        let claim = transfer.claim().map(|claim| claim.agent.clone());
+        return claim.map_or(wrong_state, |by| Rejection::AlreadyClaimed { by });
+    }
+    let who = "the person for whom it rings";
+    let not_allowed = Rejection::NotAllowed { action: "answer a transfer", who };
+    asked.side().map_or_else(|no_such| no_such, |_| not_allowed)
+}
+
+/// The person has it: the customer's conversation, or a seat beside whoever holds it.
+pub(super) fn answered(
+    asked: &Asked<'_>,
+    place: Place<'_>,
+    claim: &Claim,
+) -> Vec<ConversationEvent> {
+    let (leg, kind) = match place {
+        Place::Transfer => (0, asked.transfer.terms.kind),
+        Place::Leg(leg) => (leg.number, leg.kind),
+    };
+    let is_consultation = leg != 0 && kind == Kind::SupervisorConsult;
+    events([Event::Connected(Connected {
+        holder: asked.holder(),
+        transfer: asked.transfer.id,
+        leg,
+        agent: claim.agent.clone(),
+        epoch: if is_consultation { asked.conversation.epoch } else { asked.next_epoch() },
+        number: (!is_consultation).then(|| asked.next_number()),
+        kind,
+    })])
+}
+
+/// It rings no longer, and waits again; a leg for one person alone is over.
+pub(super) fn returned(
+    asked: &Asked<'_>,
+    place: Place<'_>,
+    claim: &Claim,
+    why: WhyReturned,
+    reason: String,
+) -> Vec<ConversationEvent> {
+    if let Place::Leg(Leg { number, target: Target::Human(_), .. }) = place {
+        return events([Event::LegEnded(LegEnded {
+            holder: asked.holder(),
+            transfer: asked.transfer.id,
+            leg: *number,
+            agent: Some(claim.agent.clone()),
+            why: match why {
+                WhyReturned::Declined | WhyReturned::Blind => WhyLegEnded::Declined,
+                WhyReturned::NotAnswered => WhyLegEnded::NotAnswered,
+                WhyReturned::AgentLost => WhyLegEnded::AgentLost,
+            },
+        })]);
+    }
+    let leg = match place {
+        Place::Transfer => 0,
+        Place::Leg(leg) => leg.number,
+    };
+    // The queue has it again only if a person had it.
+    let was_answered = match asked.transfer.status() {
+        Status::Connected | Status::OnHold => leg == 0,
+        Status::Idle
+        | Status::Requested
+        | Status::Queued
+        | Status::Ringing
+        | Status::Completed
+        | Status::Ended
+        | Status::Failed
+        | Status::Cancelled => false,
+    };
+    events([Event::Returned(Returned {
+        holder: asked.holder(),
+        transfer: asked.transfer.id,
+        leg,
+        agent: claim.agent.clone(),
+        why,
+        epoch: if was_answered { asked.next_epoch() } else { asked.conversation.epoch },
+        reason,
+    })])
+}

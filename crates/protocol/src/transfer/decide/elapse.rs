@@ -1,0 +1,140 @@
+//! What the server notices by itself: nobody answered, nobody came, a person is gone.
+
+use super::pickup::Place;
+use super::{Asked, answer, events, finish, request};
+use crate::caller::Principal;
+use crate::conversation::Conversation;
+use crate::conversation::event::Event as ConversationEvent;
+use crate::handoff::decide::Context;
+use crate::ids::AgentId;
+use crate::rejection::Rejection;
+use crate::time::Time;
+use crate::transfer::event::{Event, LegEnded, Over, Queued, Resumed, WhyLegEnded, WhyReturned};
+use crate::transfer::state::{
+    GIVES_UP, HOLDS, LEG_GIVES_UP, LEG_RINGS, LegStage, OVERFLOWS, Outcome, Overflow, RINGS, Stage,
+    Transfer,
+};
+
+/// Why a bot has a conversation back that it wanted to give away.
+const NOBODY_CAME: &str = "nobody came in time";
+
+pub fn elapse(
+    conversation: &Conversation,
+    due: Time,
+    context: Context<'_>,
+) -> Result<Vec<ConversationEvent>, Rejection> {
+    by_the_server(context, "let a time pass")?;
+    // The world may have moved on since the deadline was armed; then there is nothing to say.
+    let Some(transfer) = conversation.open_transfer() else { return Ok(Vec::new()) };
+    let armed = transfer.deadlines();
+    let passed = armed.iter().find(|deadline| deadline.due == due && due <= context.now);
+    let Some(passed) = passed else { return Ok(Vec::new()) };
+    let asked = Asked { conversation, transfer, epoch: Some(conversation.epoch), context };
+    let not_answered = |place, claim| {
+        answer::returned(&asked, place, claim, WhyReturned::NotAnswered, String::new())
+    };
+    Ok(match (passed.name.as_ref(), &transfer.stage, &transfer.leg) {
+        (RINGS, Stage::Ringing { claim, .. }, _) => not_answered(Place::Transfer, claim),
+        (HOLDS, Stage::OnHold { .. }, _) => {
+            let (holder, transfer) = (asked.holder(), transfer.id);
+            events([Event::Resumed(Resumed { holder, transfer, overdue: true })])
+        }
+        (GIVES_UP, _, _) => {
+            let over = finish::over(conversation, transfer, Outcome::Failed);
+            events([Event::Over(Over { reason: NOBODY_CAME.to_owned(), ..over })])
+        }
+        (OVERFLOWS, _, _) => events([Event::Queued(moved_on(&asked))]),
+        (LEG_RINGS, _, Some(leg)) => match &leg.stage {
+            LegStage::Ringing { claim, .. } => not_answered(Place::Leg(leg), claim),
+            LegStage::Queued | LegStage::Consulting { .. } => Vec::new(),
+        },
+        (LEG_GIVES_UP, _, Some(leg)) => events([Event::LegEnded(LegEnded {
+            holder: asked.holder(),
+            transfer: transfer.id,
+            leg: leg.number,
+            agent: None,
+            why: WhyLegEnded::NotAnswered,
+        })]),
+        (_, _, _) => Vec::new(),
+    })
+}
+
+/// To the next queue, with the place it has earned; or it stays, if there is no such queue, or it
+/// is closed.
+fn moved_on(asked: &Asked<'_>) -> Queued {
+    let (transfer, now) = (asked.transfer, asked.context.now);
+    let stays = Queued {
+        holder: asked.holder(),
+        transfer: transfer.id,
+        queue: transfer.queue.clone(),
+        epoch: asked.conversation.epoch,
+        order: transfer.order,
+        limits: transfer.limits,
+        overflow: None,
+    };
+    let wanted = transfer.overflow.as_ref().map(|Overflow { to, .. }| to);
+    let next = asked.context.facts.queue.as_ref().filter(|queue| Some(&queue.id) == wanted);
+    let Some(next) = next else { return stays };
+    let settings = next.queue_settings();
+    let is_queue = next.kind == crate::agent::Kind::Queue;
+    let is_open = request::check_open(&next.id, settings.hours.as_ref(), now).is_ok();
+    if !is_queue || !is_open || next.id == transfer.queue {
+        return stays;
+    }
+    Queued {
+        queue: next.id.clone(),
+        epoch: asked.next_epoch(),
+        limits: request::limits(&settings, now),
+        overflow: request::overflow(&settings, transfer.terms.requested_at, now),
+        ..stays
+    }
+}
+
+/// A person is gone for good: what they had goes back into its place in the queue.
+pub fn lose(
+    conversation: &Conversation,
+    agent: &AgentId,
+    context: Context<'_>,
+) -> Result<Vec<ConversationEvent>, Rejection> {
+    by_the_server(context, "miss a person")?;
+    let Some(transfer) = conversation.open_transfer() else { return Ok(Vec::new()) };
+    let asked = Asked { conversation, transfer, epoch: Some(conversation.epoch), context };
+    let lost = |place, claim| {
+        answer::returned(&asked, place, claim, WhyReturned::AgentLost, String::new())
+    };
+    if let Some(claim) = transfer.claim().filter(|claim| claim.agent == *agent) {
+        return Ok(lost(Place::Transfer, claim));
+    }
+    Ok(leg_lost(transfer, agent)
+        .map(|(place, claim)| match place {
+            Place::Leg(leg) if matches!(leg.stage, LegStage::Consulting { .. }) => {
+                events([Event::LegEnded(LegEnded {
+                    holder: asked.holder(),
+                    transfer: transfer.id,
+                    leg: leg.number,
+                    agent: Some(agent.clone()),
+                    why: WhyLegEnded::AgentLost,
+                })])
+            }
+            place @ (Place::Leg(_) | Place::Transfer) => lost(place, claim),
+        })
+        .unwrap_or_default())
+}
+
+fn leg_lost<'t>(
+    transfer: &'t Transfer,
+    agent: &AgentId,
+) -> Option<(Place<'t>, &'t crate::transfer::state::Claim)> {
+    let leg = transfer.leg.as_ref()?;
+    let claim = leg.claim().filter(|claim| claim.agent == *agent)?;
+    Some((Place::Leg(leg), claim))
+}
+
+fn by_the_server(context: Context<'_>, action: &'static str) -> Result<(), Rejection> {
+    match context.caller.principal {
+        Principal::System => Ok(()),
+        Principal::Agent(_) | Principal::Operator(_) | Principal::Customer(_) => {
+            Err(Rejection::NotAllowed { action, who: "the server" })
+        }
+    }
+}

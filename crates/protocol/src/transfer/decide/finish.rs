@@ -1,0 +1,146 @@
+//! `complete`, `end`, `cancel` and `fail`: it is over. After all but `end` whoever held the
+//! conversation before has it again, and knows what happened meanwhile.
+
+use super::hold::gone_or;
+use super::{Asked, events};
+use crate::caller::Principal;
+use crate::conversation::Conversation;
+use crate::conversation::event::{Closed, Event as ConversationEvent};
+use crate::conversation::state::Side;
+use crate::handoff::decide::check_text;
+use crate::rejection::Rejection;
+use crate::transfer::event::{Event, LegEnded, Over, WhyLegEnded};
+use crate::transfer::state::{LegStage, Outcome, Transfer};
+use crate::transfer::status::Action;
+
+pub fn complete(
+    asked: &Asked<'_>,
+    summary: Option<&str>,
+) -> Result<Vec<ConversationEvent>, Rejection> {
+    // Whoever only advises leaves; the customer notices nothing.
+    if let Some(ended) = consultation_ended(asked)? {
+        return Ok(ended);
+    }
+    check_answers_or_oversees(asked, "complete a transfer")?;
+    asked.may(Action::Complete)?;
+    asked.has_seen()?;
+    let summary = check_text("summary", summary)?.unwrap_or_default();
+    let over = Over { summary, ..over(asked.conversation, asked.transfer, Outcome::Completed) };
+    Ok(events([Event::Over(over)]))
+}
+
+pub fn end(asked: &Asked<'_>, reason: Option<&str>) -> Result<Vec<ConversationEvent>, Rejection> {
+    check_answers_or_oversees(asked, "end a conversation")?;
+    asked.may(Action::End)?;
+    asked.has_seen()?;
+    let reason = check_text("reason", reason)?.unwrap_or_default();
+    let holder = asked.holder();
+    let over = on_close(asked.conversation, &reason).into_iter();
+    let closed = ConversationEvent::Closed(Closed { holder, reason });
+    Ok(over.chain([closed]).collect())
+}
+
+pub fn cancel(
+    asked: &Asked<'_>,
+    reason: Option<&str>,
+) -> Result<Vec<ConversationEvent>, Rejection> {
+    gone_or(asked)?;
+    asked.may(Action::Cancel)?;
+    let reason = check_text("reason", reason)?.unwrap_or_default();
+    if let Some(leg) = &asked.transfer.leg
+        && asked.as_answering("cancel").is_ok()
+    {
+        asked.has_seen()?;
+        return Ok(events([Event::LegEnded(LegEnded {
+            holder: asked.holder(),
+            transfer: asked.transfer.id,
+            leg: leg.number,
+            agent: leg.claim().map(|claim| claim.agent.clone()),
+            why: WhyLegEnded::Cancelled,
+        })]));
+    }
+    let caller = asked.context.caller;
+    let asked_for_it = asked.transfer.terms.requested_by == caller.principal.to_string();
+    let is_waiting = asked.transfer.answering().is_none();
+    let may = match asked.side()? {
+        Side::Customer => is_waiting,
+        Side::Overseer => true,
+        Side::Agent(_) => caller.is_coordinator() || (is_waiting && asked_for_it),
+    };
+    if !may {
+        let who = "the customer or whoever asked for it, while it waits, or a coordinator";
+        return Err(Rejection::NotAllowed { action: "cancel a transfer", who });
+    }
+    asked.has_seen()?;
+    let over = over(asked.conversation, asked.transfer, Outcome::Cancelled);
+    Ok(events([Event::Over(Over { reason, ..over })]))
+}
+
+pub fn fail(asked: &Asked<'_>, reason: &str) -> Result<Vec<ConversationEvent>, Rejection> {
+    gone_or(asked)?;
+    let caller = asked.context.caller;
+    let is_server = caller.principal == Principal::System;
+    if !is_server && !caller.is_coordinator() {
+        let who = "a coordinator or an operator";
+        return Err(Rejection::NotAllowed { action: "give a transfer up", who });
+    }
+    asked.may(Action::Fail)?;
+    asked.has_seen()?;
+    let reason = check_text("reason", Some(reason))?.unwrap_or_default();
+    let over = over(asked.conversation, asked.transfer, Outcome::Failed);
+    Ok(events([Event::Over(Over { reason, ..over })]))
+}
+
+/// What happens to an open transfer when its conversation is closed: it was cancelled while nobody
+/// had answered, and ended otherwise.
+pub fn on_close(conversation: &Conversation, reason: &str) -> Option<ConversationEvent> {
+    let transfer = conversation.open_transfer()?;
+    let outcome = match transfer.answering() {
+        Some(_) => Outcome::Ended,
+        None => Outcome::Cancelled,
+    };
+    let over = over(conversation, transfer, outcome);
+    // Nobody gets it back.
+    let (to, epoch) = (conversation.holder.clone(), conversation.epoch);
+    let over = Over { to, epoch, reason: reason.to_owned(), ..over };
+    Some(ConversationEvent::Transfer(Event::Over(over)))
+}
+
+pub(super) fn over(conversation: &Conversation, transfer: &Transfer, outcome: Outcome) -> Over {
+    Over {
+        holder: conversation.holder.clone(),
+        transfer: transfer.id,
+        outcome,
+        to: transfer.terms.previous.clone(),
+        epoch: conversation.epoch + 1,
+        number: conversation.transcript.count + 1,
+        reason: String::new(),
+        summary: String::new(),
+    }
+}
+
+fn consultation_ended(asked: &Asked<'_>) -> Result<Option<Vec<ConversationEvent>>, Rejection> {
+    let Some(leg) = &asked.transfer.leg else { return Ok(None) };
+    let LegStage::Consulting { claim } = &leg.stage else { return Ok(None) };
+    if asked.context.caller.agent() != Some(&claim.agent) {
+        return Ok(None);
+    }
+    asked.has_seen()?;
+    Ok(Some(events([Event::LegEnded(LegEnded {
+        holder: asked.holder(),
+        transfer: asked.transfer.id,
+        leg: leg.number,
+        agent: Some(claim.agent.clone()),
+        why: WhyLegEnded::Finished,
+    })])))
+}
+
+fn check_answers_or_oversees(asked: &Asked<'_>, action: &'static str) -> Result<(), Rejection> {
+    gone_or(asked)?;
+    let is_overseer = match asked.side()? {
+        Side::Overseer => true,
+        Side::Agent(_) => asked.context.caller.is_coordinator(),
+        Side::Customer => false,
+    };
+    if is_overseer { Ok(()) } else { asked.as_answering(action).map(|_| ()) }
+}

@@ -1,0 +1,36 @@
+//! `hold` and `resume`: the person looks something up, and is back.
+
+use super::{Asked, events};
+use crate::conversation::event::Event as ConversationEvent;
+use crate::rejection::Rejection;
+use crate::transfer::event::{Event, Held, Resumed};
+use crate::transfer::status::Action;
+
+pub fn hold(asked: &Asked<'_>) -> Result<Vec<ConversationEvent>, Rejection> {
+    gone_or(asked)?;
+    asked.as_answering("put the customer on hold")?;
+    asked.may(Action::Hold)?;
+    asked.has_seen()?;
+    let until = asked.context.now.plus(asked.transfer.limits.hold);
+    let (holder, transfer) = (asked.holder(), asked.transfer.id);
+    Ok(events([Event::Held(Held { holder, transfer, until })]))
+}
+
+pub fn resume(asked: &Asked<'_>) -> Result<Vec<ConversationEvent>, Rejection> {
+    gone_or(asked)?;
+    asked.as_answering("go on with the customer")?;
+    asked.may(Action::Resume)?;
+    asked.has_seen()?;
+    let (holder, transfer) = (asked.holder(), asked.transfer.id);
+    Ok(events([Event::Resumed(Resumed { holder, transfer, overdue: false })]))
+}
+
+/// Whoever comes when it is over is told so, whoever they were.
+pub(super) fn gone_or(asked: &Asked<'_>) -> Result<(), Rejection> {
+    asked.side()?;
+    let status = asked.transfer.status();
+    match status.is_over() {
+        true => Err(Rejection::TransferGone { status: Some(status) }),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,146 @@
+//! `transfer`: the person asks another one in, or passes the conversation on. The customer stays
+//! with the first until the second is there, unless it is passed on unseen.
+
+use super::hold::gone_or;
+use super::{Asked, events, pickup, request};
+use crate::agent::Kind as AgentKind;
+use crate::conversation::event::Event as ConversationEvent;
+use crate::handoff::decide::check_text;
+use crate::queue::{Settings, order_key};
+use crate::rejection::Rejection;
+use crate::transfer::bundle::Bundle;
+use crate::transfer::command::Transfer as Asking;
+use crate::transfer::event::{Event, LegRequested, Queued, Returned, Ringing, WhyReturned};
+use crate::transfer::state::{Kind, Target};
+use crate::transfer::status::Action;
+
+/// Nobody passes a customer round for ever.
+pub const LEGS_MAX: u16 = 32;
+
+pub fn transfer(asked: &Asked<'_>, asking: &Asking) -> Result<Vec<ConversationEvent>, Rejection> {
+    gone_or(asked)?;
+    let first = asked.as_answering("transfer a customer")?.clone();
+    let action = match asking.kind {
+        Kind::Blind => Action::TransferBlind,
+        Kind::HumanToHuman | Kind::Warm | Kind::SupervisorConsult => Action::Transfer,
+        Kind::BotToHuman | Kind::BotToBot => {
+            let expected = "human_to_human, warm, blind or supervisor_consult";
+            return Err(invalid("type", expected));
+        }
+    };
+    asked.may(action)?;
+    asked.has_seen()?;
+    if let Some(leg) = &asked.transfer.leg {
+        let by = leg.claim().map_or(leg.target.id(), |claim| &claim.agent);
+        return Err(Rejection::AlreadyClaimed { by: by.clone() });
+    }
+    if asked.transfer.n_legs >= LEGS_MAX {
+        return Err(invalid("to", &format!("nobody; a transfer has at most {LEGS_MAX} legs")));
+    }
+    asking.context.check()?;
+    let reason = check_text("reason", asking.reason.as_deref())?.unwrap_or_default();
+    let unknown = Rejection::UnknownAgent { field: "to", agent: asking.to.clone() };
+    let to = asked.context.facts.agent.as_ref().ok_or(unknown)?;
+    if to.id == first {
+        return Err(invalid("to", "somebody else"));
+    }
+    match (asking.kind, to.kind) {
+        (Kind::Blind, AgentKind::Queue) => blind(asked, asking, &to.queue_settings(), reason),
+        (Kind::Blind, AgentKind::Human) => {
+            Err(invalid("to", "a queue; a person is asked in with human_to_human or warm"))
+        }
+        (_, AgentKind::Queue) => {
+            let target = Target::Queue(to.id.clone());
+            Ok(events([leg(asked, asking, target, &to.queue_settings(), reason)]))
+        }
+        (_, AgentKind::Human) => {
+            let unavailable = Rejection::NoCapacity { agent: to.id.clone() };
+            if !to.is_available() {
+                return Err(unavailable);
+            }
+            let slot = pickup::slot(to, asked.context.facts.slot)?;
+            let settings = Settings::default();
+            let leg = leg(asked, asking, Target::Human(to.id.clone()), &settings, reason);
+            let ringing = Ringing {
+                holder: asked.holder(),
+                transfer: asked.transfer.id,
+                leg: asked.transfer.n_legs + 1,
+                agent: to.id.clone(),
+                slot,
+                until: asked.context.now.plus(settings.ring),
+                picked: false,
+            };
+            Ok(events([leg, Event::Ringing(ringing)]))
+        }
+        (_, AgentKind::Worker | AgentKind::System) => {
+            Err(invalid("to", "a person or a queue; bots get it back with `complete`"))
+        }
+    }
+}
+
+fn leg(
+    asked: &Asked<'_>,
+    asking: &Asking,
+    target: Target,
+    settings: &Settings,
+    reason: String,
+) -> Event {
+    let number = asked.transfer.n_legs + 1;
+    let bundle_id = format!("{}-{number}", asked.transfer.id);
+    let (about, now) = (&asking.context, asked.context.now);
+    Event::LegRequested(Box::new(LegRequested {
+        holder: asked.holder(),
+        transfer: asked.transfer.id,
+        leg: number,
+        kind: asking.kind,
+        target,
+        // Whoever is with somebody already has waited before.
+        order: order_key(
+            asked.transfer.terms.requested_at,
+            asked.transfer.terms.priority,
+            settings.level,
+        ),
+        limits: request::limits(settings, now),
+        reason,
+        bundle: Bundle::of(asked.conversation, bundle_id, asking.kind, about, now),
+    }))
+}
+
+/// The person leaves at once; the customer waits, in the place of somebody who has waited before.
+fn blind(
+    asked: &Asked<'_>,
+    asking: &Asking,
+    settings: &Settings,
+    reason: String,
+) -> Result<Vec<ConversationEvent>, Rejection> {
+    if !asking.context.is_empty() {
+        return Err(invalid("context", "nothing for a blind transfer; `warm` takes it along"));
+    }
+    let now = asked.context.now;
+    request::check_open(&asking.to, settings.hours.as_ref(), now)?;
+    let returned = Returned {
+        holder: asked.holder(),
+        transfer: asked.transfer.id,
+        leg: 0,
+        agent: asked.holder(),
+        why: WhyReturned::Blind,
+        epoch: asked.next_epoch(),
+        reason,
+    };
+    let terms = &asked.transfer.terms;
+    let is_same = asking.to == asked.transfer.queue;
+    let queued = Queued {
+        holder: asked.transfer.queue.clone(),
+        transfer: asked.transfer.id,
+        queue: asking.to.clone(),
+        epoch: asked.next_epoch() + u64::from(!is_same),
+        order: order_key(terms.requested_at, terms.priority, settings.level),
+        limits: request::limits(settings, now),
+        overflow: request::overflow(settings, now, now),
+    };
+    Ok(events([Event::Returned(returned), Event::Queued(queued)]))
+}
+
+fn invalid(field: &str, expected: &str) -> Rejection {
+    Rejection::SchemaInvalid { field: field.to_owned(), expected: expected.to_owned() }
+}

@@ -1,0 +1,140 @@
+//! `pickup` and `ring`: a person takes what waits, or is offered it. Of several the first wins, and
+//! the others learn who that is.
+
+use super::{Asked, answer, events, on_the_record};
+use crate::agent::{Agent, Kind as AgentKind};
+use crate::caller::Principal;
+use crate::conversation::Conversation;
+use crate::conversation::event::Event as ConversationEvent;
+use crate::handoff::decide::Context;
+use crate::ids::{AgentId, TransferId};
+use crate::queue::{Candidate, Ineligible, eligible};
+use crate::rejection::Rejection;
+use crate::time::Time;
+use crate::transfer::event::{Event, Ringing};
+use crate::transfer::state::{Claim, Leg, LegStage, Transfer};
+use crate::transfer::status::{Action, Status, next};
+
+pub fn pickup(asked: &Asked<'_>, accept: bool) -> Result<Vec<ConversationEvent>, Rejection> {
+    let who = "a person of the queue";
+    let not_allowed = Rejection::NotAllowed { action: "pick up a transfer", who };
+    let person = asked.context.facts.caller.as_ref();
+    let Some(person) = person.filter(|it| it.kind == AgentKind::Human) else {
+        return Err(asked.side().map_or_else(|no_such| no_such, |_| not_allowed));
+    };
+    let place = vacant(asked.transfer)?;
+    let queue = asked.context.facts.queue.as_ref();
+    if !queue.is_some_and(|queue| is_in_queue(person, queue)) {
+        return Err(asked.side().map_or_else(|no_such| no_such, |_| not_allowed));
+    }
+    asked.has_seen()?;
+    let slot = slot(person, asked.context.facts.caller_slot)?;
+    let ringing = ringing(asked.conversation, asked.transfer, place, person, slot, asked.context);
+    let ringing = Ringing { picked: true, ..ringing };
+    let claim = Claim { agent: person.id.clone(), slot };
+    let mut all = events([Event::Ringing(ringing)]);
+    if accept {
+        all.extend(answer::answered(asked, place, &claim));
+    }
+    Ok(all)
+}
+
+/// The server offers it to somebody.
+pub fn ring(
+    conversation: &Conversation,
+    id: TransferId,
+    agent: &AgentId,
+    context: Context<'_>,
+) -> Result<Vec<ConversationEvent>, Rejection> {
+    match context.caller.principal {
+        Principal::System => {}
+        Principal::Agent(_) | Principal::Operator(_) | Principal::Customer(_) => {
+            return Err(Rejection::NotAllowed { action: "offer a transfer", who: "the server" });
+        }
+    }
+    let transfer = on_the_record(conversation, id)?;
+    let place = vacant(transfer)?;
+    let unknown = Rejection::UnknownAgent { field: "agent", agent: agent.clone() };
+    let person = context.facts.agent.as_ref().ok_or(unknown)?;
+    if !person.is_available() || transfer.declined.contains(agent) {
+        return Err(Rejection::NoCapacity { agent: agent.clone() });
+    }
+    let slot = slot(person, context.facts.slot)?;
+    Ok(events([Event::Ringing(ringing(conversation, transfer, place, person, slot, context))]))
+}
+
+/// What waits: the transfer itself, or a leg of it.
+#[derive(Clone, Copy)]
+pub(super) enum Place<'a> {
+    Transfer,
+    Leg(&'a Leg),
+}
+
+/// Where somebody is wanted; otherwise who is there already, or that it is over.
+fn vacant(transfer: &Transfer) -> Result<Place<'_>, Rejection> {
+    let status = transfer.status();
+    if next(status, Action::Pickup).is_some() {
+        return Ok(Place::Transfer);
+    }
+    if status.is_over() {
+        return Err(Rejection::TransferGone { status: Some(status) });
+    }
+    match &transfer.leg {
+        Some(leg) if leg.stage == LegStage::Queued => return Ok(Place::Leg(leg)),
+        Some(_) | None => {}
+    }
+    let leg = transfer.leg.as_ref().and_then(Leg::claim);
+    match leg.or(transfer.claim()) {
+        Some(claim) => Err(Rejection::AlreadyClaimed { by: claim.agent.clone() }),
+        None => Err(Rejection::WrongTransferState { action: "pickup", status: Status::Requested }),
+    }
+}
+
+/// People pick what they like among what their queue has; what the item asks besides is for those
+/// who are chosen.
+pub fn is_in_queue(person: &Agent, queue: &Agent) -> bool {
+    let wanted = queue.queue_settings().wanted;
+    let person = Candidate::of(person, 0, Time::from_millis(0));
+    let person = Candidate { is_available: true, ..person };
+    match eligible(&person, &wanted, &Default::default()) {
+        Ok(()) | Err(Ineligible::NoCapacity) => true,
+        Err(
+            Ineligible::Unavailable
+            | Ineligible::Declined
+            | Ineligible::OtherTeam
+            | Ineligible::OtherLanguage
+            | Ineligible::MissingSkill,
+        ) => false,
+    }
+}
+
+pub(super) fn slot(person: &Agent, free: Option<u16>) -> Result<Option<u16>, Rejection> {
+    match (person.capacity(), free) {
+        (None, _) => Ok(None),
+        (Some(_), Some(slot)) => Ok(Some(slot)),
+        (Some(_), None) => Err(Rejection::NoCapacity { agent: person.id.clone() }),
+    }
+}
+
+fn ringing(
+    conversation: &Conversation,
+    transfer: &Transfer,
+    place: Place<'_>,
+    person: &Agent,
+    slot: Option<u16>,
+    context: Context<'_>,
+) -> Ringing {
+    let (leg, limits) = match place {
+        Place::Transfer => (0, transfer.limits),
+        Place::Leg(leg) => (leg.number, leg.limits),
+    };
+    Ringing {
+        holder: conversation.holder.clone(),
+        transfer: transfer.id,
+        leg,
+        agent: person.id.clone(),
+        slot,
+        until: context.now.plus(limits.ring),
+        picked: false,
+    }
+}

@@ -1,0 +1,237 @@
+//! `request`: somebody wants a person. The conversation goes to the queue at once, and the bot that
+//! had it is silent from then on.
+
+use super::events;
+use crate::agent::{Agent, Kind as AgentKind};
+use crate::conversation::event::{Event as ConversationEvent, Why};
+use crate::conversation::state::{Conversation, Side};
+use crate::handoff::decide::{Context, check_text};
+use crate::ids::{AgentId, TransferId};
+use crate::queue::{OpeningHours, Settings, order_key};
+use crate::rejection::Rejection;
+use crate::step::Facts;
+use crate::time::Time;
+use crate::transfer::bundle::{About, Bundle};
+use crate::transfer::command::Request;
+use crate::transfer::event::{Event, Queued, Requested};
+use crate::transfer::state::{Kind, Limits, Overflow};
+
+const PRIORITY_MAX: i32 = crate::queue::order::PRIORITY_MAX;
+const REQUEST_KEY_BYTES_MAX: usize = 200;
+
+pub fn decide(
+    conversation: &Conversation,
+    id: TransferId,
+    request: &Request,
+    context: Context<'_>,
+) -> Result<Vec<ConversationEvent>, Rejection> {
+    let no_such = Rejection::NotFound { what: "conversation" };
+    let side = conversation.side(context.caller).ok_or(no_such)?;
+    if is_repeated(conversation, request) {
+        return Ok(Vec::new());
+    }
+    if conversation.closed.is_some() {
+        return Err(Rejection::ConversationClosed { action: "request_human" });
+    }
+    if let Some(open) = conversation.open_transfer() {
+        let (transfer, status) = (open.id, open.status());
+        return Err(Rejection::DuplicateRequest { transfer, status });
+    }
+    may_ask(conversation, request, &side, context)?;
+    check(request)?;
+    let asked = Asking {
+        id,
+        by: context.caller.principal.to_string(),
+        request_key: request.request_key.clone(),
+        kind: request.kind,
+        reason: check_text("reason", request.reason.as_deref())?.unwrap_or_default(),
+        priority: request.priority,
+        wanted: request.wanted.clone().unwrap_or_default(),
+        about: &request.context,
+    };
+    let queue = queue_of(context.facts, request.queue.as_ref())?;
+    entered(conversation, asked, queue, context.now)
+}
+
+/// What a rule asks for, without anybody calling.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ask {
+    pub transfer: TransferId,
+    /// Which rule, in words.
+    pub reason: String,
+    pub summary: Option<String>,
+}
+
+/// The same request, made by a rule of the conversation itself. The queue is handed in as a fact.
+pub fn request_for(
+    conversation: &Conversation,
+    ask: &Ask,
+    context: Context<'_>,
+) -> Result<Vec<ConversationEvent>, Rejection> {
+    let about = About { summary: ask.summary.clone(), ..About::default() };
+    let asked = Asking {
+        id: ask.transfer,
+        by: "system".to_owned(),
+        request_key: None,
+        kind: Kind::BotToHuman,
+        reason: ask.reason.clone(),
+        priority: 0,
+        wanted: Default::default(),
+        about: &about,
+    };
+    entered(conversation, asked, queue_of(context.facts, None)?, context.now)
+}
+
+/// A request that was sent twice is answered with how it stands.
+fn is_repeated(conversation: &Conversation, request: &Request) -> bool {
+    let last = conversation.transfer.as_ref().and_then(|it| it.terms.request_key.as_ref());
+    last.is_some() && last == request.request_key.as_ref()
+}
+
+fn may_ask(
+    conversation: &Conversation,
+    request: &Request,
+    side: &Side<'_>,
+    context: Context<'_>,
+) -> Result<(), Rejection> {
+    match side {
+        Side::Customer | Side::Overseer => Ok(()),
+        Side::Agent(_) if context.caller.is_coordinator() => Ok(()),
+        Side::Agent(agent) => {
+            let refused = |why| {
+                let holder = conversation.holder.clone();
+                Err(Rejection::NotHeard { why, holder, epoch: conversation.epoch })
+            };
+            let epoch = request.epoch.ok_or(Rejection::EpochRequired)?;
+            if epoch != conversation.epoch {
+                return refused(Why::EpochOutdated);
+            }
+            if **agent != conversation.holder {
+                return refused(Why::NotHolder);
+            }
+            Ok(())
+        }
+    }
+}
+
+fn check(request: &Request) -> Result<(), Rejection> {
+    match request.kind {
+        Kind::BotToHuman | Kind::Warm | Kind::Blind => {}
+        Kind::BotToBot => {
+            return Err(invalid("type", "bot_to_human, warm or blind; bots route to each other"));
+        }
+        Kind::HumanToHuman | Kind::SupervisorConsult => {
+            return Err(invalid("type", "bot_to_human, warm or blind; people transfer"));
+        }
+    }
+    if !(-PRIORITY_MAX..=PRIORITY_MAX).contains(&request.priority) {
+        let expected = format!("a number from -{PRIORITY_MAX} to {PRIORITY_MAX}");
+        return Err(invalid("priority", &expected));
+    }
+    let key = request.request_key.as_deref().unwrap_or("-");
+    if key.is_empty() || key.len() > REQUEST_KEY_BYTES_MAX || key.chars().any(char::is_control) {
+        let expected = format!("1 to {REQUEST_KEY_BYTES_MAX} bytes of text in one line");
+        return Err(invalid("request_key", &expected));
+    }
+    if let Some(problem) = request.wanted.iter().flat_map(|it| it.problems()).next() {
+        return Err(invalid(&format!("wanted.{}", problem.field), &problem.expected));
+    }
+    if request.kind == Kind::Blind && !request.context.is_empty() {
+        return Err(invalid("context", "nothing for a blind transfer; `warm` takes it along"));
+    }
+    request.context.check()
+}
+
+/// The queue that was asked for, or the one that the teamspace uses.
+fn queue_of<'f>(facts: &'f Facts, asked: Option<&AgentId>) -> Result<&'f Agent, Rejection> {
+    let unknown = || match asked {
+        Some(agent) => Rejection::UnknownAgent { field: "queue", agent: agent.clone() },
+        None => invalid("queue", "a queue; this teamspace has no default one"),
+    };
+    let queue = facts.queue.as_ref().ok_or_else(unknown)?;
+    match queue.kind {
+        AgentKind::Queue => Ok(queue),
+        AgentKind::Worker | AgentKind::System | AgentKind::Human => {
+            Err(invalid("queue", "an agent that is a queue"))
+        }
+    }
+}
+
+struct Asking<'a> {
+    id: TransferId,
+    by: String,
+    request_key: Option<String>,
+    kind: Kind,
+    reason: String,
+    priority: i32,
+    wanted: crate::queue::Wanted,
+    about: &'a About,
+}
+
+fn entered(
+    conversation: &Conversation,
+    asked: Asking<'_>,
+    queue: &Agent,
+    now: Time,
+) -> Result<Vec<ConversationEvent>, Rejection> {
+    let settings = queue.queue_settings();
+    check_open(&queue.id, settings.hours.as_ref(), now)?;
+    let language = conversation.setup.customer.language.as_deref();
+    let limits = limits(&settings, now);
+    let bundle_id = format!("{}-0", asked.id);
+    let requested = Requested {
+        holder: conversation.holder.clone(),
+        transfer: asked.id,
+        queue: queue.id.clone(),
+        number: conversation.transcript.count + 1,
+        epoch: conversation.epoch + 1,
+        by: asked.by,
+        request_key: asked.request_key,
+        kind: asked.kind,
+        reason: asked.reason,
+        priority: asked.priority,
+        wanted: settings.wanted_for(&asked.wanted, language),
+        limits,
+        bundle: Bundle::of(conversation, bundle_id, asked.kind, asked.about, now),
+    };
+    let queued = Queued {
+        holder: queue.id.clone(),
+        transfer: asked.id,
+        queue: queue.id.clone(),
+        epoch: requested.epoch,
+        order: order_key(now, asked.priority, settings.level),
+        limits,
+        overflow: overflow(&settings, now, now),
+    };
+    Ok(events([Event::Requested(Box::new(requested)), Event::Queued(queued)]))
+}
+
+pub(super) fn check_open(
+    queue: &AgentId,
+    hours: Option<&OpeningHours>,
+    now: Time,
+) -> Result<(), Rejection> {
+    match hours {
+        Some(hours) if !hours.is_open(now) => {
+            let (queue, opens_at) = (queue.clone(), hours.next_opening(now));
+            Err(Rejection::QueueClosed { queue, opens_at })
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+pub(super) fn limits(settings: &Settings, now: Time) -> Limits {
+    Limits { ring: settings.ring, hold: settings.hold, gives_up_at: now.plus(settings.wait) }
+}
+
+/// Where it goes next, of those that are still to come.
+pub(super) fn overflow(settings: &Settings, requested_at: Time, now: Time) -> Option<Overflow> {
+    let steps = settings.patience.overflow.iter();
+    let at = |after| requested_at.plus(after);
+    let mut to_come = steps.filter(|step| at(step.after) > now);
+    to_come.next().map(|step| Overflow { at: at(step.after), to: step.to.clone() })
+}
+
+fn invalid(field: &str, expected: &str) -> Rejection {
+    Rejection::SchemaInvalid { field: field.to_owned(), expected: expected.to_owned() }
+}

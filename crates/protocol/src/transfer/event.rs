@@ -1,0 +1,247 @@
+//! What happened to a transfer: the durable words. Each says who held the conversation then.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::bundle::Bundle;
+use super::state::{Kind, Limits, Outcome, Overflow, Target};
+use crate::ids::{AgentId, TransferId};
+use crate::queue::{OrderKey, Wanted};
+use crate::time::Time;
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    Requested(Box<Requested>),
+    Queued(Queued),
+    Ringing(Ringing),
+    Returned(Returned),
+    Connected(Connected),
+    Held(Held),
+    Resumed(Resumed),
+    LegRequested(Box<LegRequested>),
+    LegEnded(LegEnded),
+    Noted(Noted),
+    Over(Over),
+    Rated(Rated),
+}
+
+/// Somebody wants a person. From here on the queue holds the conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Requested {
+    pub holder: AgentId,
+    pub transfer: TransferId,
+    pub queue: AgentId,
+    /// Its place in the transcript.
+    pub number: u64,
+    pub epoch: u64,
+    pub by: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_key: Option<String>,
+    pub kind: Kind,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    pub priority: i32,
+    pub wanted: Wanted,
+    pub limits: Limits,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundle: Option<Bundle>,
+}
+
+/// It waits in a queue: its first, or the next one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Queued {
+    pub holder: AgentId,
+    pub transfer: TransferId,
+    pub queue: AgentId,
+    pub epoch: u64,
+    pub order: OrderKey,
+    pub limits: Limits,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overflow: Option<Overflow>,
+}
+
+/// A person is asked. Leg 0 is the transfer itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ringing {
+    pub holder: AgentId,
+    pub transfer: TransferId,
+    pub leg: u16,
+    pub agent: AgentId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<u16>,
+    pub until: Time,
+    /// It took the item itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub picked: bool,
+}
+
+/// It waits again, in its old place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Returned {
+    pub holder: AgentId,
+    pub transfer: TransferId,
+    pub leg: u16,
+    /// Who does not have it any more.
+    pub agent: AgentId,
+    pub why: WhyReturned,
+    pub epoch: u64,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WhyReturned {
+    Declined,
+    NotAnswered,
+    AgentLost,
+    /// Passed on unseen.
+    Blind,
+}
+
+/// A person answers, and holds the conversation; or, in a consultation, listens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connected {
+    pub holder: AgentId,
+    pub transfer: TransferId,
+    pub leg: u16,
+    /// Who answers now.
+    pub agent: AgentId,
+    pub epoch: u64,
+    /// Its place in the transcript; a consultation has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u64>,
+    pub kind: Kind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    pub holder: AgentId,
+    pub transfer: TransferId,
+    pub until: Time,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resumed {
+    pub holder: AgentId,
+    pub transfer: TransferId,
+    /// It was on hold for as long as it may be.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub overdue: bool,
+}
+
+/// Another person is asked in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LegRequested {
+    pub holder: AgentId,
+    pub transfer: TransferId,
+    pub leg: u16,
+    pub kind: Kind,
+    pub target: Target,
+    pub order: OrderKey,
+    pub limits: Limits,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundle: Option<Bundle>,
+}
+
+/// The other person is not asked any more, or has left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LegEnded {
+    pub holder: AgentId,
+    pub transfer: TransferId,
+    pub leg: u16,
+    /// The other person, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
+    pub why: WhyLegEnded,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WhyLegEnded {
+    Declined,
+    NotAnswered,
+    AgentLost,
+    Cancelled,
+    /// The consultation is over.
+    Finished,
+}
+
+/// Something for colleagues. The customer does not see it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Noted {
+    pub holder: AgentId,
+    pub transfer: TransferId,
+    pub number: u64,
+    /// Who wrote it, as the record names them.
+    pub by: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub whispered: bool,
+    pub text: String,
+}
+
+/// The transfer is over. The conversation goes back to whoever held it before, unless it ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Over {
+    pub holder: AgentId,
+    pub transfer: TransferId,
+    pub outcome: Outcome,
+    /// Who holds it now.
+    pub to: AgentId,
+    pub epoch: u64,
+    pub number: u64,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// What whoever gets it back must know.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub summary: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rated {
+    pub holder: AgentId,
+    pub transfer: TransferId,
+    pub score: u8,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub comment: String,
+}
+
+impl Event {
+    /// The durable name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Event::Requested(_) => "transfer.requested",
+            Event::Queued(_) => "transfer.queued",
+            Event::Ringing(_) => "transfer.ringing",
+            Event::Returned(_) => "transfer.returned",
+            Event::Connected(_) => "transfer.connected",
+            Event::Held(_) => "transfer.held",
+            Event::Resumed(_) => "transfer.resumed",
+            Event::LegRequested(_) => "transfer.leg_requested",
+            Event::LegEnded(_) => "transfer.leg_ended",
+            Event::Noted(_) => "transfer.noted",
+            Event::Over(_) => "transfer.over",
+            Event::Rated(_) => "transfer.rated",
+        }
+    }
+
+    /// Its place in the transcript, if it has one.
+    pub fn number(&self) -> Option<u64> {
+        match self {
+            Event::Requested(it) => Some(it.number),
+            Event::Connected(it) => it.number,
+            Event::Noted(it) => Some(it.number),
+            Event::Over(it) => Some(it.number),
+            Event::Queued(_)
+            | Event::Ringing(_)
+            | Event::Returned(_)
+            | Event::Held(_)
+            | Event::Resumed(_)
+            | Event::LegRequested(_)
+            | Event::LegEnded(_)
+            | Event::Rated(_) => None,
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! What is true of a conversation after something happened to its transfer.
+
+use super::event::{
+    Connected, Event, LegRequested, Over, Requested, Returned, Ringing, WhyReturned,
+};
+use super::state::{Claim, Kind, Leg, LegStage, PASSED_OVER_MAX, Stage, Target, Terms, Transfer};
+use crate::conversation::Conversation;
+use crate::ids::{AgentId, TransferId};
+use crate::queue::order_key;
+use crate::step::BadHistory;
+use crate::time::{Span, Time};
+
+pub fn evolve(conversation: &mut Conversation, event: &Event, at: Time) -> Result<(), BadHistory> {
+    let bad = || BadHistory { event: event.name() };
+    write_down(conversation, event);
+    if let Event::Requested(requested) = event {
+        return request(conversation, requested, at).ok_or_else(bad);
+    }
+    let transfer = conversation.transfer.as_deref_mut().filter(|it| it.id == event.transfer());
+    let transfer = transfer.ok_or_else(bad)?;
+    match event {
+        Event::Requested(_) | Event::Noted(_) => {}
+        Event::Queued(queued) => {
+            transfer.queue = queued.queue.clone();
+            transfer.order = queued.order;
+            transfer.limits = queued.limits;
+            transfer.overflow = queued.overflow.clone();
+            transfer.stage = Stage::Queued;
+            let (to, epoch) = (queued.queue.clone(), queued.epoch);
+            conversation.pass_to_queue(to, epoch);
+        }
+        Event::Ringing(ringing) => ring(transfer, ringing),
+        Event::Returned(returned) => {
+            put_back(transfer, returned);
+            let (queue, epoch) = (transfer.queue.clone(), returned.epoch);
+            if returned.leg == 0 && epoch != conversation.epoch {
+                conversation.pass_to_queue(queue, epoch);
+            }
+        }
+        Event::Connected(connected) => {
+            if connect(transfer, connected).ok_or_else(bad)? == Joined::Customer {
+                conversation.pass_to(connected.agent.clone(), connected.epoch);
+            }
+        }
+        Event::Held(held) => {
+            let claim = transfer.answering().cloned().ok_or_else(bad)?;
+            transfer.stage = Stage::OnHold { claim, until: held.until };
+        }
+        Event::Resumed(_) => {
+            let claim = transfer.answering().cloned().ok_or_else(bad)?;
+            transfer.stage = Stage::Connected { claim };
+        }
+        Event::LegRequested(requested) => {
+            transfer.n_legs = requested.leg;
+            transfer.leg = Some(leg(requested));
+        }
+        Event::LegEnded(_) => transfer.leg = None,
+        Event::Over(over) => {
+            end(transfer, over, at);
+            conversation.pass_to(over.to.clone(), over.epoch);
+        }
+        Event::Rated(_) => transfer.rated = true,
+    }
+    Ok(())
+}
+
+fn write_down(conversation: &mut Conversation, event: &Event) {
+    match event {
+        Event::Requested(it) => conversation.transcript.add(it.number, it),
+        Event::Connected(it) => {
+            if let Some(number) = it.number {
+                conversation.transcript.add(number, it);
+            }
+        }
+        Event::Noted(it) => conversation.transcript.add(it.number, it),
+        Event::Over(it) => conversation.transcript.add(it.number, it),
+        Event::Queued(_)
+        | Event::Ringing(_)
+        | Event::Returned(_)
+        | Event::Held(_)
+        | Event::Resumed(_)
+        | Event::LegRequested(_)
+        | Event::LegEnded(_)
+        | Event::Rated(_) => {}
+    }
+}
+
+fn request(conversation: &mut Conversation, requested: &Requested, at: Time) -> Option<()> {
+    if conversation.transfer.as_ref().is_some_and(|transfer| !transfer.is_over()) {
+        return None;
+    }
+    let terms = Terms {
+        requested_by: requested.by.clone(),
+        requested_at: at,
+        request_key: requested.request_key.clone(),
+        kind: requested.kind,
+        reason: requested.reason.clone(),
+        priority: requested.priority,
+        wanted: requested.wanted.clone(),
+        bundle: requested.bundle.clone(),
+        previous: requested.holder.clone(),
+    };
+    let order = order_key(at, 0, Span::from_millis(0));
+    conversation.transfer = Some(Box::new(Transfer {
+        id: requested.transfer,
+        terms: terms.into(),
+        queue: requested.queue.clone(),
+        order,
+        limits: requested.limits,
+        overflow: None,
+        stage: Stage::Requested,
+        leg: None,
+        n_legs: 0,
+        declined: Vec::new(),
+        missed: Vec::new(),
+        rated: false,
+    }));
+    conversation.pass_to_queue(requested.queue.clone(), requested.epoch);
+    Some(())
+}
+
+fn ring(transfer: &mut Transfer, ringing: &Ringing) {
+    let claim = Claim { agent: ringing.agent.clone(), slot: ringing.slot };
+    let until = ringing.until;
+    match &mut transfer.leg {
+        Some(leg) if ringing.leg != 0 => leg.stage = LegStage::Ringing { claim, until },
+        Some(_) | None => transfer.stage = Stage::Ringing { claim, until },
+    }
+}
+
+fn put_back(transfer: &mut Transfer, returned: &Returned) {
+    let passed_over = match returned.why {
+        WhyReturned::Declined | WhyReturned::Blind => Some(&mut transfer.declined),
+        WhyReturned::NotAnswered => Some(&mut transfer.missed),
+        WhyReturned::AgentLost => None,
+    };
+    if let Some(list) = passed_over {
+        list.retain(|agent| *agent != returned.agent);
+        list.push(returned.agent.clone());
+        if list.len() > PASSED_OVER_MAX {
+            list.remove(0);
+        }
+    }
+    match &mut transfer.leg {
+        Some(leg) if returned.leg != 0 => leg.stage = LegStage::Queued,
+        // Whoever was asked in by somebody who is gone is not needed any more.
+        Some(_) | None => {
+            transfer.leg = None;
+            transfer.stage = Stage::Queued;
+        }
+    }
+}
+
+/// Whether the person speaks with the customer or only with the one who does.
+#[derive(PartialEq)]
+enum Joined {
+    Customer,
+    Colleague,
+}
+
+fn connect(transfer: &mut Transfer, connected: &Connected) -> Option<Joined> {
+    if connected.leg == 0 {
+        let claim = transfer.claim().filter(|claim| claim.agent == connected.agent)?.clone();
+        transfer.stage = Stage::Connected { claim };
+        return Some(Joined::Customer);
+    }
+    let leg = transfer.leg.as_mut()?;
+    let claim = leg.claim().filter(|claim| claim.agent == connected.agent)?.clone();
+    if leg.kind == Kind::SupervisorConsult {
+        leg.stage = LegStage::Consulting { claim };
+        return Some(Joined::Colleague);
+    }
+    if let Target::Queue(queue) = &leg.target {
+        transfer.queue = queue.clone();
+    }
+    transfer.leg = None;
+    transfer.stage = Stage::Connected { claim };
+    Some(Joined::Customer)
+}
+
+fn leg(requested: &LegRequested) -> Leg {
+    Leg {
+        number: requested.leg,
+        kind: requested.kind,
+        target: requested.target.clone(),
+        order: requested.order,
+        limits: requested.limits,
+        bundle: requested.bundle.clone().map(Into::into),
+        stage: LegStage::Queued,
+    }
+}
+
+fn end(transfer: &mut Transfer, over: &Over, at: Time) {
+    transfer.leg = None;
+    transfer.overflow = None;
+    transfer.declined.clear();
+    transfer.missed.clear();
+    transfer.stage = Stage::Over { outcome: over.outcome, at };
+}
+
+impl Conversation {
+    /// A queue holds it: nobody speaks, and nobody is told that they are late later on.
+    fn pass_to_queue(&mut self, queue: AgentId, epoch: u64) {
+        self.epoch = epoch;
+        self.turn.refused = 0;
+        self.turn.holders = vec![queue.clone()];
+        self.holder = queue;
+    }
+}
+
+impl Event {
+    fn transfer(&self) -> TransferId {
+        match self {
+            Event::Requested(it) => it.transfer,
+            Event::Queued(it) => it.transfer,
+            Event::Ringing(it) => it.transfer,
+            Event::Returned(it) => it.transfer,
+            Event::Connected(it) => it.transfer,
+            Event::Held(it) => it.transfer,
+            Event::Resumed(it) => it.transfer,
+            Event::LegRequested(it) => it.transfer,
+            Event::LegEnded(it) => it.transfer,
+            Event::Noted(it) => it.transfer,
+            Event::Over(it) => it.transfer,
+            Event::Rated(it) => it.transfer,
+        }
+    }
+}

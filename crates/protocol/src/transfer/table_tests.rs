@@ -1,0 +1,485 @@
+//! The rules of a transfer as tables: who does what on the left of `=>`, how the transfer stands
+//! and who holds the conversation in which epoch on its right. `bob` is the bot that had it.
+//! `world` says who the others are.
+
+mod page;
+mod world;
+
+use serde_json::{Value, json};
+
+use super::status::{Action, Status, next};
+use world::World;
+
+const QUEUED: [&str; 2] =
+    ["shop open agent=bob => idle bob@1", "customer request => queued support@2"];
+
+fn after<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+    QUEUED.iter().chain(lines).copied().collect()
+}
+
+fn check(lines: &[&str]) -> World {
+    World::script(&after(lines))
+}
+
+#[test]
+fn from_bot_to_human_and_back() {
+    let mut world = World::script(&[
+        "shop open agent=bob => idle bob@1",
+        "customer say => idle bob@1",
+        "bob request epoch=1 reason=angry => queued support@2",
+    ]);
+    assert_eq!(world.recorded, ["transfer.requested", "transfer.queued"]);
+    for line in [
+        "bob say epoch=1 => epoch_outdated",
+        "bob say epoch=2 => not_holder",
+        "customer say => queued support@2",
+        "hana pickup epoch=2 => ringing support@2",
+        "customer say => ringing support@2",
+        "hana say epoch=2 => not_holder",
+        "hana accept epoch=2 => connected hana@3",
+        "bob say epoch=3 => not_holder",
+        "hana say epoch=3 in_reply_to=1 => connected hana@3",
+        "hana hold epoch=3 => on_hold hana@3",
+        "customer say => on_hold hana@3",
+        "hana resume epoch=3 => connected hana@3",
+        "hana complete epoch=3 summary=refunded => completed bob@4",
+    ] {
+        world.check(line);
+    }
+    assert_eq!(world.bodies[0]["summary"], "refunded");
+    for line in [
+        "hana say epoch=4 => not_holder",
+        "bob say epoch=4 => completed bob@4",
+        "customer rate score=6 => invalid score",
+        "bob rate score=5 => not_allowed",
+        "customer rate score=5 => completed bob@4",
+        "customer rate score=4 => already_exists",
+        "bob request epoch=4 => queued support@5",
+        "hana pickup of=1 epoch=5 => HANDOFF_GONE",
+    ] {
+        world.check(line);
+    }
+    assert!(world.slots().is_empty());
+}
+
+#[test]
+fn the_first_to_pick_up_wins_and_the_others_learn_who() {
+    let world = check(&[
+        "hana pickup epoch=2 => ringing support@2",
+        "ivan pickup epoch=2 => claimed by hana",
+        "ivan accept epoch=2 => not_found",
+        "ivan decline epoch=2 => not_found",
+        "hana accept epoch=2 => connected hana@3",
+        "ivan pickup epoch=2 => claimed by hana",
+        "ivan pickup epoch=3 => claimed by hana",
+        "hana accept epoch=3 => wrong_state",
+    ]);
+    assert_eq!(world.slots(), ["hana/1"]);
+    check(&["hana answer epoch=2 => connected hana@3"]);
+}
+
+#[test]
+fn who_may_pick_up() {
+    check(&[
+        "bob pickup epoch=2 => not_allowed",
+        "customer pickup => not_allowed",
+        "operator pickup => not_allowed",
+        "hana pickup => epoch_required",
+        "hana pickup epoch=1 => epoch_outdated",
+        "olga pickup epoch=2 => ringing support@2",
+    ]);
+    World::script(&[
+        "shop open agent=bob => idle bob@1",
+        "customer request queue=bills => queued bills@2",
+        "hana pickup epoch=2 => not_found",
+        "sue pickup epoch=2 => ringing bills@2",
+    ]);
+}
+
+#[test]
+fn who_may_ask_for_a_person_and_how() {
+    let no_skill = r#"{"skills":[{"name":"","level_min":1}]}"#;
+    World::script(&[
+        "shop open agent=bob => idle bob@1",
+        "carol request epoch=1 => not_found",
+        "shop request epoch=1 => not_holder",
+        "bob request => epoch_required",
+        "bob request epoch=2 => epoch_outdated",
+        "customer request queue=nobody => unknown_agent",
+        "customer request queue=bob => invalid queue",
+        "customer request queue=night => queue_closed",
+        "customer request type=bot_to_bot => invalid type",
+        "customer request type=human_to_human => invalid type",
+        "customer request priority=101 => invalid priority",
+        &format!("customer request wanted={no_skill} => invalid wanted.skills"),
+        r#"customer request context={"summary":""} => invalid summary"#,
+        r#"customer request type=blind context={"summary":"s"} => invalid context"#,
+        "coord request => queued support@2",
+        "customer request => HANDOFF_DUPLICATE_REQUEST",
+        "customer select agent=carol => wrong_state",
+    ]);
+    for who in ["customer", "operator", "coord"] {
+        World::script(&[
+            "shop open agent=bob => idle bob@1",
+            &format!("{who} request => queued support@2"),
+        ]);
+    }
+}
+
+#[test]
+fn a_request_sent_twice_is_one() {
+    let mut world = World::script(&[
+        "shop open agent=bob => idle bob@1",
+        "customer request request_key=a => queued support@2",
+        "customer request request_key=a => nothing",
+        "customer request request_key=b => HANDOFF_DUPLICATE_REQUEST",
+        "hana answer epoch=2 => connected hana@3",
+        "customer request request_key=a => nothing",
+        "hana complete epoch=3 => completed bob@4",
+        "customer request request_key=a => nothing",
+    ]);
+    world.check("customer request request_key=b => queued support@5");
+    world.check("customer cancel => cancelled bob@6");
+    world.check("customer request request_key=b => nothing");
+}
+
+#[test]
+fn whoever_does_not_answer_or_says_no_gives_it_back() {
+    let world = check(&[
+        "system ring agent=olga => no_capacity",
+        "hana ring agent=hana => not_allowed",
+        "system ring agent=hana => ringing support@2",
+        "system ring agent=ivan => claimed by hana",
+        "wait 29s => nothing",
+        "wait 1s => queued support@2",
+        "hana accept epoch=2 => wrong_state",
+        "system ring agent=ivan => ringing support@2",
+        "hana accept epoch=2 => claimed by ivan",
+        "ivan decline epoch=2 => queued support@2",
+        "system ring agent=ivan => no_capacity",
+        "system ring agent=hana => ringing support@2",
+        "hana accept epoch=2 => connected hana@3",
+    ]);
+    let transfer = world.conversation().transfer.as_ref().unwrap();
+    assert_eq!((transfer.declined.len(), transfer.missed.len()), (1, 1));
+    assert_eq!(world.slots(), ["hana/1"]);
+}
+
+#[test]
+fn a_lost_person_is_replaced_and_the_place_is_kept() {
+    let mut world = check(&["hana answer epoch=2 => connected hana@3"]);
+    let order = world.conversation().transfer.as_ref().unwrap().order;
+    for line in [
+        "hana lose agent=hana => not_allowed",
+        "system lose agent=ivan => nothing",
+        "wait 1h => nothing",
+        "system lose agent=hana => queued support@4",
+        "hana say epoch=3 => epoch_outdated",
+        "hana accept epoch=4 => not_allowed",
+        "customer say => queued support@4",
+        "ivan answer epoch=4 => connected ivan@5",
+    ] {
+        world.check(line);
+    }
+    assert_eq!(world.conversation().transfer.as_ref().unwrap().order, order);
+    assert_eq!(world.slots(), ["ivan/1"]);
+    check(&[
+        "system ring agent=hana => ringing support@2",
+        "system lose agent=hana => queued support@2",
+    ]);
+    check(&[
+        "hana answer epoch=2 => connected hana@3",
+        "hana hold epoch=3 => on_hold hana@3",
+        "system lose agent=hana => queued support@4",
+    ]);
+}
+
+#[test]
+fn nobody_is_given_more_than_they_can_take() {
+    let mut world = check(&["hana answer epoch=2 => connected hana@3"]);
+    world.holds.insert(
+        "slot/ivan/1".to_owned(),
+        crate::step::HoldState { holder: Some("another".to_owned()), value: None },
+    );
+    world.check("hana transfer to=ivan epoch=3 => no_capacity");
+    world.check("hana transfer to=olga epoch=3 => no_capacity");
+    world.check("system lose agent=hana => queued support@4");
+    world.check("ivan pickup epoch=4 => no_capacity");
+    world.check("system ring agent=ivan => no_capacity");
+}
+
+#[test]
+fn nobody_comes() {
+    let world = check(&["wait 59m => nothing", "wait 1m => failed bob@3"]);
+    assert_eq!(world.bodies[0]["reason"], "nobody came in time");
+    World::script(&[
+        "shop open agent=bob => idle bob@1",
+        "customer request queue=slow => queued slow@2",
+        "wait 2m => queued support@3",
+        "wait 59m => nothing",
+        "wait 1m => failed bob@4",
+    ]);
+}
+
+#[test]
+fn hold_has_an_end() {
+    let world = check(&[
+        "hana answer epoch=2 => connected hana@3",
+        "hana hold epoch=3 => on_hold hana@3",
+        "hana hold epoch=3 => wrong_state",
+        "wait 10m => connected hana@3",
+    ]);
+    assert_eq!(world.bodies[0]["overdue"], true);
+}
+
+#[test]
+fn a_second_person_takes_over_and_the_customer_is_never_alone() {
+    let mut world = check(&[
+        "hana answer epoch=2 => connected hana@3",
+        "ivan transfer to=hana epoch=3 => not_found",
+        "hana transfer to=hana epoch=3 => invalid to",
+        "hana transfer to=bob epoch=3 => invalid to",
+        "hana transfer to=nobody epoch=3 => unknown_agent",
+        "hana transfer to=ivan type=blind epoch=3 => invalid to",
+        "hana transfer to=ivan type=bot_to_human epoch=3 => invalid type",
+        "hana transfer to=ivan => epoch_required",
+        "hana transfer to=ivan epoch=3 => connected hana@3",
+        "hana transfer to=sue epoch=3 => claimed by ivan",
+        "hana say epoch=3 => connected hana@3",
+        "customer say => connected hana@3",
+        "sue accept epoch=3 => not_found",
+    ]);
+    assert_eq!(world.slots(), ["hana/1", "ivan/1"]);
+    world.check("ivan accept epoch=3 => connected ivan@4");
+    assert_eq!(world.slots(), ["ivan/1"]);
+    world.check("hana say epoch=4 => not_holder");
+    world.check("ivan say epoch=4 => connected ivan@4");
+    world.check("ivan complete epoch=4 => completed bob@5");
+}
+
+#[test]
+fn whoever_is_asked_in_may_not_come() {
+    for (line, expected) in [
+        ("ivan decline epoch=3", "connected hana@3"),
+        ("wait 30s", "connected hana@3"),
+        ("system lose agent=ivan", "connected hana@3"),
+        ("hana cancel epoch=3", "connected hana@3"),
+    ] {
+        let world = check(&[
+            "hana answer epoch=2 => connected hana@3",
+            "hana transfer to=ivan type=warm epoch=3 => connected hana@3",
+            &format!("{line} => {expected}"),
+            "hana say epoch=3 => connected hana@3",
+        ]);
+        assert!(world.conversation().transfer.as_ref().unwrap().leg.is_none(), "{line}");
+        assert_eq!(world.slots(), ["hana/1"], "{line}");
+    }
+    // The one who asked is gone: the customer waits, and the other is not wanted any more.
+    let world = check(&[
+        "hana answer epoch=2 => connected hana@3",
+        "hana transfer to=ivan epoch=3 => connected hana@3",
+        "system lose agent=hana => queued support@4",
+    ]);
+    assert!(world.slots().is_empty());
+}
+
+#[test]
+fn another_queue_is_asked() {
+    let world = check(&[
+        "hana answer epoch=2 => connected hana@3",
+        "hana transfer to=bills epoch=3 => connected hana@3",
+        "ivan pickup epoch=3 => not_found",
+        "sue pickup epoch=3 => connected hana@3",
+        "sue decline epoch=3 => connected hana@3",
+        "sue pickup epoch=3 => connected hana@3",
+        "sue accept epoch=3 => connected sue@4",
+    ]);
+    assert_eq!(world.conversation().transfer.as_ref().unwrap().queue.as_str(), "bills");
+    check(&[
+        "hana answer epoch=2 => connected hana@3",
+        "hana transfer to=bills epoch=3 => connected hana@3",
+        "wait 1h => connected hana@3",
+        "sue pickup epoch=3 => claimed by hana",
+    ]);
+}
+
+#[test]
+fn a_blind_transfer_leaves_at_once_and_takes_nothing_along() {
+    let mut world = check(&[
+        "hana answer epoch=2 => connected hana@3",
+        "hana transfer to=night type=blind epoch=3 => queue_closed",
+        r#"hana transfer to=bills type=blind context={"summary":"s"} epoch=3 => invalid context"#,
+        "hana transfer to=bills type=blind epoch=3 => queued bills@5",
+    ]);
+    assert!(world.slots().is_empty());
+    world.check("hana say epoch=5 => not_holder");
+    world.check("sue answer epoch=5 => connected sue@6");
+}
+
+#[test]
+fn a_supervisor_listens_and_advises() {
+    let mut world = check(&[
+        "hana answer epoch=2 => connected hana@3",
+        "hana transfer to=ivan type=supervisor_consult epoch=3 => connected hana@3",
+        "ivan accept epoch=3 => connected hana@3",
+        "ivan say epoch=3 => not_holder",
+        "ivan whisper epoch=3 => connected hana@3",
+        "hana whisper epoch=3 => not_allowed",
+        "hana note epoch=3 => connected hana@3",
+        "customer note => not_allowed",
+        "bob note epoch=3 => not_allowed",
+        "coord whisper epoch=3 => connected hana@3",
+    ]);
+    assert_eq!(world.slots(), ["hana/1", "ivan/1"]);
+    world.check("ivan complete epoch=3 => connected hana@3");
+    assert_eq!(world.recorded, ["transfer.leg_ended"]);
+    assert_eq!(world.slots(), ["hana/1"]);
+    world.check("hana say epoch=3 => connected hana@3");
+}
+
+#[test]
+fn whoever_may_end_it_does() {
+    for (lines, expected) in [
+        (&["customer cancel"][..], "cancelled bob@3"),
+        (&["operator cancel"], "cancelled bob@3"),
+        (&["coord cancel epoch=2"], "cancelled bob@3"),
+        (&["bob cancel epoch=2"], "not_allowed"),
+        (&["hana complete epoch=2"], "not_found"),
+        (&["customer complete"], "not_allowed"),
+        (&["coord complete epoch=2"], "wrong_state"),
+        (&["coord fail epoch=2"], "failed bob@3"),
+        (&["system fail"], "failed bob@3"),
+        (&["bob fail epoch=2"], "not_allowed"),
+        (&["customer close"], "cancelled support@2 closed"),
+        (&["hana answer epoch=2", "customer cancel"], "not_allowed"),
+        (&["hana answer epoch=2", "hana cancel epoch=3"], "not_allowed"),
+        (&["hana answer epoch=2", "coord cancel epoch=3"], "cancelled bob@4"),
+        (&["hana answer epoch=2", "hana end epoch=3"], "ended hana@3 closed"),
+        (&["hana answer epoch=2", "hana end epoch=2"], "epoch_outdated"),
+        (&["hana answer epoch=2", "bob end epoch=3"], "not_allowed"),
+        (&["hana answer epoch=2", "hana close"], "ended hana@3 closed"),
+        (&["hana answer epoch=2", "customer close"], "ended hana@3 closed"),
+        (&["hana answer epoch=2", "hana hold epoch=3", "hana complete epoch=3"], "completed bob@4"),
+        (&["hana answer epoch=2", "hana hold epoch=3", "hana end epoch=3"], "ended hana@3 closed"),
+    ] {
+        let mut world = check(&[]);
+        let shown: Vec<_> = lines.iter().map(|line| world.line(line)).collect();
+        assert_eq!(shown.last().map(String::as_str), Some(expected), "{lines:?}");
+        if world.conversation().open_transfer().is_none() {
+            assert!(world.slots().is_empty(), "{lines:?}");
+            assert_eq!(world.line("hana pickup epoch=9"), "HANDOFF_GONE", "{lines:?}");
+        }
+    }
+}
+
+/// The bundle has every field, in the names that platforms know.
+#[test]
+fn the_person_knows_what_happened_before() {
+    let context = json!({
+        "summary": "wants a refund", "warm_context": { "goal": "refund" },
+        "voice": { "sipUri": "sip:1@x", "callerId": "+34", "codec": "opus", "dtmfSupported": true },
+        "custom_attributes": { "vip": true, "orders": 3, "tier": "gold" },
+    });
+    let context = context.to_string().replace(", ", ",").replace("wants a refund", "refund");
+    let world = World::script(&[
+        r#"shop open agent=bob customer={"name":"Ana","external_id":"c7"} => idle bob@1"#,
+        "customer say => idle bob@1",
+        &format!("bob request epoch=1 type=warm context={context} => queued support@2"),
+    ]);
+    let bundle = &world.bodies[0]["bundle"];
+    assert_eq!(bundle["transferType"], "warm");
+    assert_eq!(bundle["identity"]["kind"], "authenticated");
+    assert_eq!(bundle["identity"]["displayName"], "Ana");
+    assert_eq!(
+        (&bundle["messageCount"], &bundle["transcriptSummary"]),
+        (&json!(1), &json!("refund"))
+    );
+    assert_eq!(bundle["transcriptDigest"].as_str().map(str::len), Some(64));
+    for field in ["bundleId", "sessionId", "warmContext", "voice", "customAttributes", "createdAt"]
+    {
+        assert!(!bundle[field].is_null(), "{field}");
+    }
+    let blind = World::script(&[
+        "shop open agent=bob => idle bob@1",
+        "bob request epoch=1 type=blind => queued support@2",
+    ]);
+    assert_eq!(blind.bodies[0].get("bundle"), None::<&Value>);
+}
+
+/// Each cell of the table is what happens to a real conversation in that state.
+#[test]
+fn every_cell_of_the_table() {
+    // What is asked for is queued in the same breath: nobody ever finds it in between.
+    for status in Status::ALL.into_iter().filter(|status| *status != Status::Requested) {
+        for action in Action::ALL {
+            let Some(line) = line_for(action) else { continue };
+            let mut world = world_in(status);
+            let shown = world.line(&line(&world));
+            let then = next(status, action).map(|to| next(to, Action::Queue).unwrap_or(to));
+            let expected = match action {
+                Action::Request => then.map(Status::as_str),
+                _ => next(status, action).map(Status::as_str),
+            };
+            let word = shown.split(' ').next().expect("a word");
+            match expected {
+                Some(expected) => assert_eq!(word, expected, "{status:?} {action:?}"),
+                None => assert!(is_refusal(&shown), "{status:?} {action:?}: {shown}"),
+            }
+        }
+    }
+}
+
+fn is_refusal(shown: &str) -> bool {
+    let refusals = [
+        "nothing",
+        "wrong_state",
+        "HANDOFF_GONE",
+        "HANDOFF_DUPLICATE_REQUEST",
+        "not_allowed",
+        "not_found",
+        "conversation_closed",
+    ];
+    refusals.contains(&shown) || shown.starts_with("claimed by")
+}
+
+fn world_in(status: Status) -> World {
+    let lines: &[&str] = match status {
+        Status::Idle => return World::script(&["shop open agent=bob => idle bob@1"]),
+        Status::Requested | Status::Queued => &[],
+        Status::Ringing => &["hana pickup epoch=2 => ringing support@2"],
+        Status::Connected => &["hana answer epoch=2 => connected hana@3"],
+        Status::OnHold => {
+            &["hana answer epoch=2 => connected hana@3", "hana hold epoch=3 => on_hold hana@3"]
+        }
+        Status::Completed => {
+            &["hana answer epoch=2 => connected hana@3", "hana complete epoch=3 => completed bob@4"]
+        }
+        Status::Ended => {
+            &["hana answer epoch=2 => connected hana@3", "hana end epoch=3 => ended hana@3 closed"]
+        }
+        Status::Failed => &["system fail => failed bob@3"],
+        Status::Cancelled => &["customer cancel => cancelled bob@3"],
+    };
+    check(lines)
+}
+
+/// How an action is asked for by whoever may; none for those that only follow from another.
+fn line_for(action: Action) -> Option<impl Fn(&World) -> String> {
+    let who = match action {
+        Action::Request => "customer request",
+        Action::Pickup => "ivan pickup",
+        Action::Accept => "hana accept",
+        Action::Decline => "hana decline",
+        Action::Hold => "hana hold",
+        Action::Resume => "hana resume",
+        Action::Transfer => "hana transfer to=ivan",
+        Action::TransferBlind => "hana transfer to=support type=blind",
+        Action::LoseAgent => "system lose agent=hana",
+        Action::Complete => "coord complete",
+        Action::End => "coord end",
+        Action::Fail => "coord fail",
+        Action::Cancel => "coord cancel",
+        Action::Queue | Action::Miss | Action::Join => return None,
+    };
+    Some(move |world: &World| format!("{who} epoch={}", world.conversation().epoch))
+}
