@@ -35,7 +35,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// Measures how long something takes, for metrics only; nothing is decided by it.
+/// Measures how long something takes, for metrics and for rests; nothing is decided by it.
 #[derive(Debug, Clone, Copy)]
 pub struct Stopwatch(Instant);
 
@@ -47,6 +47,12 @@ impl Stopwatch {
 
     pub fn seconds(self) -> f64 {
         self.0.elapsed().as_secs_f64()
+    }
+
+    /// Lets the calling thread rest for as long as it has been at work, and not longer than `most`.
+    #[expect(clippy::disallowed_methods, reason = "this is the one clock of the server")]
+    pub fn rest(self, most: Duration) {
+        std::thread::sleep(self.0.elapsed().min(most));
     }
 }
 

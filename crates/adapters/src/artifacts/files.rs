@@ -10,19 +10,29 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
+use engine::clock::Stopwatch;
 use protocol::handoff::artifact::Finding;
 use protocol::handoff::package::ArtifactRef;
-use rustix::fs::{Mode, OFlags, ResolveFlags, openat, openat2};
+use rustix::fs::{Mode, OFlags, ResolveFlags, fcntl_getfl, fcntl_setfl, openat, openat2};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 use super::hashing::Hashing;
 use super::{Content, RootError, check_size, forbidden, mismatch, missing, too_large, unavailable};
 
-/// A slice of this many buffers takes some milliseconds, which is how long a dropped call goes on
+/// A slice of this many buffers takes about a millisecond, which is how long a dropped call goes on
 /// and how long another one waits for its turn.
-const BUFFERS_PER_SLICE: usize = 16;
+const BUFFERS_PER_SLICE: usize = 4;
+
+/// One that took much longer waited for the disk or for others, and need not wait as long again.
+const REST_MAX: Duration = Duration::from_millis(4);
+
+/// From this size on a file is read past the cache of the system. To make room there for gigabytes
+/// that are read once takes milliseconds at a time, which others wait for, and takes the room from
+/// what is read often. Smaller files were mostly just written, and are still there.
+const PAST_CACHE_BYTES_MIN: u64 = 8 * 1024 * 1024;
 
 /// Somebody who renames folders all the time makes the kernel ask for another try. This many are
 /// enough against honest bad luck.
@@ -121,6 +131,10 @@ impl Roots {
         let before = Stamp::of(&metadata);
         if before.size_bytes > bytes_max {
             return Err(too_large(bytes_max));
+        }
+        if before.size_bytes >= PAST_CACHE_BYTES_MIN {
+            // Not every file system can; then it is read as any other.
+            let _ = fcntl_setfl(&file, OFlags::NONBLOCK | OFlags::DIRECT);
         }
         Ok(Reading { file, before, n_read: 0, hasher: Sha256::new() })
     }
@@ -248,8 +262,10 @@ pub enum Progress {
 }
 
 impl Reading {
-    /// Reads on, for a few buffers. A file that grows is left at once, and not followed to its end.
+    /// Reads on, for a few buffers, and then rests as long: even who gives way at once keeps others
+    /// waiting until it has. A file that grows is left at once, and not followed to its end.
     pub fn slice(mut self, buffer: &mut [u8]) -> Result<Progress, Finding> {
+        let at_work = Stopwatch::start();
         for _ in 0..BUFFERS_PER_SLICE {
             match self.file.read(buffer) {
                 Ok(0) => return self.end().map(Progress::End),
@@ -258,13 +274,26 @@ impl Reading {
                     self.n_read += n as u64;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                    self.through_cache()?
+                }
                 Err(_) => return Err(unreadable_now()),
             }
             if self.n_read > self.before.size_bytes {
                 return Err(changed());
             }
         }
+        at_work.rest(REST_MAX);
         Ok(Progress::More(self))
+    }
+
+    /// Past the cache, some file systems read only whole blocks of their own size.
+    fn through_cache(&self) -> Result<(), Finding> {
+        let flags = fcntl_getfl(&self.file).map_err(|_| unreadable_now())?;
+        if !flags.contains(OFlags::DIRECT) {
+            return Err(unreadable_now());
+        }
+        fcntl_setfl(&self.file, OFlags::NONBLOCK).map_err(|_| unreadable_now())
     }
 
     fn end(self) -> Result<Content, Finding> {

@@ -21,6 +21,9 @@ use super::unavailable;
 /// the cache of one core.
 const BUFFER_BYTES: usize = 256 * 1024;
 
+/// What reading past the cache of the system asks of a buffer, on any disk.
+const BUFFER_ALIGNMENT: usize = 4_096;
+
 /// Each call has one slice in line at most; a call that finds the line full waits in front of it.
 const SLICES_WAITING_MAX: usize = 16;
 
@@ -37,11 +40,13 @@ impl Hashing {
         let (slices, mut waiting) = mpsc::channel::<Slice>(SLICES_WAITING_MAX);
         thread::Builder::new().name("artifacts".to_owned()).spawn(move || {
             step_back();
-            let mut buffer = vec![0; BUFFER_BYTES];
+            let mut buffer = vec![0; BUFFER_BYTES + BUFFER_ALIGNMENT];
+            let aligned = buffer.as_ptr().align_offset(BUFFER_ALIGNMENT);
+            let buffer = &mut buffer[aligned..][..BUFFER_BYTES];
             while let Some(slice) = waiting.blocking_recv() {
                 // The caller learns of a panic from the answer that does not come; the others
                 // still need the thread.
-                let _ = panic::catch_unwind(AssertUnwindSafe(|| slice(&mut buffer)));
+                let _ = panic::catch_unwind(AssertUnwindSafe(|| slice(buffer)));
             }
         })?;
         Ok(Self { slices })

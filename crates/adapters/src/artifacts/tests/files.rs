@@ -208,7 +208,7 @@ fn a_file_that_changes_while_it_is_read_is_no_match() {
                 change(&file);
             }
         };
-        assert!((2..=4).contains(&n_slices), "{what}: {n_slices} slices");
+        assert!((2..=10).contains(&n_slices), "{what}: {n_slices} slices");
         assert_eq!(shown(&finding), expected, "{what}");
     }
 }
