@@ -29,6 +29,7 @@ pub struct Config {
     pub data: PathBuf,
     pub listen: String,
     pub trusted_proxies: Vec<String>,
+    pub ws_origins: Vec<String>,
     pub tls: Tls,
     pub log: Log,
     pub telemetry: Telemetry,
@@ -112,6 +113,7 @@ pub struct Limits {
     pub requests_burst: u32,
     pub streams: usize,
     pub streams_per_token: usize,
+    pub ping_ms: u64,
     pub connections: usize,
     pub connections_per_address: usize,
     pub header_read_ms: u64,
@@ -127,6 +129,7 @@ impl Default for Config {
             data: PathBuf::from("./tasuki-data"),
             listen: "127.0.0.1:7420".to_owned(),
             trusted_proxies: Vec::new(),
+            ws_origins: Vec::new(),
             tls: Tls::default(),
             log: Log { level: "info".to_owned(), format: LogFormat::Text },
             telemetry: Telemetry::default(),
@@ -144,6 +147,7 @@ impl Default for Config {
                 requests_burst: 100_000,
                 streams: 10_000,
                 streams_per_token: 2_000,
+                ping_ms: 20_000,
                 connections: connections.connections_max,
                 connections_per_address: connections.connections_per_address_max,
                 header_read_ms: connections.header_read_ms_max,
@@ -264,6 +268,7 @@ impl Config {
             },
             streams_max: limits.streams,
             streams_per_token_max: limits.streams_per_token,
+            ping_ms: limits.ping_ms,
         }
     }
 

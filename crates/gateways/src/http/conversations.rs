@@ -1,6 +1,7 @@
 //! `/v1/conversations`: a chat with a customer, in the hands of one agent at a time. Customers come
 //! with a token that is good for their own conversation and for nothing else.
 
+pub mod announced;
 pub mod by_tools;
 pub mod transcript;
 
@@ -294,7 +295,11 @@ fn taken(id: ConversationId, done: &Done) -> Taken {
 }
 
 /// The conversation, if there is one in which the caller has a part.
-async fn visible(gateway: &Gateway, caller: &Caller, id: ConversationId) -> Result<Item, Problem> {
+pub async fn visible(
+    gateway: &Gateway,
+    caller: &Caller,
+    id: ConversationId,
+) -> Result<Item, Problem> {
     let nothing = || Problem::not_found("conversation");
     let item = gateway.engine.item(&stream(&caller.teamspace, id)).await?.ok_or_else(nothing)?;
     match conversation_of(&item)?.side(caller) {
@@ -315,12 +320,12 @@ fn conversation_of(item: &Item) -> Result<&Conversation, Problem> {
     }
 }
 
-fn stream(teamspace: &TeamspaceId, id: ConversationId) -> Stream {
+pub fn stream(teamspace: &TeamspaceId, id: ConversationId) -> Stream {
     Stream { teamspace: teamspace.clone(), subject: Subject::Conversation(id) }
 }
 
 /// How an agent is introduced; by its id if it is not there any more.
-async fn identity(
+pub async fn identity(
     gateway: &Gateway,
     teamspace: &TeamspaceId,
     id: &AgentId,

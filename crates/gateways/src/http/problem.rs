@@ -30,7 +30,7 @@ pub struct Problem {
 }
 
 /// Every code this gateway can answer with, and its status.
-pub const CODES: [(&str, u16); 39] = [
+pub const CODES: [(&str, u16); 41] = [
     ("agent_not_selectable", 422),
     ("already_answered", 409),
     ("already_exists", 409),
@@ -53,6 +53,7 @@ pub const CODES: [(&str, u16); 39] = [
     ("not_allowed", 403),
     ("not_found", 404),
     ("not_holder", 409),
+    ("origin_not_allowed", 403),
     ("overloaded", 503),
     ("ownership_conflict", 409),
     ("payload_too_large", 413),
@@ -69,6 +70,7 @@ pub const CODES: [(&str, u16); 39] = [
     ("unknown_agent", 422),
     ("unknown_outcome", 503),
     ("unsupported_media_type", 415),
+    ("upgrade_required", 426),
     ("wrong_state", 409),
 ];
 
@@ -311,6 +313,9 @@ impl IntoResponse for Problem {
 pub fn add_headers(headers: &mut axum::http::HeaderMap, problem: &Problem) {
     if let Some(seconds) = problem.retry_after_s {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if problem.status == StatusCode::UPGRADE_REQUIRED {
+        headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
     }
     if problem.status == StatusCode::UNAUTHORIZED {
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

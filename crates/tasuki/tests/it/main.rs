@@ -37,3 +37,4 @@ mod trust;
 mod wake;
 mod wire;
 mod workq;
+mod ws;
