@@ -17,11 +17,13 @@ use protocol::ledger::Subject;
 use protocol::time::Span;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::auth::{Asker, Credential, bearer_secret};
+use super::conversations::announced::announcements;
 use super::input::Asked;
 use super::problem::Problem;
 use super::view::may_see_entry;
@@ -212,7 +214,11 @@ impl Sending {
             let is_stop = matches!(next, Next::Stop) || !self.is_still_allowed().await;
             let chunk = match next {
                 _ if is_stop => self.closing(),
-                Next::Page(page) => self.render(&page),
+                Next::Page(page) => match self.render(&page).await {
+                    Ok(chunk) => chunk,
+                    // Without a farewell: whoever comes back goes on from what it has seen.
+                    Err(_problem) => return,
+                },
                 Next::Beat | Next::Stop => self.beat(),
             };
             if self.chunks.send(chunk).await.is_err() || is_stop {
@@ -221,9 +227,14 @@ impl Sending {
         }
     }
 
-    fn render(&self, page: &[Arc<Followed>]) -> Bytes {
+    async fn render(&self, page: &[Arc<Followed>]) -> Result<Bytes, Problem> {
         let mut text = Vec::new();
         for followed in page.iter().filter(|followed| self.filter.passes(followed)) {
+            // Before the entry, and without an id: only the entry says that all of it was seen.
+            for announced in self.announced(followed).await? {
+                let name = announced["type"].as_str().unwrap_or_default();
+                text.extend_from_slice(format!("event: {name}\ndata: {announced}\n\n").as_bytes());
+            }
             let name = &followed.sequenced.entry.name;
             text.extend_from_slice(
                 format!("id: {}\nevent: {name}\ndata: ", followed.seq()).as_bytes(),
@@ -231,7 +242,15 @@ impl Sending {
             text.extend_from_slice(followed.json());
             text.extend_from_slice(b"\n\n");
         }
-        if text.is_empty() { self.beat() } else { Bytes::from(text) }
+        Ok(if text.is_empty() { self.beat() } else { Bytes::from(text) })
+    }
+
+    /// What a stream of one conversation says besides, in the words of chat clients.
+    async fn announced(&self, followed: &Followed) -> Result<Vec<Value>, Problem> {
+        if !matches!(self.filter.subject, Some(Subject::Conversation(_))) {
+            return Ok(Vec::new());
+        }
+        announcements(&self.gateway, &self.filter.caller, &followed.sequenced).await
     }
 
     /// Moves the client's place along even when nothing passes its filter.

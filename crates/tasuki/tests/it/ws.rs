@@ -1,10 +1,10 @@
 //! Sockets: a customer, bots and people on one connection each. What is asked is answered as over
 //! HTTP, what happens is told once and in order, and nobody is told what is not theirs.
 
-//mod bounds;
-//mod frames;
-//mod handshake;
-//mod resume;
+mod bounds;
+mod frames;
+mod handshake;
+mod resume;
 mod socket;
 mod story;
 

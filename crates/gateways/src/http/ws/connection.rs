@@ -180,6 +180,15 @@ impl Open {
             }
         };
         self.close(farewell).await;
+        // What was asked before the peer left is done, as far as it was read.
+        if [Farewell::Peer, Farewell::Unreadable].contains(&farewell) {
+            if let Some(running) = running {
+                running.await;
+            }
+            while let Some((id, call)) = self.waiting.pop_front() {
+                self.start(id, call).await;
+            }
+        }
     }
 
     fn start(&self, id: Option<String>, call: Call) -> Running {
@@ -339,7 +348,7 @@ impl Open {
         self.socket.send(Message::Text(frame.into())).await.map_err(|_| Farewell::Peer)
     }
 
-    async fn close(mut self, farewell: Farewell) {
+    async fn close(&mut self, farewell: Farewell) {
         self.subscriptions.clear();
         tracing::debug!(?farewell, "a socket closes");
         let closing = async {
