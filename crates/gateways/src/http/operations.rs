@@ -111,7 +111,7 @@ pub const OPERATIONS: [Operation; GENERAL.len() + CONVERSATIONS.len()] = {
     all
 };
 
-const GENERAL: [Operation; 57] = [
+const GENERAL: [Operation; 56] = [
     Operation {
         query: Some(schema::<ListInput>),
         response: Response::Json(schema::<ListPage<HandoffView>>),
@@ -317,12 +317,6 @@ const GENERAL: [Operation; 57] = [
         query: Some(schema::<FollowInput>),
         response: Response::Text("text/event-stream"),
         ..read("/v1/events", "follow_events", "Follows the ledger live; resumes by Last-Event-ID.")
-    },
-    Operation {
-        who: Who::Party,
-        response: Response::Text("application/json"),
-        status: 101,
-        ..read("/ws", "open_socket", "Opens a WebSocket on which to ask and to be told.")
     },
     Operation {
         query: Some(schema::<AgentsInput>),

@@ -1,5 +1,5 @@
-//! What happens in a conversation, for those who follow it as a chat: a change of hands in the words
-//! that chat clients know, and entries of the ledger as the customer may see them.
+//! What happens in a conversation, for those who follow it as a chat: a change of hands in the
+//! words that chat clients know, and entries of the ledger as the customer may see them.
 
 use engine::port::Sequenced;
 use protocol::caller::Caller;

@@ -222,14 +222,14 @@ impl Open {
             let detail = format!("frame: expected at most {frame_bytes_max} bytes");
             return self.refuse(None, Problem::new("body_too_large", detail)).await;
         }
-        let read = frame::read(text, &gateway.limits.json);
-        let Frame { id, asks } = match read {
-            Ok(frame) => frame,
-            Err(unread) => return self.refuse(unread.id, unread.problem).await,
-        };
+        let Frame { id, asks } = frame::read(text, &gateway.limits.json);
         if let Err(retry) = rate {
             return self.refuse(id, Problem::rate_limited(retry.seconds)).await;
         }
+        let asks = match asks {
+            Ok(asks) => asks,
+            Err(problem) => return self.refuse(id, problem).await,
+        };
         let done = match asks {
             Asks::Call(call) => {
                 if self.waiting.len() < WAITING_COMMANDS_MAX {

@@ -17,12 +17,12 @@ use crate::http::problem::Problem;
 /// An id is repeated in every answer and every event, so it had better be short.
 pub const ID_BYTES_MAX: usize = 64;
 
-/// One frame of a client.
+/// One frame of a client, as far as it could be read.
 #[derive(Debug)]
 pub struct Frame {
     /// Repeated in the answer.
     pub id: Option<String>,
-    pub asks: Asks,
+    pub asks: Result<Asks, Problem>,
 }
 
 #[derive(Debug)]
@@ -32,13 +32,6 @@ pub enum Asks {
     Unsubscribe(Unsubscribe),
     Typing(TypingInput),
     Ping,
-}
-
-/// A frame that could not be read, and why.
-#[derive(Debug)]
-pub struct Unread {
-    pub id: Option<String>,
-    pub problem: Problem,
 }
 
 #[derive(Debug, Deserialize)]
@@ -101,21 +94,19 @@ struct SelectInput {
     key: Option<String>,
 }
 
-pub fn read(text: &str, bounds: &Bounds) -> Result<Frame, Unread> {
-    let unread = |problem| Unread { id: None, problem };
-    let value = json::parse(text.as_bytes(), bounds).map_err(|error| unread(error.into()))?;
-    let Value::Object(mut fields) = value else {
-        return Err(unread(Problem::schema_invalid("body", "a JSON object")));
+pub fn read(text: &str, bounds: &Bounds) -> Frame {
+    let nameless = |problem| Frame { id: None, asks: Err(problem) };
+    let mut fields = match json::parse(text.as_bytes(), bounds) {
+        Ok(Value::Object(fields)) => fields,
+        Ok(_) => return nameless(Problem::schema_invalid("body", "a JSON object")),
+        Err(error) => return nameless(error.into()),
     };
     let id = match fields.remove("id") {
         None | Some(Value::Null) => None,
         Some(Value::String(id)) if (1..=ID_BYTES_MAX).contains(&id.len()) => Some(id),
-        Some(_) => return Err(unread(Problem::schema_invalid("id", "1 to 64 bytes of text"))),
+        Some(_) => return nameless(Problem::schema_invalid("id", "1 to 64 bytes of text")),
     };
-    match asks(fields) {
-        Ok(asks) => Ok(Frame { id, asks }),
-        Err(problem) => Err(Unread { id, problem }),
-    }
+    Frame { id, asks: asks(fields) }
 }
 
 fn asks(mut fields: Map<String, Value>) -> Result<Asks, Problem> {

@@ -1,6 +1,5 @@
-//! What a connection is told of the ledger. Each subscription reads at its own pace in a task of its
-//! own and waits when the connection is slow, so that it falls behind in the ledger and in nothing
-//! else.
+//! What a connection is told of the ledger. Each subscription reads at its own pace, in a task of
+//! its own, and waits when the connection is slow: it falls behind in the ledger and nowhere else.
 //!
 //! One that is narrowed to a conversation catches up from that conversation alone: what it costs to
 //! come back does not grow with what others did meanwhile.
@@ -26,8 +25,8 @@ use crate::http::conversations::{stream, visible};
 use crate::http::events::{Filter, FollowInput, known_place};
 use crate::http::problem::Problem;
 
-/// Subscriptions of one connection. A cockpit has one for everything and a few for the conversations
-/// on its screen; each is woken by every entry, so they are not for free.
+/// Subscriptions of one connection. A cockpit has one for everything and a few for what is on its
+/// screen; each is woken by every entry, so they are not for free.
 pub const SUBSCRIPTIONS_MAX: usize = 8;
 
 /// Batches on their way to a slow reader. Past this its subscriptions wait in the ledger.
@@ -239,7 +238,7 @@ impl Following {
         self.hand_on().await
     }
 
-    /// Adds what is shown of an entry: last the entry itself, for its cursor says that all is there.
+    /// Adds what is shown of an entry: last the entry itself, whose cursor says that all is there.
     async fn add(&mut self, followed: &Followed) -> Result<usize, Ended> {
         let line = &followed.sequenced;
         let gateway = self.gateway.clone();

@@ -63,7 +63,8 @@ async fn what_a_customer_is_told_is_what_it_may_read() {
     ana.ok(chat.say("hello")).await;
     bob.ok(chat.answer("hi", 1)).await;
     let route = json!({
-        "goto": "carol", "epoch": 1, "reason": "a refund", "context": "hush", "update": { "a": "hush" },
+        "goto": "carol", "epoch": 1, "reason": "a refund",
+        "context": "hush", "update": { "a": "hush" },
     });
     bob.ok(chat.command("route_conversation", route)).await;
     bob.refused(chat.answer("hush", 1)).await;
