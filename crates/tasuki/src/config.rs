@@ -246,6 +246,9 @@ impl Config {
         if self.limits.requests_per_second == 0 || self.limits.requests_burst == 0 {
             bail!("limits.requests_per_second and requests_burst: expected more than 0");
         }
+        if self.limits.ping_ms == 0 {
+            bail!("limits.ping_ms: expected more than 0");
+        }
         self.telemetry.traces_url()?;
         Ok(self)
     }
@@ -422,6 +425,7 @@ mod tests {
             ("lisen = 'x'", "lisen: no such setting"),
             ("[limits]\nstream = 1", "limits.stream: no such setting"),
             ("[limits]\nstreams = 'many'", "limits.streams: expected a integer"),
+            ("[limits]\nping_ms = 0", "limits.ping_ms: expected more than 0"),
             ("[tls]\ncert = 'a.pem'", "expected both `cert` and `key`"),
             ("[telemetry]\notlp_endpoint = 'collector'", "telemetry.otlp_endpoint: expected a URL"),
             ("[telemetry]\notlp_endpoint = 'http://me:pw@c'", "telemetry.otlp_endpoint: expected"),

@@ -60,7 +60,7 @@ enum Farewell {
     Stopping,
     /// What came is no frame, or far too large.
     Unreadable,
-    /// The ledger cannot be read.
+    /// The store cannot be read.
     Broken,
     /// The token has ended, or it stands for something else now.
     TokenEnded,
@@ -133,7 +133,8 @@ impl Connection {
             {
                 Ok(())
             }
-            Ok(Some(_) | None) | Err(_) => Err(Farewell::TokenEnded),
+            Ok(Some(_) | None) => Err(Farewell::TokenEnded),
+            Err(_store) => Err(Farewell::Broken),
         }
     }
 }
