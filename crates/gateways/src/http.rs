@@ -35,12 +35,14 @@ mod verdict;
 mod view;
 mod wake;
 mod workq;
+mod ws;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use axum::Router;
+use axum::extract::{Request, State};
 use engine::Engine;
 use protocol::json::Bounds;
 use protocol::wake::WakeKey;
@@ -58,6 +60,7 @@ pub use operations::{OPERATIONS, Operation, Who};
 pub use problem::CODES;
 pub(crate) use problem::Problem;
 pub use reference::openapi;
+pub use ws::{InvalidOrigin, Origins};
 
 /// What a request may cost. Each has a defined answer when it is reached.
 #[derive(Debug, Clone)]
@@ -73,6 +76,8 @@ pub struct RequestLimits {
     /// Live streams in all, and per token; past them the answer is `too_many_streams`.
     pub streams_max: usize,
     pub streams_per_token_max: usize,
+    /// How often a socket is pinged; a peer that is silent until the next one is closed.
+    pub ping_ms: u64,
 }
 
 /// Failed logins from one address: a misconfigured client gets through its retries, and a flood of
@@ -98,6 +103,7 @@ pub struct Shared {
     proxies: TrustedProxies,
     metrics: Metrics,
     streams: Arc<OpenStreams>,
+    sockets: ws::Sockets,
     join_trace: Option<JoinTrace>,
     /// From which the secrets follow with which agents are called.
     wake_key: Option<WakeKey>,
@@ -148,6 +154,7 @@ impl Gateway {
             limits,
             proxies,
             streams: Arc::default(),
+            sockets: ws::Sockets::default(),
             join_trace: None,
             wake_key: None,
             stopping,
@@ -168,76 +175,20 @@ impl Gateway {
         self
     }
 
-    /// The routes. [`OPERATIONS`] documents them; a test keeps the two together.
+    /// Lets pages from these origins open sockets.
+    pub fn allowing_origins(mut self, origins: Origins) -> Self {
+        let shared = Arc::get_mut(&mut self.0).expect("nothing shares it before it has routes");
+        shared.sockets.origins = origins;
+        self
+    }
+
+    /// Everything that is answered. A socket asks for the same as everybody else.
     pub fn router(self) -> Router {
-        Routes::new()
-            .route("/healthz", |at| at.get(ops::healthz))
-            .route("/readyz", |at| at.get(ops::readyz))
-            .route("/metrics", |at| at.get(ops::metrics))
-            .route("/openapi.json", |at| at.get(reference::openapi_json))
-            .route("/schemas/handoff-package.json", |at| at.get(reference::package_schema))
-            .route("/schemas/handoff-offer.json", |at| at.get(reference::offer_schema))
-            .route("/docs", |at| at.get(reference::page))
-            .route("/v1/agents", |at| at.get(agents::list))
-            .route("/v1/agents/{agent}", |at| at.get(agents::show).put(agents::register))
-            .route("/v1/agents/{agent}/roles", |at| at.put(agents::set_roles))
-            .route("/v1/agents/{agent}/wake", |at| at.put(wake::set))
-            .route("/v1/agents/{agent}/presence", |at| at.put(presence::set))
-            .route("/v1/agents/{agent}/endpoint", |at| at.put(presence::set_endpoint))
-            .route("/v1/tokens", |at| at.get(tokens::list).post(tokens::issue))
-            .route("/v1/tokens/{token}/revoke", |at| at.post(tokens::revoke))
-            .route("/v1/teamspace", |at| at.get(teamspaces::show).put(teamspaces::configure))
-            .route("/v1/teamspaces", |at| at.get(teamspaces::list).post(teamspaces::create))
-            .route("/v1/handoffs", |at| at.get(handoffs::list).post(handoffs::initiate))
-            .route("/v1/handoffs/drafts", |at| at.post(handoffs::draft))
-            .route("/v1/handoffs/{handoff}", |at| at.get(handoffs::show))
-            .route("/v1/handoffs/{handoff}/draft", |at| at.put(handoffs::edit_draft))
-            .route("/v1/handoffs/{handoff}/initiate", |at| at.post(handoffs::propose))
-            .route("/v1/handoffs/{handoff}/accept", |at| at.post(handoffs::accept))
-            .route("/v1/handoffs/{handoff}/reject", |at| at.post(handoffs::reject))
-            .route("/v1/handoffs/{handoff}/approve", |at| at.post(negotiation::approve))
-            .route("/v1/handoffs/{handoff}/refuse", |at| at.post(negotiation::refuse))
-            .route("/v1/handoffs/{handoff}/counter", |at| at.post(negotiation::counter))
-            .route("/v1/handoffs/{handoff}/withdraw", |at| at.post(negotiation::withdraw))
-            .route("/v1/handoffs/{handoff}/delegate", |at| at.post(delegation::delegate))
-            .route("/v1/handoffs/{handoff}/reassign", |at| at.post(delegation::reassign))
-            .route("/v1/handoffs/{handoff}/extend_sla", |at| at.post(negotiation::extend_sla))
-            .route("/v1/handoffs/{handoff}/activate", |at| at.post(handoffs::activate))
-            .route("/v1/handoffs/{handoff}/complete", |at| at.post(completion::complete))
-            .route("/v1/handoffs/{handoff}/confirm", |at| at.post(completion::confirm))
-            .route("/v1/handoffs/{handoff}/dispute", |at| at.post(completion::dispute))
-            .route("/v1/handoffs/{handoff}/close", |at| at.post(handoffs::close))
-            .route("/v1/handoffs/{handoff}/erase", |at| at.post(handoffs::erase))
-            .route("/v1/handoffs/{handoff}/history", |at| at.get(handoffs::history))
-            .route("/v1/acp/handoff", |at| at.post(acp::handle).fallback(acp::wrong_method))
-            .route("/v1/acp/messages", |at| at.get(messages::query).post(messages::send))
-            .route("/v1/acp/messages/{message}", |at| at.get(messages::show))
-            .route("/v1/acp/messages/{message}/respond", |at| at.post(messages::respond))
-            .route("/v1/acp/messages/{message}/read", |at| at.post(messages::read))
-            .route("/v1/acp/inbox", |at| at.get(messages::inbox))
-            .route("/v1/acp/status", |at| at.get(messages::status))
-            .route("/v1/events", |at| at.get(events::follow))
-            .route("/v1/acp/messages/purge", |at| at.post(purge::purge))
-            .route("/v1/conversations", |at| at.get(conversations::list).post(conversations::open))
-            .route("/v1/conversations/{conversation}", |at| at.get(conversations::show))
-            .route("/v1/conversations/{conversation}/messages", |at| {
-                at.get(transcript::read).post(conversations::say)
-            })
-            .route("/v1/conversations/{conversation}/messages/{number}/attachments/{index}", |at| {
-                at.get(transcript::download)
-            })
-            .route("/v1/conversations/{conversation}/commands", |at| at.post(conversations::route))
-            .route("/v1/conversations/{conversation}/agent", |at| at.put(conversations::select))
-            .route("/v1/conversations/{conversation}/tool-calls", |at| at.post(by_tools::called))
-            .route("/v1/conversations/{conversation}/tokens", |at| at.post(conversations::mint))
-            .route("/v1/conversations/{conversation}/close", |at| at.post(conversations::close))
-            .route("/v1/conversations/{conversation}/erase", |at| at.post(conversations::erase))
-            .route("/v1/agents/{agent}/handoff-tools", |at| at.get(by_tools::definitions))
-            .route("/v1/outbox", |at| at.get(outbox::list))
-            .route("/v1/outbox/revive", |at| at.post(outbox::revive))
-            .route("/v1/ledger/fork", |at| at.post(ledger::fork))
-            .with_transfers()
-            .into_router(self)
+        let operations = routes().into_router(self.clone());
+        let open = move |State(gateway): State<Gateway>, request: Request| {
+            ws::open(operations.clone(), gateway, request)
+        };
+        routes().route("/ws", |at| at.get(open)).into_router(self)
     }
 }
 
@@ -260,4 +211,75 @@ impl Routes {
             .route("/v1/transfers/{transfer}/rate", |at| at.post(transfers::rate))
             .route("/v1/queues/{queue}", |at| at.get(queues::show).put(queues::configure))
     }
+}
+
+/// The routes. [`OPERATIONS`] documents them; a test keeps the two together.
+fn routes() -> Routes {
+    Routes::new()
+        .route("/healthz", |at| at.get(ops::healthz))
+        .route("/readyz", |at| at.get(ops::readyz))
+        .route("/metrics", |at| at.get(ops::metrics))
+        .route("/openapi.json", |at| at.get(reference::openapi_json))
+        .route("/schemas/handoff-package.json", |at| at.get(reference::package_schema))
+        .route("/schemas/handoff-offer.json", |at| at.get(reference::offer_schema))
+        .route("/docs", |at| at.get(reference::page))
+        .route("/v1/agents", |at| at.get(agents::list))
+        .route("/v1/agents/{agent}", |at| at.get(agents::show).put(agents::register))
+        .route("/v1/agents/{agent}/roles", |at| at.put(agents::set_roles))
+        .route("/v1/agents/{agent}/wake", |at| at.put(wake::set))
+        .route("/v1/agents/{agent}/presence", |at| at.put(presence::set))
+        .route("/v1/agents/{agent}/endpoint", |at| at.put(presence::set_endpoint))
+        .route("/v1/tokens", |at| at.get(tokens::list).post(tokens::issue))
+        .route("/v1/tokens/{token}/revoke", |at| at.post(tokens::revoke))
+        .route("/v1/teamspace", |at| at.get(teamspaces::show).put(teamspaces::configure))
+        .route("/v1/teamspaces", |at| at.get(teamspaces::list).post(teamspaces::create))
+        .route("/v1/handoffs", |at| at.get(handoffs::list).post(handoffs::initiate))
+        .route("/v1/handoffs/drafts", |at| at.post(handoffs::draft))
+        .route("/v1/handoffs/{handoff}", |at| at.get(handoffs::show))
+        .route("/v1/handoffs/{handoff}/draft", |at| at.put(handoffs::edit_draft))
+        .route("/v1/handoffs/{handoff}/initiate", |at| at.post(handoffs::propose))
+        .route("/v1/handoffs/{handoff}/accept", |at| at.post(handoffs::accept))
+        .route("/v1/handoffs/{handoff}/reject", |at| at.post(handoffs::reject))
+        .route("/v1/handoffs/{handoff}/approve", |at| at.post(negotiation::approve))
+        .route("/v1/handoffs/{handoff}/refuse", |at| at.post(negotiation::refuse))
+        .route("/v1/handoffs/{handoff}/counter", |at| at.post(negotiation::counter))
+        .route("/v1/handoffs/{handoff}/withdraw", |at| at.post(negotiation::withdraw))
+        .route("/v1/handoffs/{handoff}/delegate", |at| at.post(delegation::delegate))
+        .route("/v1/handoffs/{handoff}/reassign", |at| at.post(delegation::reassign))
+        .route("/v1/handoffs/{handoff}/extend_sla", |at| at.post(negotiation::extend_sla))
+        .route("/v1/handoffs/{handoff}/activate", |at| at.post(handoffs::activate))
+        .route("/v1/handoffs/{handoff}/complete", |at| at.post(completion::complete))
+        .route("/v1/handoffs/{handoff}/confirm", |at| at.post(completion::confirm))
+        .route("/v1/handoffs/{handoff}/dispute", |at| at.post(completion::dispute))
+        .route("/v1/handoffs/{handoff}/close", |at| at.post(handoffs::close))
+        .route("/v1/handoffs/{handoff}/erase", |at| at.post(handoffs::erase))
+        .route("/v1/handoffs/{handoff}/history", |at| at.get(handoffs::history))
+        .route("/v1/acp/handoff", |at| at.post(acp::handle).fallback(acp::wrong_method))
+        .route("/v1/acp/messages", |at| at.get(messages::query).post(messages::send))
+        .route("/v1/acp/messages/{message}", |at| at.get(messages::show))
+        .route("/v1/acp/messages/{message}/respond", |at| at.post(messages::respond))
+        .route("/v1/acp/messages/{message}/read", |at| at.post(messages::read))
+        .route("/v1/acp/inbox", |at| at.get(messages::inbox))
+        .route("/v1/acp/status", |at| at.get(messages::status))
+        .route("/v1/events", |at| at.get(events::follow))
+        .route("/v1/acp/messages/purge", |at| at.post(purge::purge))
+        .route("/v1/conversations", |at| at.get(conversations::list).post(conversations::open))
+        .route("/v1/conversations/{conversation}", |at| at.get(conversations::show))
+        .route("/v1/conversations/{conversation}/messages", |at| {
+            at.get(transcript::read).post(conversations::say)
+        })
+        .route("/v1/conversations/{conversation}/messages/{number}/attachments/{index}", |at| {
+            at.get(transcript::download)
+        })
+        .route("/v1/conversations/{conversation}/commands", |at| at.post(conversations::route))
+        .route("/v1/conversations/{conversation}/agent", |at| at.put(conversations::select))
+        .route("/v1/conversations/{conversation}/tool-calls", |at| at.post(by_tools::called))
+        .route("/v1/conversations/{conversation}/tokens", |at| at.post(conversations::mint))
+        .route("/v1/conversations/{conversation}/close", |at| at.post(conversations::close))
+        .route("/v1/conversations/{conversation}/erase", |at| at.post(conversations::erase))
+        .route("/v1/agents/{agent}/handoff-tools", |at| at.get(by_tools::definitions))
+        .route("/v1/outbox", |at| at.get(outbox::list))
+        .route("/v1/outbox/revive", |at| at.post(outbox::revive))
+        .route("/v1/ledger/fork", |at| at.post(ledger::fork))
+        .with_transfers()
 }

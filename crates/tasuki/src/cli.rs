@@ -100,6 +100,9 @@ struct ServeArgs {
     /// ... and this private key (PEM)
     #[arg(long, requires = "tls_cert")]
     tls_key: Option<PathBuf>,
+    /// Let pages of this origin open WebSockets; may be repeated [env: TASUKI_WS_ORIGINS]
+    #[arg(long, value_name = "ORIGIN")]
+    ws_origin: Vec<String>,
     /// error, warn, info, debug or trace
     #[arg(long)]
     log_level: Option<String>,
@@ -214,6 +217,9 @@ fn with_flags(mut config: Config, args: ServeArgs) -> Config {
     config.listen = args.listen.unwrap_or(config.listen);
     config.tls.cert = args.tls_cert.unwrap_or(config.tls.cert);
     config.tls.key = args.tls_key.unwrap_or(config.tls.key);
+    if !args.ws_origin.is_empty() {
+        config.ws_origins = args.ws_origin;
+    }
     config.log.level = args.log_level.unwrap_or(config.log.level);
     config.log.format = args.log_format.unwrap_or(config.log.format);
     config

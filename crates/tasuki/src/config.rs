@@ -29,6 +29,7 @@ pub struct Config {
     pub data: PathBuf,
     pub listen: String,
     pub trusted_proxies: Vec<String>,
+    pub ws_origins: Vec<String>,
     pub tls: Tls,
     pub log: Log,
     pub telemetry: Telemetry,
@@ -112,6 +113,7 @@ pub struct Limits {
     pub requests_burst: u32,
     pub streams: usize,
     pub streams_per_token: usize,
+    pub ping_ms: u64,
     pub connections: usize,
     pub connections_per_address: usize,
     pub header_read_ms: u64,
@@ -127,6 +129,7 @@ impl Default for Config {
             data: PathBuf::from("./tasuki-data"),
             listen: "127.0.0.1:7420".to_owned(),
             trusted_proxies: Vec::new(),
+            ws_origins: Vec::new(),
             tls: Tls::default(),
             log: Log { level: "info".to_owned(), format: LogFormat::Text },
             telemetry: Telemetry::default(),
@@ -144,6 +147,7 @@ impl Default for Config {
                 requests_burst: 100_000,
                 streams: 10_000,
                 streams_per_token: 2_000,
+                ping_ms: 20_000,
                 connections: connections.connections_max,
                 connections_per_address: connections.connections_per_address_max,
                 header_read_ms: connections.header_read_ms_max,
@@ -242,6 +246,9 @@ impl Config {
         if self.limits.requests_per_second == 0 || self.limits.requests_burst == 0 {
             bail!("limits.requests_per_second and requests_burst: expected more than 0");
         }
+        if self.limits.ping_ms == 0 {
+            bail!("limits.ping_ms: expected more than 0");
+        }
         self.telemetry.traces_url()?;
         Ok(self)
     }
@@ -264,6 +271,7 @@ impl Config {
             },
             streams_max: limits.streams,
             streams_per_token_max: limits.streams_per_token,
+            ping_ms: limits.ping_ms,
         }
     }
 
@@ -417,6 +425,7 @@ mod tests {
             ("lisen = 'x'", "lisen: no such setting"),
             ("[limits]\nstream = 1", "limits.stream: no such setting"),
             ("[limits]\nstreams = 'many'", "limits.streams: expected a integer"),
+            ("[limits]\nping_ms = 0", "limits.ping_ms: expected more than 0"),
             ("[tls]\ncert = 'a.pem'", "expected both `cert` and `key`"),
             ("[telemetry]\notlp_endpoint = 'collector'", "telemetry.otlp_endpoint: expected a URL"),
             ("[telemetry]\notlp_endpoint = 'http://me:pw@c'", "telemetry.otlp_endpoint: expected"),

@@ -17,7 +17,7 @@ use axum::Router;
 use engine::clock::SystemClock;
 use engine::ids::{Ids, RandomIds};
 use engine::{Engine, Loops};
-use gateways::http::Gateway;
+use gateways::http::{Gateway, Origins};
 use gateways::listen::ConnectionCounts;
 use gateways::proxy::TrustedProxies;
 use store::Sqlite;
@@ -72,6 +72,7 @@ impl Node {
         let connections = Arc::new(ConnectionCounts::default());
         let proxies =
             TrustedProxies::parse(&config.trusted_proxies).context("cannot use trusted_proxies")?;
+        let origins = Origins::parse(&config.ws_origins).context("cannot use ws_origins")?;
         let gateway = Gateway::new(
             engine.clone(),
             config.request_limits(),
@@ -79,7 +80,8 @@ impl Node {
             Arc::clone(&connections),
             stopping,
         )
-        .waking_with(wake_key);
+        .waking_with(wake_key)
+        .allowing_origins(origins);
         let router = match config.telemetry.traces_url()? {
             Some(_) => gateway.joining_traces(telemetry::join_trace).router(),
             None => gateway.router(),

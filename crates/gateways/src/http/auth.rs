@@ -17,10 +17,10 @@ use super::problem::Problem;
 use crate::listen::Peer;
 
 /// Names the runtime session a caller works in, for provenance.
-static SESSION_HEADER: HeaderName = HeaderName::from_static("tasuki-session");
+pub static SESSION_HEADER: HeaderName = HeaderName::from_static("tasuki-session");
 /// On the control socket: the teamspace to act in, and the agent to act as.
-static TEAMSPACE_HEADER: HeaderName = HeaderName::from_static("tasuki-teamspace");
-static ACT_AS_HEADER: HeaderName = HeaderName::from_static("tasuki-act-as");
+pub static TEAMSPACE_HEADER: HeaderName = HeaderName::from_static("tasuki-teamspace");
+pub static ACT_AS_HEADER: HeaderName = HeaderName::from_static("tasuki-act-as");
 
 /// An authenticated request.
 #[derive(Debug, Clone)]

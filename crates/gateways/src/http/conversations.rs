@@ -1,6 +1,7 @@
 //! `/v1/conversations`: a chat with a customer, in the hands of one agent at a time. Customers come
 //! with a token that is good for their own conversation and for nothing else.
 
+pub mod announced;
 pub mod by_tools;
 mod to_people;
 pub mod transcript;
@@ -302,7 +303,7 @@ fn taken(id: ConversationId, done: &Done) -> Taken {
 }
 
 /// The conversation, if there is one in which the caller has a part.
-pub(super) async fn visible(
+pub async fn visible(
     gateway: &Gateway,
     caller: &Caller,
     id: ConversationId,
@@ -327,12 +328,12 @@ pub(super) fn conversation_of(item: &Item) -> Result<&Conversation, Problem> {
     }
 }
 
-pub(super) fn stream(teamspace: &TeamspaceId, id: ConversationId) -> Stream {
+pub fn stream(teamspace: &TeamspaceId, id: ConversationId) -> Stream {
     Stream { teamspace: teamspace.clone(), subject: Subject::Conversation(id) }
 }
 
 /// How an agent is introduced; by its id if it is not there any more.
-pub(super) async fn identity(
+pub async fn identity(
     gateway: &Gateway,
     teamspace: &TeamspaceId,
     id: &AgentId,

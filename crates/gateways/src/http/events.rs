@@ -17,11 +17,13 @@ use protocol::ledger::Subject;
 use protocol::time::Span;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::auth::{Asker, Credential, bearer_secret};
+use super::conversations::announced::announcements;
 use super::input::Asked;
 use super::problem::Problem;
 use super::view::may_see_entry;
@@ -64,7 +66,7 @@ pub async fn follow(
     if *gateway.stopping.borrow() {
         return Err(Problem::new("stopping", "the server is stopping"));
     }
-    let place = Place::take(&gateway, &asker)?;
+    let place = Place::take(&gateway, &asker, gateway.limits.streams_per_token_max)?;
     let (chunks, stream) = mpsc::channel::<Bytes>(CHUNKS_MAX);
     let follower = gateway.engine.follow(cursor);
     let secret = bearer_secret(&headers)?.map(str::to_owned);
@@ -77,7 +79,6 @@ pub async fn follow(
     Ok((headers, body).into_response())
 }
 
-/// A place beyond the newest entry is one of another ledger; waiting for it would miss what comes.
 fn start(headers: &HeaderMap, input: &FollowInput, newest: u64) -> Result<u64, Problem> {
     let from_header = headers
         .get("last-event-id")
@@ -85,14 +86,19 @@ fn start(headers: &HeaderMap, input: &FollowInput, newest: u64) -> Result<u64, P
         .map(|text| (text, "Last-Event-ID"));
     let given = from_header.or(input.after.as_deref().map(|text| (text, "after")));
     let Some((text, field)) = given else { return Ok(newest) };
-    text.parse().ok().filter(|cursor| *cursor <= newest).ok_or_else(|| {
+    known_place(text.parse().ok(), newest, field)
+}
+
+/// A place beyond the newest entry is one of another ledger; waiting for it would miss what comes.
+pub fn known_place(place: Option<u64>, newest: u64, field: &str) -> Result<u64, Problem> {
+    place.filter(|place| *place <= newest).ok_or_else(|| {
         let detail = format!("{field}: expected the id of an event, at most {newest}");
         Problem::new("cursor_invalid", detail).field(field)
     })
 }
 
 /// What a stream shows. The teamspace comes from the caller and cannot be widened.
-struct Filter {
+pub struct Filter {
     caller: Caller,
     subject: Option<Subject>,
     kind: Option<String>,
@@ -100,7 +106,7 @@ struct Filter {
 }
 
 impl Filter {
-    fn new(caller: Caller, input: &FollowInput) -> Result<Self, Problem> {
+    pub fn new(caller: Caller, input: &FollowInput) -> Result<Self, Problem> {
         let subject = input.stream.as_deref().map(str::parse).transpose();
         Ok(Self {
             caller,
@@ -112,11 +118,11 @@ impl Filter {
         })
     }
 
-    fn passes(&self, followed: &Followed) -> bool {
+    pub fn passes(&self, followed: &Followed) -> bool {
         let entry = &followed.sequenced.entry;
         entry.stream.teamspace == self.caller.teamspace
-            && may_see_entry(&self.caller, entry)
             && self.subject.as_ref().is_none_or(|subject| entry.stream.subject == *subject)
+            && may_see_entry(&self.caller, entry)
             && self.kind.as_deref().is_none_or(|kind| is_of_kind(&entry.name, kind))
             && self.agent.as_ref().is_none_or(|agent| concerns(followed, agent))
     }
@@ -208,7 +214,11 @@ impl Sending {
             let is_stop = matches!(next, Next::Stop) || !self.is_still_allowed().await;
             let chunk = match next {
                 _ if is_stop => self.closing(),
-                Next::Page(page) => self.render(&page),
+                Next::Page(page) => match self.render(&page).await {
+                    Ok(chunk) => chunk,
+                    // Without a farewell: whoever comes back goes on from what it has seen.
+                    Err(_problem) => return,
+                },
                 Next::Beat | Next::Stop => self.beat(),
             };
             if self.chunks.send(chunk).await.is_err() || is_stop {
@@ -217,9 +227,14 @@ impl Sending {
         }
     }
 
-    fn render(&self, page: &[Arc<Followed>]) -> Bytes {
+    async fn render(&self, page: &[Arc<Followed>]) -> Result<Bytes, Problem> {
         let mut text = Vec::new();
         for followed in page.iter().filter(|followed| self.filter.passes(followed)) {
+            // Before the entry, and without an id: only the entry says that all of it was seen.
+            for announced in self.announced(followed).await? {
+                let name = announced["type"].as_str().unwrap_or_default();
+                text.extend_from_slice(format!("event: {name}\ndata: {announced}\n\n").as_bytes());
+            }
             let name = &followed.sequenced.entry.name;
             text.extend_from_slice(
                 format!("id: {}\nevent: {name}\ndata: ", followed.seq()).as_bytes(),
@@ -227,7 +242,15 @@ impl Sending {
             text.extend_from_slice(followed.json());
             text.extend_from_slice(b"\n\n");
         }
-        if text.is_empty() { self.beat() } else { Bytes::from(text) }
+        Ok(if text.is_empty() { self.beat() } else { Bytes::from(text) })
+    }
+
+    /// What a stream of one conversation says besides, in the words of chat clients.
+    async fn announced(&self, followed: &Followed) -> Result<Vec<Value>, Problem> {
+        if !matches!(self.filter.subject, Some(Subject::Conversation(_))) {
+            return Ok(Vec::new());
+        }
+        announcements(&self.gateway, &self.filter.caller, &followed.sequenced).await
     }
 
     /// Moves the client's place along even when nothing passes its filter.
@@ -253,7 +276,7 @@ impl Sending {
 }
 
 /// A counted place among the open streams, given back when dropped.
-struct Place {
+pub struct Place {
     streams: Arc<OpenStreams>,
     credential: Credential,
     /// Whoever follows is there; only of people is that written down.
@@ -261,14 +284,15 @@ struct Place {
 }
 
 impl Place {
-    fn take(gateway: &Gateway, asker: &Asker) -> Result<Self, Problem> {
+    /// One of `per_token_max` of its bearer, and one among all.
+    pub fn take(gateway: &Gateway, asker: &Asker, per_token_max: usize) -> Result<Self, Problem> {
         let credential = asker.credential;
         let streams = Arc::clone(&gateway.streams);
         let full = || Problem::new("too_many_streams", "too many streams are open");
         {
             let mut by_credential = streams.by_credential.lock().expect("nothing panics in here");
             let open = by_credential.entry(credential).or_default();
-            let is_full = *open >= gateway.limits.streams_per_token_max
+            let is_full = *open >= per_token_max
                 || streams.all.load(Ordering::Relaxed) >= gateway.limits.streams_max;
             if is_full {
                 return Err(full());

@@ -31,7 +31,7 @@ pub struct Problem {
 }
 
 /// Every code this gateway can answer with, and its status.
-pub const CODES: [(&str, u16); 44] = [
+pub const CODES: [(&str, u16); 46] = [
     ("HANDOFF_ALREADY_CLAIMED", 409),
     ("HANDOFF_DUPLICATE_REQUEST", 409),
     ("HANDOFF_GONE", 410),
@@ -58,6 +58,7 @@ pub const CODES: [(&str, u16); 44] = [
     ("not_allowed", 403),
     ("not_found", 404),
     ("not_holder", 409),
+    ("origin_not_allowed", 403),
     ("overloaded", 503),
     ("ownership_conflict", 409),
     ("payload_too_large", 413),
@@ -75,6 +76,7 @@ pub const CODES: [(&str, u16); 44] = [
     ("unknown_agent", 422),
     ("unknown_outcome", 503),
     ("unsupported_media_type", 415),
+    ("upgrade_required", 426),
     ("wrong_state", 409),
 ];
 
@@ -331,6 +333,9 @@ impl IntoResponse for Problem {
 pub fn add_headers(headers: &mut axum::http::HeaderMap, problem: &Problem) {
     if let Some(seconds) = problem.retry_after_s {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if problem.status == StatusCode::UPGRADE_REQUIRED {
+        headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
     }
     if problem.status == StatusCode::UNAUTHORIZED {
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

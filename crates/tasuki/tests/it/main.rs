@@ -38,3 +38,4 @@ mod trust;
 mod wake;
 mod wire;
 mod workq;
+mod ws;

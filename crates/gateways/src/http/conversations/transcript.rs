@@ -153,7 +153,19 @@ fn disposition(name: &str) -> HeaderValue {
     HeaderValue::from_str(&text).expect("an escaped name is plain ASCII")
 }
 
-fn event(line: &Sequenced) -> Option<Event> {
+/// One message as the caller sees it; `None` for what is no message, or none any more.
+pub async fn one(
+    gateway: &Gateway,
+    caller: &Caller,
+    id: ConversationId,
+    line: &Sequenced,
+) -> Result<Option<LineView>, Problem> {
+    let Some(number) = event(line).and_then(|event| event.number()) else { return Ok(None) };
+    let mut names = Names { gateway, caller, known: BTreeMap::new() };
+    shown(&mut names, id, number, line).await.map(Some)
+}
+
+pub fn event(line: &Sequenced) -> Option<Event> {
     let entry = &line.entry;
     match codec::decode(&entry.name, entry.version, entry.body.text()?) {
         Ok(step::Event::Conversation(event)) => Some(event),

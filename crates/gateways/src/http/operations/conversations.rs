@@ -1,4 +1,4 @@
-//! The operations on conversations.
+//! The operations on conversations, and the socket on which they are followed.
 
 use protocol::conversation::command::{Open, Route, Say};
 
@@ -12,7 +12,7 @@ use crate::http::handoffs::EraseInput;
 use crate::http::tokens::Nothing;
 use crate::http::view::{ListPage, TokenIssued};
 
-pub const CONVERSATIONS: [Operation; 13] = [
+pub const CONVERSATIONS: [Operation; 14] = [
     Operation {
         query: Some(schema::<ListInput>),
         response: Response::Json(schema::<ListPage<ConversationView>>),
@@ -141,5 +141,11 @@ pub const CONVERSATIONS: [Operation; 13] = [
             "handoff_tools",
             "The tools with which an agent's model hands over.",
         )
+    },
+    Operation {
+        who: Who::Party,
+        response: Response::Text("application/json"),
+        status: 101,
+        ..read("/ws", "open_socket", "Opens a WebSocket on which to ask and to be told.")
     },
 ];

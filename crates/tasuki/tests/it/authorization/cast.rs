@@ -309,6 +309,17 @@ impl Cast {
         if case.method != "get" {
             request = request.json(&self.body(case, subject));
         }
+        if case.operation == "open_socket" {
+            let handshake = [
+                ("connection", "upgrade"),
+                ("upgrade", "websocket"),
+                ("sec-websocket-version", "13"),
+                ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
+            ];
+            for (name, value) in handshake {
+                request = request.header(name, value.as_bytes());
+            }
+        }
         let mut line = Line::open(self.server.address()).await;
         if case.operation == "follow_events" {
             line.begin(&request).await

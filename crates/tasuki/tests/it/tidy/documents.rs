@@ -28,7 +28,7 @@ const ROUTE_PAGES: [(&str, &str); 15] = [
     ("/.well-known/agent", "docs/gateways/a2a.md"),
     ("/mcp", "docs/gateways/mcp.md"),
     ("/.well-known/oauth", "docs/gateways/mcp.md"),
-    ("/ws", "docs/gateways/websocket.md"),
+    ("/ws", "docs/gateways/ws.md"),
 ];
 
 const RELEASED: &str = "crates/store/migrations/released.sha256";

@@ -1,0 +1,155 @@
+//! `/ws`: one connection over which a customer, a person or a program asks and is told. What can be
+//! asked are the operations of the HTTP API, run by the same router; what is told is the ledger.
+//!
+//! A browser cannot set headers on a WebSocket, so its token comes as a subprotocol. It never comes
+//! in the URL, which is written down in too many places.
+
+mod command;
+mod connection;
+mod frame;
+mod origin;
+mod subscription;
+pub mod typing;
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use axum::Router;
+use axum::extract::{FromRequestParts, Request, WebSocketUpgrade};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::Response;
+use protocol::caller::Principal;
+use serde::Deserialize;
+
+use super::Gateway;
+use super::auth::{authenticate, bearer_secret};
+use super::events::Place;
+use super::input::Asked;
+use super::problem::Problem;
+use crate::rate::{RateLimit, RateLimiter};
+use command::Identity;
+use connection::Connection;
+pub use origin::{InvalidOrigin, Origins};
+use typing::Typing;
+
+/// What the two sides speak. A change that old clients would not understand gets another name.
+const PROTOCOL: &str = "tasuki.v1";
+
+/// Before the token, among the subprotocols.
+const BEARER: &str = "bearer.";
+
+/// Each connection has as much from its beginning to its end. Most frames are smaller; one that is
+/// not makes it larger for as long as it is read.
+const READ_BUFFER_BYTES: usize = 4 * 1_024;
+
+/// Frames that follow one another are written together up to this size.
+const WRITE_BUFFER_BYTES: usize = 4 * 1_024;
+
+/// What a frame may have besides the body of its command: a key, an id, a few parameters.
+const FRAME_OVERHEAD_BYTES: usize = 4 * 1_024;
+
+/// A customer has a few tabs and a phone. Everybody else has as many as `streams_per_token`.
+pub const CUSTOMER_SOCKETS_MAX: usize = 16;
+
+/// Frames of one connection. Nobody types this fast, and a program that must be faster has HTTP or
+/// several connections.
+pub const FRAMES: RateLimit = RateLimit {
+    per_minute: NonZeroU32::new(6_000).expect("6,000 is not 0"),
+    burst: NonZeroU32::new(200).expect("200 is not 0"),
+};
+
+/// What all sockets share.
+#[derive(Debug)]
+pub struct Sockets {
+    pub origins: Origins,
+    typing: Arc<Typing>,
+    frames: RateLimiter,
+    /// So that connections of one bearer have each a rate of their own.
+    n_opened: AtomicU64,
+}
+
+impl Default for Sockets {
+    fn default() -> Self {
+        Self {
+            origins: Origins::default(),
+            typing: Arc::default(),
+            frames: RateLimiter::new(FRAMES),
+            n_opened: AtomicU64::new(0),
+        }
+    }
+}
+
+/// Everything that a token might be put into by mistake.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoQuery {}
+
+/// Opens a socket. `operations` is what its commands are asked of.
+pub async fn open(
+    operations: Router,
+    gateway: Gateway,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (mut parts, _empty) = request.into_parts();
+    gateway.sockets.origins.check(&parts.headers)?;
+    let offered = offered_protocols(&parts.headers)?;
+    if !parts.headers.contains_key(header::AUTHORIZATION)
+        && let Some(token) = offered.iter().find_map(|entry| entry.strip_prefix(BEARER))
+    {
+        let value = HeaderValue::from_str(&format!("Bearer {token}"));
+        let value = value.map_err(|_| Problem::unauthenticated())?;
+        parts.headers.insert(header::AUTHORIZATION, value);
+    }
+    let asker = authenticate(&gateway, &parts).await?;
+    Asked::<NoQuery>::from_request_parts(&mut parts, &gateway).await?;
+    if !offered.is_empty() && !offered.iter().any(|entry| entry == PROTOCOL) {
+        let expected = "`tasuki.v1` among its entries";
+        return Err(Problem::schema_invalid("Sec-WebSocket-Protocol", expected));
+    }
+    let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &gateway).await;
+    let upgrade = upgrade.map_err(|_| {
+        Problem::new("upgrade_required", "expected a WebSocket handshake over HTTP/1.1")
+    })?;
+    if *gateway.stopping.borrow() {
+        return Err(Problem::new("stopping", "the server is stopping"));
+    }
+    let n_max = match asker.caller.principal {
+        Principal::Customer(_) => CUSTOMER_SOCKETS_MAX,
+        Principal::Agent(_) | Principal::Operator(_) | Principal::System => {
+            gateway.limits.streams_per_token_max
+        }
+    };
+    let place = Place::take(&gateway, &asker, n_max)?;
+    let frame_bytes_max = gateway.limits.body_bytes_max + FRAME_OVERHEAD_BYTES;
+    let connection = Connection {
+        number: gateway.sockets.n_opened.fetch_add(1, Ordering::Relaxed),
+        secret: bearer_secret(&parts.headers)?.map(str::to_owned),
+        identity: Identity::of(&parts),
+        frame_bytes_max,
+        operations,
+        gateway,
+        asker,
+        _place: place,
+    };
+    Ok(upgrade
+        .protocols([PROTOCOL])
+        .read_buffer_size(READ_BUFFER_BYTES)
+        .write_buffer_size(WRITE_BUFFER_BYTES)
+        // A frame that is a little too large is read, so that it can be answered.
+        .max_message_size(2 * frame_bytes_max)
+        .max_frame_size(2 * frame_bytes_max)
+        .on_failed_upgrade(|error| tracing::debug!(%error, "a socket did not open"))
+        .on_upgrade(|socket| connection.run(socket)))
+}
+
+fn offered_protocols(headers: &HeaderMap) -> Result<Vec<String>, Problem> {
+    let mut offered = Vec::new();
+    for value in headers.get_all(header::SEC_WEBSOCKET_PROTOCOL) {
+        let text = value.to_str().map_err(|_| {
+            Problem::schema_invalid("Sec-WebSocket-Protocol", "entries of plain ASCII text")
+        })?;
+        offered.extend(text.split(',').map(|entry| entry.trim().to_owned()));
+    }
+    Ok(offered)
+}

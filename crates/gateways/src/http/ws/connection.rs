@@ -1,0 +1,383 @@
+//! One open socket: frames are read and answered one after the other, commands run in the order in
+//! which they came, and what is new is passed on. Whatever the peer does not take, it holds up for
+//! nobody but itself.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
+use futures_util::SinkExt;
+use protocol::caller::{Caller, Principal};
+use protocol::conversation::state::{Side, conversation_of};
+use protocol::ids::ConversationId;
+use protocol::step::State;
+use protocol::time::{Span, Time};
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use super::command::{Call, Identity};
+use super::frame::{self, Asks, Frame, TypingInput, conversation_id};
+use super::subscription::{self, NEWS_MAX, News, SUBSCRIPTIONS_MAX, Subscription};
+use super::typing::{TYPING_EVERY, TYPING_KEPT, Who};
+use crate::http::Gateway;
+use crate::http::auth::Asker;
+use crate::http::conversations::transcript::From;
+use crate::http::conversations::{identity, stream};
+use crate::http::events::Place;
+use crate::http::problem::Problem;
+
+/// How often it is asked whether the token is still good. An end of it is noticed within this time.
+const BEAT: Span = Span::from_millis(1_000);
+
+/// Commands that wait for the one before them. Past this they are refused with `overloaded`; a
+/// client that waits for its answers never has more than one.
+pub const WAITING_COMMANDS_MAX: usize = 32;
+
+/// How long a peer may take to close its side. Closing before it has read our last frame could take
+/// that frame from it.
+const FAREWELL_MAX: Duration = Duration::from_secs(1);
+
+/// A socket on its way to being open.
+pub struct Connection {
+    pub number: u64,
+    pub gateway: Gateway,
+    pub operations: Router,
+    pub asker: Asker,
+    pub identity: Identity,
+    /// With which to ask again whether the caller is still allowed; none on the control socket.
+    pub secret: Option<String>,
+    pub frame_bytes_max: usize,
+    pub _place: Place,
+}
+
+/// Why a connection ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Farewell {
+    /// The peer has closed it, or is gone.
+    Peer,
+    Stopping,
+    /// What came is no frame, or far too large.
+    Unreadable,
+    /// The store cannot be read.
+    Broken,
+    /// The token has ended, or it stands for something else now.
+    TokenEnded,
+    /// The peer did not answer a ping.
+    Silent,
+}
+
+impl Farewell {
+    fn frame(self) -> Option<CloseFrame> {
+        let (code, reason) = match self {
+            Farewell::Peer => return None,
+            Farewell::Stopping => (1001, "the server is stopping"),
+            Farewell::Unreadable => (1002, "what came cannot be read, or is too large"),
+            Farewell::Broken => (1011, "the server failed; go on from the last cursor"),
+            Farewell::TokenEnded => (4001, "the token has ended or changed"),
+            Farewell::Silent => (4002, "no answer to a ping"),
+        };
+        Some(CloseFrame { code, reason: Utf8Bytes::from_static(reason) })
+    }
+}
+
+/// A command that runs.
+type Running = Pin<Box<dyn Future<Output = String> + Send>>;
+
+/// An open socket.
+struct Open {
+    connection: Connection,
+    socket: WebSocket,
+    news: mpsc::Sender<News>,
+    waiting: VecDeque<(Option<String>, Call)>,
+    subscriptions: Vec<Subscription>,
+    /// Whether the peer was heard of since the last ping.
+    is_heard: bool,
+    /// What was said last of typing, and when.
+    typed: Option<(ConversationId, bool, Time)>,
+}
+
+enum Next {
+    Frame(Option<Result<Message, axum::Error>>),
+    Answer(String),
+    News(Option<News>),
+    Beat,
+    Ping,
+    Stop,
+}
+
+impl Connection {
+    pub async fn run(self, socket: WebSocket) {
+        let (news, arriving) = mpsc::channel(NEWS_MAX);
+        let open = Open {
+            connection: self,
+            socket,
+            news,
+            waiting: VecDeque::new(),
+            subscriptions: Vec::new(),
+            is_heard: true,
+            typed: None,
+        };
+        // In a box: axum keeps the future twice while it waits for the upgrade.
+        Box::pin(open.converse(arriving)).await;
+    }
+
+    /// Whether the token is good and stands for what it stood for.
+    async fn check(&self) -> Result<(), Farewell> {
+        let Some(secret) = &self.secret else { return Ok(()) };
+        let was = &self.asker.caller;
+        match self.gateway.engine.authenticate(secret).await {
+            Ok(Some(bearer))
+                if was.principal == bearer.caller.principal && was.roles == bearer.caller.roles =>
+            {
+                Ok(())
+            }
+            Ok(Some(_) | None) => Err(Farewell::TokenEnded),
+            Err(_store) => Err(Farewell::Broken),
+        }
+    }
+}
+
+impl Open {
+    async fn converse(mut self, mut arriving: mpsc::Receiver<News>) {
+        let gateway = self.connection.gateway.clone();
+        let clock = gateway.engine.clock();
+        let ping_every = Span::from_millis(gateway.limits.ping_ms.try_into().unwrap_or(i64::MAX));
+        let mut stopping = gateway.stopping.clone();
+        let (mut beat, mut ping) = (clock.sleep(BEAT), clock.sleep(ping_every));
+        let mut running: Option<Running> = None;
+        let farewell = loop {
+            if running.is_none() {
+                running = self.waiting.pop_front().map(|(id, call)| self.start(id, call));
+            }
+            let next = tokio::select! {
+                frame = self.socket.recv() => Next::Frame(frame),
+                answer = finished(&mut running) => Next::Answer(answer),
+                news = arriving.recv() => Next::News(news),
+                () = &mut beat => Next::Beat,
+                () = &mut ping => Next::Ping,
+                _ = stopping.wait_for(|stopping| *stopping) => Next::Stop,
+            };
+            let said = match next {
+                Next::Frame(frame) => self.hear(frame).await,
+                Next::Answer(answer) => {
+                    running = None;
+                    self.send(answer).await
+                }
+                Next::News(news) => self.pass_on(news).await,
+                Next::Beat => {
+                    beat = clock.sleep(BEAT);
+                    self.connection.check().await
+                }
+                Next::Ping => {
+                    ping = clock.sleep(ping_every);
+                    self.ping().await
+                }
+                Next::Stop => Err(Farewell::Stopping),
+            };
+            if let Err(farewell) = said {
+                break farewell;
+            }
+        };
+        self.close(farewell).await;
+        // What was asked before the peer left is done, as far as it was read.
+        if [Farewell::Peer, Farewell::Unreadable].contains(&farewell) {
+            if let Some(running) = running {
+                running.await;
+            }
+            while let Some((id, call)) = self.waiting.pop_front() {
+                self.start(id, call).await;
+            }
+        }
+    }
+
+    fn start(&self, id: Option<String>, call: Call) -> Running {
+        let Connection { operations, identity, .. } = &self.connection;
+        Box::pin(call.run(id, operations.clone(), identity.clone()))
+    }
+
+    async fn hear(&mut self, frame: Option<Result<Message, axum::Error>>) -> Result<(), Farewell> {
+        self.is_heard = true;
+        match frame {
+            Some(Ok(Message::Text(text))) => self.take(&text).await,
+            Some(Ok(Message::Binary(_))) => {
+                let detail = "expected text frames of JSON";
+                self.refuse(None, Problem::new("unsupported_media_type", detail)).await
+            }
+            // Pings are answered by the library.
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => Ok(()),
+            Some(Ok(Message::Close(_))) | None => Err(Farewell::Peer),
+            Some(Err(error)) => {
+                tracing::debug!(%error, "a socket cannot be read");
+                Err(Farewell::Unreadable)
+            }
+        }
+    }
+
+    async fn take(&mut self, text: &str) -> Result<(), Farewell> {
+        let Connection { gateway, number, frame_bytes_max, .. } = &self.connection;
+        let now_ms = u64::try_from(gateway.engine.clock().now().as_millis()).unwrap_or(0);
+        let rate = gateway.sockets.frames.check(number, now_ms);
+        if text.len() > *frame_bytes_max {
+            let detail = format!("frame: expected at most {frame_bytes_max} bytes");
+            return self.refuse(None, Problem::new("body_too_large", detail)).await;
+        }
+        let Frame { id, asks } = frame::read(text, &gateway.limits.json);
+        if let Err(retry) = rate {
+            return self.refuse(id, Problem::rate_limited(retry.seconds)).await;
+        }
+        let asks = match asks {
+            Ok(asks) => asks,
+            Err(problem) => return self.refuse(id, problem).await,
+        };
+        let done = match asks {
+            Asks::Call(call) => {
+                if self.waiting.len() < WAITING_COMMANDS_MAX {
+                    self.waiting.push_back((id, *call));
+                    return Ok(());
+                }
+                let detail = "too many commands of this connection are waiting";
+                Err(Problem::new("overloaded", detail))
+            }
+            Asks::Subscribe(asked) => self.subscribe(id.clone(), asked).await,
+            Asks::Unsubscribe(asked) => {
+                let n_before = self.subscriptions.len();
+                self.subscriptions.retain(|subscription| subscription.id != asked.of);
+                match self.subscriptions.len() < n_before {
+                    true => Ok(json!({})),
+                    false => Err(Problem::not_found("subscription").field("of")),
+                }
+            }
+            Asks::Typing(asked) => self.typing(asked).await.map(|()| json!({})),
+            Asks::Ping => Ok(json!({})),
+        };
+        match done {
+            Ok(body) => self.send(frame::done(id.as_deref(), body).await).await,
+            Err(problem) => self.refuse(id, problem).await,
+        }
+    }
+
+    async fn subscribe(
+        &mut self,
+        id: Option<String>,
+        asked: frame::Subscribe,
+    ) -> Result<serde_json::Value, Problem> {
+        let expected = "an id, by which its events are told";
+        let id = id.ok_or_else(|| Problem::schema_invalid("id", expected))?;
+        if self.subscriptions.iter().any(|subscription| subscription.id == id) {
+            let detail = "a subscription with this id exists already";
+            return Err(Problem::new("already_exists", detail).field("id"));
+        }
+        if self.subscriptions.len() >= SUBSCRIPTIONS_MAX {
+            let detail = format!("a connection has at most {SUBSCRIPTIONS_MAX} subscriptions");
+            return Err(Problem::new("too_many_streams", detail));
+        }
+        let Connection { gateway, asker, .. } = &self.connection;
+        let begun = subscription::begin(gateway, &asker.caller, id, asked, self.news.clone());
+        let (subscription, cursor) = Box::pin(begun).await?;
+        self.subscriptions.push(subscription);
+        Ok(json!({ "cursor": cursor }))
+    }
+
+    /// Tells the other side of a conversation: the holder of its customer, and the customer of the
+    /// holder. Others are neither heard nor told.
+    async fn typing(&mut self, asked: TypingInput) -> Result<(), Problem> {
+        let Connection { gateway, asker, .. } = &self.connection;
+        let caller = &asker.caller;
+        let id = spoken_of(caller, asked.conversation.as_deref())?;
+        let stream = stream(&caller.teamspace, id);
+        let nothing = || Problem::not_found("conversation");
+        let state = gateway.engine.current(&stream).await?.ok_or_else(nothing)?;
+        let State::Conversation(conversation) = state.as_ref() else { return Err(nothing()) };
+        let (from, whom) = match conversation.side(caller).ok_or_else(nothing)? {
+            Side::Customer => (From::Customer, Who::Agent(conversation.holder.clone())),
+            Side::Agent(agent) if *agent == conversation.holder => {
+                let shown = identity(gateway, &caller.teamspace, agent).await?;
+                (From::Agent(shown), Who::Customer)
+            }
+            Side::Agent(_) | Side::Overseer => {
+                let detail = "only the customer and the holder are seen typing";
+                return Err(Problem::new("not_allowed", detail));
+            }
+        };
+        let now = gateway.engine.clock().now();
+        let is_repeated = self.typed.is_some_and(|(last, on, at)| {
+            (last, on) == (id, asked.on) && (at..at.plus(TYPING_EVERY)).contains(&now)
+        });
+        if conversation.closed.is_some() || is_repeated {
+            return Ok(());
+        }
+        let frame = json!({ "typing": {
+            "conversation": id.to_string(),
+            "from": from,
+            "on": asked.on,
+            "ttl_ms": TYPING_KEPT.as_millis(),
+        } });
+        gateway.sockets.typing.tell(&stream, &whom, &frame.to_string());
+        self.typed = Some((id, asked.on, now));
+        Ok(())
+    }
+
+    async fn pass_on(&mut self, news: Option<News>) -> Result<(), Farewell> {
+        self.connection.check().await?;
+        match news {
+            Some(News::Frames(frames)) => {
+                for frame in frames {
+                    self.socket.feed(Message::Text(frame)).await.map_err(|_| Farewell::Peer)?;
+                }
+                self.socket.flush().await.map_err(|_| Farewell::Peer)
+            }
+            Some(News::Broken) => Err(Farewell::Broken),
+            None => unreachable!("the connection itself can be sent news"),
+        }
+    }
+
+    async fn ping(&mut self) -> Result<(), Farewell> {
+        if !std::mem::take(&mut self.is_heard) {
+            return Err(Farewell::Silent);
+        }
+        let ping = Message::Ping(bytes::Bytes::new());
+        self.socket.send(ping).await.map_err(|_| Farewell::Peer)
+    }
+
+    async fn refuse(&mut self, id: Option<String>, problem: Problem) -> Result<(), Farewell> {
+        self.send(frame::refusal(id.as_deref(), problem).await).await
+    }
+
+    async fn send(&mut self, frame: String) -> Result<(), Farewell> {
+        self.socket.send(Message::Text(frame.into())).await.map_err(|_| Farewell::Peer)
+    }
+
+    async fn close(&mut self, farewell: Farewell) {
+        self.subscriptions.clear();
+        tracing::debug!(?farewell, "a socket closes");
+        let closing = async {
+            if let Some(frame) = farewell.frame() {
+                let _ = self.socket.send(Message::Close(Some(frame))).await;
+            }
+            while let Some(Ok(_)) = self.socket.recv().await {}
+        };
+        let _ = tokio::time::timeout(FAREWELL_MAX, closing).await;
+    }
+}
+
+/// The answer of the command that runs, if one does.
+async fn finished(running: &mut Option<Running>) -> String {
+    match running {
+        Some(running) => running.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// A customer has one conversation, and need not name it.
+fn spoken_of(caller: &Caller, named: Option<&str>) -> Result<ConversationId, Problem> {
+    if let Some(named) = named {
+        return conversation_id(named);
+    }
+    let own = match &caller.principal {
+        Principal::Customer(name) => conversation_of(name),
+        Principal::Agent(_) | Principal::Operator(_) | Principal::System => None,
+    };
+    own.ok_or_else(|| Problem::schema_invalid("conversation", "the id of a conversation"))
+}

@@ -1,0 +1,294 @@
+//! What a connection is told of the ledger. Each subscription reads at its own pace, in a task of
+//! its own, and waits when the connection is slow: it falls behind in the ledger and nowhere else.
+//!
+//! One that is narrowed to a conversation catches up from that conversation alone: what it costs to
+//! come back does not grow with what others did meanwhile.
+
+use std::sync::Arc;
+
+use axum::extract::ws::Utf8Bytes;
+use engine::feed::Followed;
+use protocol::caller::{Caller, Principal};
+use protocol::conversation::state::conversation_of;
+use protocol::ids::ConversationId;
+use protocol::ledger::{Stream, Subject};
+use protocol::time::{Span, Time};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+
+use super::frame::{Subscribe, conversation_id};
+use super::typing::{Listening, Who};
+use crate::http::Gateway;
+use crate::http::conversations::announced::{announcements, for_customer};
+use crate::http::conversations::{stream, visible};
+use crate::http::events::{Filter, FollowInput, known_place};
+use crate::http::problem::Problem;
+
+/// Subscriptions of one connection. A cockpit has one for everything and a few for what is on its
+/// screen; each is woken by every entry, so they are not for free.
+pub const SUBSCRIPTIONS_MAX: usize = 8;
+
+/// Batches on their way to a slow reader. Past this its subscriptions wait in the ledger.
+pub const NEWS_MAX: usize = 2;
+
+/// A batch is handed on once it has as many bytes, so that little is kept for a slow reader.
+const BATCH_BYTES_MAX: usize = 64 * 1_024;
+
+/// Entries of a conversation that are read at a time while catching up.
+const CATCH_UP_ENTRIES: u64 = 64;
+
+/// How often a subscription that is shown nothing says how far it is.
+const PLACE_EVERY: Span = Span::from_millis(1_000);
+
+/// What a connection passes on to its peer.
+#[derive(Debug)]
+pub enum News {
+    Frames(Vec<Utf8Bytes>),
+    /// The ledger could not be read; whoever comes back goes on from the last cursor.
+    Broken,
+}
+
+/// A subscription, until it is dropped.
+#[derive(Debug)]
+pub struct Subscription {
+    pub id: String,
+    task: AbortHandle,
+    _listening: Option<Listening>,
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Begins to follow. Returns the place after which it does.
+pub async fn begin(
+    gateway: &Gateway,
+    caller: &Caller,
+    id: String,
+    asked: Subscribe,
+    news: mpsc::Sender<News>,
+) -> Result<(Subscription, u64), Problem> {
+    let conversation = narrowed_to(caller, &asked)?;
+    if let Some(conversation) = conversation {
+        visible(gateway, caller, conversation).await?;
+    }
+    let newest = gateway.engine.newest().await?;
+    let after = match asked.after {
+        Some(after) => known_place(Some(after), newest, "after")?,
+        None => newest,
+    };
+    let view = match (&caller.principal, conversation) {
+        (Principal::Customer(_), Some(id)) => View::Customer(caller.clone(), id),
+        (Principal::Customer(_), None) => return Err(Problem::not_found("conversation")),
+        (Principal::Agent(_) | Principal::Operator(_) | Principal::System, _) => {
+            let input = FollowInput {
+                stream: conversation.map(|id| Subject::Conversation(id).to_string()),
+                kind: asked.kind,
+                agent: asked.agent,
+                after: None,
+            };
+            let filter = Filter::new(caller.clone(), &input)?;
+            View::Member { caller: caller.clone(), filter, is_narrowed: conversation.is_some() }
+        }
+    };
+    let stream = conversation.map(|id| stream(&caller.teamspace, id));
+    let listening = stream
+        .clone()
+        .zip(listener(caller))
+        .map(|(stream, who)| gateway.sockets.typing.listen(stream, who, news.clone()));
+    let following = Following {
+        gateway: gateway.clone(),
+        of: json!(id).to_string(),
+        view,
+        news,
+        waiting: Vec::new(),
+        n_bytes: 0,
+        told_at: gateway.engine.clock().now(),
+    };
+    let task = tokio::spawn(following.run(stream, after, newest)).abort_handle();
+    Ok((Subscription { id, task, _listening: listening }, after))
+}
+
+/// A customer has one conversation, and need not name it.
+fn narrowed_to(caller: &Caller, asked: &Subscribe) -> Result<Option<ConversationId>, Problem> {
+    let named = asked.conversation.as_deref().map(conversation_id).transpose()?;
+    let Principal::Customer(name) = &caller.principal else { return Ok(named) };
+    for (field, is_given) in [("kind", asked.kind.is_some()), ("agent", asked.agent.is_some())] {
+        if is_given {
+            return Err(Problem::schema_invalid(field, "to be left out by a customer"));
+        }
+    }
+    let own = conversation_of(name).ok_or_else(|| Problem::not_found("conversation"))?;
+    Ok(Some(named.unwrap_or(own)))
+}
+
+fn listener(caller: &Caller) -> Option<Who> {
+    match &caller.principal {
+        Principal::Customer(_) => Some(Who::Customer),
+        Principal::Agent(agent) => Some(Who::Agent(agent.clone())),
+        Principal::Operator(_) | Principal::System => None,
+    }
+}
+
+/// What of an entry is shown.
+enum View {
+    Member { caller: Caller, filter: Filter, is_narrowed: bool },
+    Customer(Caller, ConversationId),
+}
+
+/// One subscription at work.
+struct Following {
+    gateway: Gateway,
+    /// The subscription's id, as JSON.
+    of: String,
+    view: View,
+    news: mpsc::Sender<News>,
+    waiting: Vec<Utf8Bytes>,
+    n_bytes: usize,
+    told_at: Time,
+}
+
+/// Why a subscription ends: nobody reads it any more, or there is nothing to be read.
+enum Ended {
+    Unread,
+    Failed,
+}
+
+impl Following {
+    async fn run(mut self, stream: Option<Stream>, after: u64, newest: u64) {
+        let ended = self.follow(stream, after, newest).await;
+        match ended {
+            Ended::Unread => {}
+            Ended::Failed => drop(self.news.send(News::Broken).await),
+        }
+    }
+
+    async fn follow(&mut self, stream: Option<Stream>, after: u64, newest: u64) -> Ended {
+        let mut cursor = after;
+        if let Some(stream) = stream.filter(|_| after < newest) {
+            if let Err(ended) = self.catch_up(&stream, after, newest).await {
+                return ended;
+            }
+            cursor = newest;
+        }
+        let mut follower = self.gateway.engine.follow(cursor);
+        loop {
+            let page = match follower.next().await {
+                Ok(page) => page,
+                Err(error) => {
+                    tracing::warn!(%error, "a subscription ended early");
+                    return Ended::Failed;
+                }
+            };
+            if let Err(ended) = self.tell(&page, follower.cursor()).await {
+                return ended;
+            }
+        }
+    }
+
+    /// What happened in one conversation after a place, up to another one.
+    async fn catch_up(&mut self, stream: &Stream, after: u64, newest: u64) -> Result<(), Ended> {
+        let engine = self.gateway.engine.clone();
+        let limit = CATCH_UP_ENTRIES as usize;
+        let read = async |before: u64| {
+            engine.history(stream, before, limit).await.map_err(|_| Ended::Failed)
+        };
+        // Back to the place, and forth again: only one page is in memory at a time.
+        let mut before = u64::MAX;
+        loop {
+            let page = read(before).await?;
+            let missed = page.iter().take_while(|one| one.seq > after);
+            match missed.last() {
+                Some(oldest) => before = oldest.entry.position,
+                None => break,
+            }
+            if page.last().is_none_or(|oldest| oldest.seq <= after) {
+                break;
+            }
+        }
+        let mut position = before;
+        while position < u64::MAX {
+            let mut page = read(position.saturating_add(CATCH_UP_ENTRIES)).await?;
+            page.reverse();
+            page.retain(|one| one.entry.position >= position && one.seq <= newest);
+            let Some(last) = page.last() else { break };
+            position = last.entry.position + 1;
+            let place = last.seq;
+            let page: Vec<_> = page.into_iter().map(Followed::new).map(Arc::new).collect();
+            self.tell(&page, place).await?;
+        }
+        Ok(())
+    }
+
+    async fn tell(&mut self, page: &[Arc<Followed>], cursor: u64) -> Result<(), Ended> {
+        let mut n_told = 0;
+        for followed in page {
+            n_told += self.add(followed).await?;
+            if self.n_bytes >= BATCH_BYTES_MAX {
+                self.hand_on().await?;
+            }
+        }
+        let now = self.gateway.engine.clock().now();
+        if n_told == 0 && now >= self.told_at.plus(PLACE_EVERY) {
+            self.push(format!("{{\"cursor\":{cursor},\"of\":{}}}", self.of));
+        }
+        self.hand_on().await
+    }
+
+    /// Adds what is shown of an entry: last the entry itself, whose cursor says that all is there.
+    async fn add(&mut self, followed: &Followed) -> Result<usize, Ended> {
+        let line = &followed.sequenced;
+        let gateway = self.gateway.clone();
+        let failed = |_problem: Problem| Ended::Failed;
+        let (announced, event) = match &self.view {
+            View::Member { caller, filter, is_narrowed } => {
+                if !filter.passes(followed) {
+                    return Ok(0);
+                }
+                let announced = match is_narrowed {
+                    true => announcements(&gateway, caller, line).await.map_err(failed)?,
+                    false => Vec::new(),
+                };
+                (announced, std::str::from_utf8(followed.json()).map(str::to_owned))
+            }
+            View::Customer(caller, id) => {
+                if line.entry.stream != stream(&caller.teamspace, *id) {
+                    return Ok(0);
+                }
+                let shown = for_customer(&gateway, caller, *id, line).await.map_err(failed)?;
+                let Some(shown) = shown else { return Ok(0) };
+                let announced = announcements(&gateway, caller, line).await.map_err(failed)?;
+                (announced, Ok(shown.to_string()))
+            }
+        };
+        for mut announced in announced {
+            announced["of"] = serde_json::from_str(&self.of).unwrap_or(Value::Null);
+            self.push(announced.to_string());
+        }
+        let event = event.expect("an entry as JSON is text");
+        self.push(format!(
+            "{{\"cursor\":{},\"of\":{},\"event\":{event}}}",
+            followed.seq(),
+            self.of
+        ));
+        Ok(1)
+    }
+
+    fn push(&mut self, frame: String) {
+        self.n_bytes += frame.len();
+        self.waiting.push(frame.into());
+    }
+
+    async fn hand_on(&mut self) -> Result<(), Ended> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let frames = std::mem::take(&mut self.waiting);
+        self.n_bytes = 0;
+        self.told_at = self.gateway.engine.clock().now();
+        self.news.send(News::Frames(frames)).await.map_err(|_| Ended::Unread)
+    }
+}
