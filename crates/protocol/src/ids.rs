@@ -175,6 +175,10 @@ text_id!(
     /// A team, as its members call it.
     TeamId, is_name, NAME_EXPECTED
 );
+text_id!(
+    /// A graph of a teamspace.
+    GraphId, is_name, NAME_EXPECTED
+);
 uuid_id!(
     /// One message, for ever. UUIDv7, so that messages sort by the time they were sent.
     MessageId

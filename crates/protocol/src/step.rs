@@ -3,9 +3,11 @@
 //! all. This is the only place that knows which aggregates exist.
 
 mod derived;
+mod evolve;
 mod outcome;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,15 +17,16 @@ use crate::handoff::decide::Context;
 use crate::handoff::package::{Artifact, Priority};
 use crate::handoff::workq::{Transfer, Way};
 use crate::handoff::{self, Handoff};
-use crate::ids::{AgentId, HandoffId, MessageId};
+use crate::ids::{AgentId, GraphId, HandoffId, MessageId};
 use crate::ledger::{Erased, Recorded, Stream, Subject};
 use crate::rejection::Rejection;
 use crate::time::Time;
-use crate::{agent, codec, conversation, erasure, message, teamspace, token};
+use crate::{agent, codec, conversation, erasure, graph, message, teamspace, token};
 
 use derived::{deadline_changes, effect_changes, hold_changes};
 
 pub use derived::work;
+pub use evolve::evolve;
 pub use outcome::{Outcome, Refused};
 
 /// What is asked.
@@ -35,6 +38,7 @@ pub enum Command {
     Message(message::Command),
     Conversation(conversation::Command),
     Teamspace(teamspace::Command),
+    Graph(graph::Command),
     /// Erases the body of one entry of the stream, for whichever aggregate it belongs to.
     Erase {
         position: u64,
@@ -52,6 +56,7 @@ pub enum Event {
     Message(message::Event),
     Conversation(conversation::Event),
     Teamspace(teamspace::Event),
+    Graph(graph::Event),
     Erased(Erased),
     Forked(Forked),
 }
@@ -67,6 +72,7 @@ pub enum State {
     Message(message::Message),
     Conversation(Box<conversation::Conversation>),
     Teamspace(teamspace::Teamspace),
+    Graph(graph::Graph),
 }
 
 /// A moment at which the server must look again.
@@ -152,6 +158,8 @@ pub struct Facts {
     /// The lowest free slot of the agent whose slot was asked for; `None` if it has none free, or
     /// as many as it likes.
     pub slot: Option<u16>,
+    pub graph: Option<Arc<graph::Ready>>,
+    pub turn: Option<Box<conversation::graph::TurnFacts>>,
 }
 
 /// Which facts to read for a command.
@@ -169,6 +177,10 @@ pub struct Needs {
     pub settings: bool,
     /// Whose slot is to be taken.
     pub slot: Option<AgentId>,
+    /// The graph that a conversation shall have. Without an agent, whom it names first is read.
+    pub graph: Option<GraphId>,
+    /// What a graph is asked, if a customer speaks.
+    pub turn: Option<Box<conversation::graph::TurnAsked>>,
 }
 
 /// Which agents to look up.
@@ -225,6 +237,8 @@ impl Command {
             Command::Conversation(command) => command.name(),
             Command::Teamspace(teamspace::Command::Create { .. }) => "create_teamspace",
             Command::Teamspace(teamspace::Command::Configure { .. }) => "configure_teamspace",
+            Command::Graph(graph::Command::Save { .. }) => "save_graph",
+            Command::Graph(graph::Command::Remove) => "remove_graph",
             Command::Erase { .. } => "erase",
             Command::Fork(_) => "fork",
         }
@@ -236,10 +250,14 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
     let command = match command {
         Command::Handoff(command) => command,
         Command::Message(command) => return command.needs(),
-        Command::Conversation(command) => return command.needs(),
+        Command::Conversation(command) => {
+            let Some(State::Conversation(conversation)) = state else { return command.needs(None) };
+            return command.needs(Some(conversation));
+        }
         Command::Agent(_)
         | Command::Token(_)
         | Command::Teamspace(_)
+        | Command::Graph(_)
         | Command::Erase { .. }
         | Command::Fork(_) => return Needs::default(),
     };
@@ -251,7 +269,8 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
             | State::Ledger(_)
             | State::Message(_)
             | State::Conversation(_)
-            | State::Teamspace(_),
+            | State::Teamspace(_)
+            | State::Graph(_),
         )
         | None => None,
     };
@@ -284,6 +303,7 @@ pub fn step(
         | Command::Message(_)
         | Command::Conversation(_)
         | Command::Teamspace(_)
+        | Command::Graph(_)
         | Command::Fork(_) => None,
     };
     Ok(Change {
@@ -371,6 +391,12 @@ fn decide(
         (Subject::Teamspace, Some(State::Teamspace(known)), Command::Teamspace(command)) => {
             Ok(teamspaces(teamspace::decide(Some(known), command, context.caller)?))
         }
+        (Subject::Graph(_), None, Command::Graph(command)) => {
+            graphs(graph::decide(None, command, context.caller))
+        }
+        (Subject::Graph(_), Some(State::Graph(known)), Command::Graph(command)) => {
+            graphs(graph::decide(Some(known), command, context.caller))
+        }
         (
             Subject::Handoff(_)
             | Subject::Agent(_)
@@ -378,6 +404,7 @@ fn decide(
             | Subject::Message(_)
             | Subject::Conversation(_)
             | Subject::Teamspace
+            | Subject::Graph(_)
             | Subject::Ledger,
             _,
             _,
@@ -420,68 +447,7 @@ fn teamspaces(events: Vec<teamspace::Event>) -> Decided {
     Decided::events(events.into_iter().map(Event::Teamspace))
 }
 
-/// What is true after one more event of a stream.
-pub fn evolve(
-    stream: &Stream,
-    state: Option<State>,
-    event: &Event,
-    at: Time,
-) -> Result<State, BadHistory> {
-    let bad = BadHistory { event: event.name() };
-    match (&stream.subject, state, event) {
-        (_, Some(state), Event::Erased(_)) => Ok(derived::without_texts(state, at)),
-        (Subject::Handoff(id), None, Event::Handoff(event)) => {
-            Ok(State::Handoff(Box::new(handoff::evolve(*id, None, event, at)?)))
-        }
-        (Subject::Handoff(id), Some(State::Handoff(handoff)), Event::Handoff(event)) => {
-            Ok(State::Handoff(Box::new(handoff::evolve(*id, Some(*handoff), event, at)?)))
-        }
-        (Subject::Agent(id), None, Event::Agent(event)) => {
-            Ok(State::Agent(agent::evolve(id.clone(), None, event)?))
-        }
-        (Subject::Agent(id), Some(State::Agent(agent)), Event::Agent(event)) => {
-            Ok(State::Agent(agent::evolve(id.clone(), Some(agent), event)?))
-        }
-        (Subject::Token(id), None, Event::Token(event)) => {
-            Ok(State::Token(token::evolve(*id, None, event, at)?))
-        }
-        (Subject::Token(id), Some(State::Token(token)), Event::Token(event)) => {
-            Ok(State::Token(token::evolve(*id, Some(token), event, at)?))
-        }
-        (Subject::Ledger, None, Event::Forked(forked)) => {
-            Ok(State::Ledger(fork::evolve(None, forked)))
-        }
-        (Subject::Ledger, Some(State::Ledger(forks)), Event::Forked(forked)) => {
-            Ok(State::Ledger(fork::evolve(Some(forks), forked)))
-        }
-        (Subject::Message(id), None, Event::Message(event)) => {
-            Ok(State::Message(message::evolve(*id, None, event, at)?))
-        }
-        (Subject::Message(id), Some(State::Message(message)), Event::Message(event)) => {
-            Ok(State::Message(message::evolve(*id, Some(message), event, at)?))
-        }
-        (Subject::Conversation(id), None, Event::Conversation(event)) => {
-            Ok(State::Conversation(Box::new(conversation::evolve(*id, None, event, at)?)))
-        }
-        (Subject::Conversation(id), Some(State::Conversation(it)), Event::Conversation(event)) => {
-            Ok(State::Conversation(Box::new(conversation::evolve(*id, Some(*it), event, at)?)))
-        }
-        (Subject::Teamspace, None, Event::Teamspace(event)) => {
-            Ok(State::Teamspace(teamspace::evolve(None, event)?))
-        }
-        (Subject::Teamspace, Some(State::Teamspace(known)), Event::Teamspace(event)) => {
-            Ok(State::Teamspace(teamspace::evolve(Some(known), event)?))
-        }
-        (
-            Subject::Handoff(_)
-            | Subject::Agent(_)
-            | Subject::Token(_)
-            | Subject::Message(_)
-            | Subject::Conversation(_)
-            | Subject::Teamspace
-            | Subject::Ledger,
-            _,
-            _,
-        ) => Err(bad),
-    }
+fn graphs(decided: Result<graph::Decision, Rejection>) -> Result<Decided, Rejection> {
+    let (events, document) = decided?;
+    Ok(Decided { document, ..Decided::events(events.into_iter().map(Event::Graph)) })
 }

@@ -1,13 +1,17 @@
 //! What can be asked of a conversation.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::graph::TurnAsked;
 use super::part::Part;
-use super::state::Customer;
+use super::state::{Conversation, Customer};
 use super::topology::{Level, Topology};
-use crate::ids::AgentId;
+use crate::ids::{AgentId, GraphId};
+use crate::route::graph::Scalar;
 use crate::step::Needs;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -30,11 +34,17 @@ pub enum Command {
 pub struct Open {
     #[serde(default)]
     pub customer: Customer,
-    /// Who holds it first; whom the topology says when absent.
+    /// Who holds it first; whom the topology or the graph says when absent.
     #[serde(default)]
     pub agent: Option<AgentId>,
     #[serde(default)]
     pub topology: Topology,
+    /// The graph that says who answers each message of the customer, instead of a topology.
+    #[serde(default)]
+    pub graph: Option<GraphId>,
+    /// What the rules of a graph may ask for, by name.
+    #[serde(default)]
+    pub attributes: BTreeMap<String, Scalar>,
     /// How often it may change hands until the customer speaks again; 8 when absent.
     #[serde(default)]
     pub hops_max: Option<u16>,
@@ -81,14 +91,31 @@ impl Command {
         }
     }
 
-    /// What to read besides the conversation: the agent that shall hold it.
-    pub fn needs(&self) -> Needs {
+    /// What to read besides the conversation: the agent that shall hold it, and what a graph says.
+    pub fn needs(&self, conversation: Option<&Conversation>) -> Needs {
         let agent = match self {
             Command::Open(open) => open.agent.clone().or_else(|| open.topology.first().cloned()),
             Command::Route(route) => Some(route.goto.clone()),
             Command::Select { agent } => Some(agent.clone()),
             Command::Say(_) | Command::Close { .. } => None,
         };
-        Needs { agent, ..Needs::default() }
+        let graph = match self {
+            Command::Open(open) => open.graph.clone(),
+            Command::Say(_) | Command::Route(_) | Command::Select { .. } | Command::Close { .. } => {
+                None
+            }
+        };
+        let turn = match (self, conversation) {
+            (Command::Say(say), Some(conversation)) => TurnAsked::about(conversation, say),
+            (
+                Command::Open(_)
+                | Command::Say(_)
+                | Command::Route(_)
+                | Command::Select { .. }
+                | Command::Close { .. },
+                _,
+            ) => None,
+        };
+        Needs { agent, graph, turn, ..Needs::default() }
     }
 }

@@ -1,10 +1,13 @@
 //! May this happen, and what follows? One file per command.
 
 mod close;
+pub mod human;
 mod open;
 mod route;
 mod say;
+mod turn;
 
+pub use open::ATTRIBUTES_MAX;
 pub use route::{SHARED_BYTES_MAX, SHARED_NAMES_MAX};
 pub use say::NOT_HEARD_MAX;
 

@@ -1,0 +1,32 @@
+//! A person is wanted: by a graph, by how the conversation goes, or because agents went round in a
+//! circle. All of them ask here.
+
+use crate::conversation::event::Event;
+use crate::conversation::state::Conversation;
+use crate::handoff::decide::Context;
+use crate::ids::AgentId;
+
+/// Who wants a person, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ask {
+    pub by: AskedBy,
+    pub reason: String,
+    /// Whose people; when absent, whoever the teamspace has.
+    pub queue: Option<AgentId>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AskedBy {
+    /// A turn ended at `human`.
+    Graph,
+    /// A rule about how the conversation goes held.
+    Signal,
+    /// Agents handed it round.
+    LoopGuard,
+}
+
+/// What happens when a person is asked for, after all that the conversation has seen; `None` if
+/// nobody can be asked, and then the holder stays.
+pub fn ask(_conversation: &Conversation, _ask: &Ask, _context: Context<'_>) -> Option<Vec<Event>> {
+    None
+}
