@@ -78,7 +78,9 @@ impl Engine {
             Subject::Conversation(_) | Subject::Agent(_) => {
                 Command::Agent(agent::Command::Elapse { due: at })
             }
-            Subject::Token(_) | Subject::Teamspace | Subject::Ledger => return Ok(()),
+            Subject::Token(_) | Subject::Teamspace | Subject::Graph(_) | Subject::Ledger => {
+                return Ok(());
+            }
         };
         let caller = Caller::system(due.stream.teamspace.clone());
         self.submit(&caller, due.stream.clone(), elapse, None).await.map(|_| ())

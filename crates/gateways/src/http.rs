@@ -12,6 +12,7 @@ mod conversations;
 mod delegation;
 mod dry_run;
 mod events;
+mod graphs;
 mod handoffs;
 mod inbox_text;
 mod input;
@@ -186,6 +187,9 @@ impl Gateway {
             .route("/v1/tokens/{token}/revoke", |at| at.post(tokens::revoke))
             .route("/v1/teamspace", |at| at.get(teamspaces::show).put(teamspaces::configure))
             .route("/v1/teamspaces", |at| at.get(teamspaces::list).post(teamspaces::create))
+            .route("/v1/graphs", |at| at.get(graphs::list))
+            .route("/v1/graphs/{graph}", |at| at.get(graphs::show).put(graphs::save))
+            .route("/v1/graphs/{graph}/remove", |at| at.post(graphs::remove))
             .route("/v1/handoffs", |at| at.get(handoffs::list).post(handoffs::initiate))
             .route("/v1/handoffs/drafts", |at| at.post(handoffs::draft))
             .route("/v1/handoffs/{handoff}", |at| at.get(handoffs::show))

@@ -37,9 +37,7 @@ pub fn decide(
         | State::Token(_)
         | State::Ledger(_)
         | State::Graph(_)
-        | State::Teamspace(_) => {
-            Err(Rejection::NotFound { what: "handoff" })
-        }
+        | State::Teamspace(_) => Err(Rejection::NotFound { what: "handoff" }),
     }
 }
 

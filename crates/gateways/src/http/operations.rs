@@ -2,6 +2,7 @@
 //! made from. One row per route and method.
 
 mod conversations;
+mod graphs;
 
 use protocol::handoff::Offer;
 use protocol::message::Outgoing;
@@ -31,6 +32,7 @@ use super::view::{
 };
 use super::wake::{WakeInput, WakeView};
 use conversations::CONVERSATIONS;
+use graphs::GRAPHS;
 
 type MakeSchema = fn(&mut SchemaGenerator) -> Schema;
 
@@ -98,13 +100,17 @@ const fn action(
 }
 
 /// All of them, in the order a reader wants them.
-pub const OPERATIONS: [Operation; GENERAL.len() + CONVERSATIONS.len()] = {
-    let mut all = [GENERAL[0]; GENERAL.len() + CONVERSATIONS.len()];
+pub const OPERATIONS: [Operation; GENERAL.len() + CONVERSATIONS.len() + GRAPHS.len()] = {
+    let mut all = [GENERAL[0]; GENERAL.len() + CONVERSATIONS.len() + GRAPHS.len()];
     let mut index = 0;
     while index < all.len() {
-        all[index] = match index < CONVERSATIONS.len() {
-            true => CONVERSATIONS[index],
-            false => GENERAL[index - CONVERSATIONS.len()],
+        let general = CONVERSATIONS.len() + GRAPHS.len();
+        all[index] = if index < CONVERSATIONS.len() {
+            CONVERSATIONS[index]
+        } else if index < general {
+            GRAPHS[index - CONVERSATIONS.len()]
+        } else {
+            GENERAL[index - general]
         };
         index += 1;
     }

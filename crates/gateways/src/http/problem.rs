@@ -30,7 +30,7 @@ pub struct Problem {
 }
 
 /// Every code this gateway can answer with, and its status.
-pub const CODES: [(&str, u16); 39] = [
+pub const CODES: [(&str, u16); 40] = [
     ("agent_not_selectable", 422),
     ("already_answered", 409),
     ("already_exists", 409),
@@ -41,6 +41,7 @@ pub const CODES: [(&str, u16); 39] = [
     ("epoch_outdated", 409),
     ("epoch_required", 422),
     ("evidence_missing", 422),
+    ("graph_invalid", 422),
     ("hash_mismatch", 422),
     ("idempotency_key_reused", 422),
     ("identity_mismatch", 403),
@@ -121,7 +122,7 @@ impl Problem {
         Self::new("schema_invalid", format!("{field}: expected {expected}")).field(field)
     }
 
-    fn fact(mut self, name: &str, value: impl Into<Value>) -> Self {
+    pub fn fact(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.facts.insert(name.to_owned(), value.into());
         self
     }

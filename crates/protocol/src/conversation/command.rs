@@ -101,9 +101,10 @@ impl Command {
         };
         let graph = match self {
             Command::Open(open) => open.graph.clone(),
-            Command::Say(_) | Command::Route(_) | Command::Select { .. } | Command::Close { .. } => {
-                None
-            }
+            Command::Say(_)
+            | Command::Route(_)
+            | Command::Select { .. }
+            | Command::Close { .. } => None,
         };
         let turn = match (self, conversation) {
             (Command::Say(say), Some(conversation)) => TurnAsked::about(conversation, say),

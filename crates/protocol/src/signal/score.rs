@@ -167,8 +167,7 @@ impl Heard {
     /// What was heard at all, each signal at most once.
     pub fn scores(&self) -> Vec<SignalScore> {
         let rounded = |signal| f64::from(thousandths(self.score(signal))) / 1_000.0;
-        let scored =
-            SignalKind::ALL.map(|signal| SignalScore { signal, score: rounded(signal) });
+        let scored = SignalKind::ALL.map(|signal| SignalScore { signal, score: rounded(signal) });
         scored.into_iter().filter(|scored| scored.score > 0.0).collect()
     }
 

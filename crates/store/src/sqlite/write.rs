@@ -205,7 +205,11 @@ impl<'c> Statements<'c> {
                     None => self.place_of_stream.query_row(purged, read).optional(),
                 }
             }
-            Subject::Agent(_) | Subject::Token(_) | Subject::Teamspace | Subject::Ledger => self
+            Subject::Agent(_)
+            | Subject::Token(_)
+            | Subject::Teamspace
+            | Subject::Graph(_)
+            | Subject::Ledger => self
                 .place_of_stream
                 .query_row(params![stream.teamspace.as_str(), stream.subject.to_string()], read)
                 .optional(),
@@ -359,7 +363,11 @@ impl<'c> Statements<'c> {
                 let (connection, row) = (self.connection, known.map(|known| known.row));
                 return conversation_rows::put(connection, commit, conversation, row, last_seq);
             }
-            (State::Agent(_) | State::Ledger(_) | State::Teamspace(_), known, _) => {
+            (
+                State::Agent(_) | State::Ledger(_) | State::Teamspace(_) | State::Graph(_),
+                known,
+                _,
+            ) => {
                 self.put_stream(commit, known, last_seq, None)?;
             }
             (State::Token(token), known, _) => {

@@ -67,10 +67,7 @@ pub fn decide(
 }
 
 /// Who answers first by the graph, if there is one.
-fn first_of_graph<'c>(
-    open: &Open,
-    context: Context<'c>,
-) -> Result<Option<&'c AgentId>, Rejection> {
+fn first_of_graph<'c>(open: &Open, context: Context<'c>) -> Result<Option<&'c AgentId>, Rejection> {
     if open.graph.is_none() {
         return Ok(None);
     }

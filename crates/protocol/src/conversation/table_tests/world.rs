@@ -32,7 +32,13 @@ pub struct World {
 
 impl World {
     pub fn new() -> Self {
-        Self { state: None, graph: None, recorded: Vec::new(), bodies: Vec::new(), detail: String::new() }
+        Self {
+            state: None,
+            graph: None,
+            recorded: Vec::new(),
+            bodies: Vec::new(),
+            detail: String::new(),
+        }
     }
 
     pub fn conversation(&self) -> &Conversation {

@@ -19,6 +19,7 @@ pub const HUMAN: &str = "human";
 pub const TOKEN: &str = "token";
 pub const MESSAGE: &str = "message";
 pub const CONVERSATION: &str = "conversation";
+pub const GRAPH: &str = "graph";
 
 pub const CALLERS: [&str; 12] = [
     "none",
@@ -88,6 +89,8 @@ impl Cast {
             let id = cast.make(state).await;
             cast.hidden.insert(state, id);
         }
+        let id = cast.make(GRAPH).await;
+        cast.hidden.insert(GRAPH, id);
         cast.hidden.insert(AGENT, HERMIT.to_owned());
         cast.hidden.insert(HUMAN, RECLUSE.to_owned());
         told_of_rejections(&operator, 2).await;
@@ -183,6 +186,12 @@ impl Cast {
                 self.customers.lock().expect("nobody panics").insert(id.clone(), token);
                 return id;
             }
+            GRAPH => {
+                let id = format!("maze-{}", task.to_lowercase());
+                let save = Call::put(format!("/v1/graphs/{id}"), graph());
+                ok(&self.operator(OWN), save).await;
+                return id;
+            }
             "draft" | "discarded" => {
                 let drafts = Call::post("/v1/handoffs/drafts", offer(&task, "bob"));
                 let id = ok(&alice, drafts).await["handoff_id"].as_str().expect("an id").to_owned();
@@ -276,6 +285,7 @@ impl Cast {
             (None, "create_teamspace") => {
                 json!({ "teamspace": task.to_lowercase(), "operator": "root" })
             }
+            (None, "save_graph") => graph(),
             (None, "open_conversation") => json!({ "agent": "eve" }),
             (None, "say") => json!({ "parts": [{ "type": "text", "text": "hi" }], "epoch": 1 }),
             (None, "route_conversation") => json!({ "goto": "eve", "epoch": 1 }),
@@ -306,6 +316,10 @@ impl Cast {
         }
         body
     }
+}
+
+fn graph() -> Value {
+    json!({ "entry": "all", "nodes": [{ "id": "all", "kind": "specialist", "agent": "eve" }] })
 }
 
 fn body_of(action: &str, task: &str) -> Value {
