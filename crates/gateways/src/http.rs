@@ -169,7 +169,7 @@ impl Gateway {
 
     /// The routes. [`OPERATIONS`] documents them; a test keeps the two together.
     pub fn router(self) -> Router {
-        Routes::new()
+        graphs::routes(Routes::new())
             .route("/healthz", |at| at.get(ops::healthz))
             .route("/readyz", |at| at.get(ops::readyz))
             .route("/metrics", |at| at.get(ops::metrics))
@@ -187,9 +187,6 @@ impl Gateway {
             .route("/v1/tokens/{token}/revoke", |at| at.post(tokens::revoke))
             .route("/v1/teamspace", |at| at.get(teamspaces::show).put(teamspaces::configure))
             .route("/v1/teamspaces", |at| at.get(teamspaces::list).post(teamspaces::create))
-            .route("/v1/graphs", |at| at.get(graphs::list))
-            .route("/v1/graphs/{graph}", |at| at.get(graphs::show).put(graphs::save))
-            .route("/v1/graphs/{graph}/remove", |at| at.post(graphs::remove))
             .route("/v1/handoffs", |at| at.get(handoffs::list).post(handoffs::initiate))
             .route("/v1/handoffs/drafts", |at| at.post(handoffs::draft))
             .route("/v1/handoffs/{handoff}", |at| at.get(handoffs::show))

@@ -347,10 +347,9 @@ fn decide(
         return Err(no_such());
     }
     match (&stream.subject, state, command) {
-        (_, state, Command::Erase { position, reason }) => {
-            let state = state.ok_or_else(no_such)?;
-            let erased = erasure::decide(state, *position, reason, context.caller)?;
-            Ok(Decided::events([Event::Erased(erased)]))
+        (_, None, Command::Erase { .. }) => Err(no_such()),
+        (_, Some(state), Command::Erase { position, reason }) => {
+            erasure::decide(state, *position, reason, context.caller).map(erased)
         }
         (Subject::Handoff(id), None, Command::Handoff(command)) => {
             decide_handoff(*id, None, command, context)
@@ -370,8 +369,8 @@ fn decide(
         (Subject::Token(_), Some(State::Token(token)), Command::Token(command)) => {
             Ok(tokens(token::decide(Some(token), command, context.caller, context.now)?))
         }
-        (Subject::Ledger, _, Command::Fork(fork)) => {
-            Ok(Decided::events([Event::Forked(fork::decide(fork, context.caller)?)]))
+        (Subject::Ledger, _, Command::Fork(asked)) => {
+            Ok(Decided::events([Event::Forked(fork::decide(asked, context.caller)?)]))
         }
         (Subject::Message(id), None, Command::Message(command)) => {
             Ok(messages(message::decide(*id, None, command, context)?))
@@ -391,12 +390,7 @@ fn decide(
         (Subject::Teamspace, Some(State::Teamspace(known)), Command::Teamspace(command)) => {
             Ok(teamspaces(teamspace::decide(Some(known), command, context.caller)?))
         }
-        (Subject::Graph(_), None, Command::Graph(command)) => {
-            graphs(graph::decide(None, command, context.caller))
-        }
-        (Subject::Graph(_), Some(State::Graph(known)), Command::Graph(command)) => {
-            graphs(graph::decide(Some(known), command, context.caller))
-        }
+        (Subject::Graph(_), state, Command::Graph(asked)) => decide_graph(state, asked, context),
         (
             Subject::Handoff(_)
             | Subject::Agent(_)
@@ -427,6 +421,10 @@ fn decide_handoff(
     })
 }
 
+fn erased(erased: Erased) -> Decided {
+    Decided::events([Event::Erased(erased)])
+}
+
 fn agents(events: Vec<agent::Event>) -> Decided {
     Decided::events(events.into_iter().map(Event::Agent))
 }
@@ -447,7 +445,12 @@ fn teamspaces(events: Vec<teamspace::Event>) -> Decided {
     Decided::events(events.into_iter().map(Event::Teamspace))
 }
 
-fn graphs(decided: Result<graph::Decision, Rejection>) -> Result<Decided, Rejection> {
-    let (events, document) = decided?;
+fn decide_graph(
+    state: Option<&State>,
+    command: &graph::Command,
+    context: Context<'_>,
+) -> Result<Decided, Rejection> {
+    let known = if let Some(State::Graph(known)) = state { Some(known) } else { None };
+    let (events, document) = graph::decide(known, command, context.caller)?;
     Ok(Decided { document, ..Decided::events(events.into_iter().map(Event::Graph)) })
 }

@@ -104,13 +104,11 @@ pub const OPERATIONS: [Operation; GENERAL.len() + CONVERSATIONS.len() + GRAPHS.l
     let mut all = [GENERAL[0]; GENERAL.len() + CONVERSATIONS.len() + GRAPHS.len()];
     let mut index = 0;
     while index < all.len() {
-        let general = CONVERSATIONS.len() + GRAPHS.len();
-        all[index] = if index < CONVERSATIONS.len() {
-            CONVERSATIONS[index]
-        } else if index < general {
-            GRAPHS[index - CONVERSATIONS.len()]
-        } else {
-            GENERAL[index - general]
+        let (graphs, general) = (CONVERSATIONS.len(), CONVERSATIONS.len() + GRAPHS.len());
+        all[index] = match index {
+            index if index < graphs => CONVERSATIONS[index],
+            index if index < general => GRAPHS[index - graphs],
+            index => GENERAL[index - general],
         };
         index += 1;
     }

@@ -57,12 +57,7 @@ pub fn evolve(
         (Subject::Teamspace, Some(State::Teamspace(known)), Event::Teamspace(event)) => {
             Ok(State::Teamspace(teamspace::evolve(Some(known), event)?))
         }
-        (Subject::Graph(_), None, Event::Graph(event)) => {
-            Ok(State::Graph(graph::evolve(None, event)?))
-        }
-        (Subject::Graph(_), Some(State::Graph(known)), Event::Graph(event)) => {
-            Ok(State::Graph(graph::evolve(Some(known), event)?))
-        }
+        (Subject::Graph(_), state, Event::Graph(event)) => evolve_graph(state, event),
         (
             Subject::Handoff(_)
             | Subject::Agent(_)
@@ -76,4 +71,9 @@ pub fn evolve(
             _,
         ) => Err(bad),
     }
+}
+
+fn evolve_graph(state: Option<State>, event: &graph::Event) -> Result<State, BadHistory> {
+    let known = if let Some(State::Graph(known)) = state { Some(known) } else { None };
+    graph::evolve(known, event).map(State::Graph)
 }

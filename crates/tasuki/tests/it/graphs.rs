@@ -8,6 +8,7 @@ use tasuki::client::{Call, Client};
 
 use crate::server::{Server, ok, refused};
 use crate::sse::whole_ledger;
+use crate::wire::Request;
 
 fn support() -> Value {
     json!({
@@ -183,8 +184,8 @@ async fn each_message_finds_its_agent_and_the_record_says_why() {
     let feed = whole_ledger(&carol, "&kind=conversation").await;
     let feed = format!("{feed:?}");
     assert!(feed.contains("routeDecision") && feed.contains("graphPath"), "{feed}");
-    let metrics = server.anonymous().call(Call::get("/metrics")).await.unwrap();
-    let metrics = metrics.body.as_str().expect("a page").to_owned();
+    let metrics = Request::new("GET /metrics").send(server.address()).await;
+    let metrics = String::from_utf8_lossy(&metrics.bytes);
     for line in ["tasuki_graph_turns_to_agents_total 4", "tasuki_graph_decision_seconds_count 5"] {
         assert!(metrics.contains(line), "{line}: {metrics}");
     }
@@ -287,10 +288,10 @@ async fn graphs_are_saved_and_shown_on_the_command_line() {
     let (code, listed) = run(&["graph", "list"]);
     assert!(code == 0 && listed.contains("support"), "{listed}");
     let (code, stale) = run(&["graph", "save", "support", file, "--version", "7"]);
-    assert!(code == 1 && stale.contains("revision_outdated"), "{code} {stale}");
+    assert!(code == 3 && stale.contains("expected 1, the current one"), "{code} {stale}");
     std::fs::write(file, r#"{ "entry": "a", "nodes": [] }"#).unwrap();
     let (code, wrong) = run(&["graph", "save", "support", file]);
     assert!(code == 1 && wrong.contains("unknown_node  entry"), "{code} {wrong}");
     assert_eq!(run(&["graph", "remove", "support"]), (0, "support: removed\n".to_owned()));
-    assert_eq!(run(&["graph", "show", "support"]).0, 1);
+    assert_eq!(run(&["graph", "show", "support"]).0, 3);
 }

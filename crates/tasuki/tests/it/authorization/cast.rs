@@ -186,12 +186,7 @@ impl Cast {
                 self.customers.lock().expect("nobody panics").insert(id.clone(), token);
                 return id;
             }
-            GRAPH => {
-                let id = format!("maze-{}", task.to_lowercase());
-                let save = Call::put(format!("/v1/graphs/{id}"), graph());
-                ok(&self.operator(OWN), save).await;
-                return id;
-            }
+            GRAPH => return self.make_graph(&task).await,
             "draft" | "discarded" => {
                 let drafts = Call::post("/v1/handoffs/drafts", offer(&task, "bob"));
                 let id = ok(&alice, drafts).await["handoff_id"].as_str().expect("an id").to_owned();
@@ -228,6 +223,12 @@ impl Cast {
         for action in road {
             act(&bob, &id, action, body_of(action, &task)).await;
         }
+        id
+    }
+
+    async fn make_graph(&self, task: &str) -> String {
+        let id = format!("maze-{}", task.to_lowercase());
+        ok(&self.operator(OWN), Call::put(format!("/v1/graphs/{id}"), graph())).await;
         id
     }
 
