@@ -169,7 +169,7 @@ impl Gateway {
 
     /// The routes. [`OPERATIONS`] documents them; a test keeps the two together.
     pub fn router(self) -> Router {
-        graphs::routes(Routes::new())
+        with_graphs(Routes::new())
             .route("/healthz", |at| at.get(ops::healthz))
             .route("/readyz", |at| at.get(ops::readyz))
             .route("/metrics", |at| at.get(ops::metrics))
@@ -237,4 +237,11 @@ impl Gateway {
             .route("/v1/ledger/fork", |at| at.post(ledger::fork))
             .into_router(self)
     }
+}
+
+fn with_graphs(routes: Routes) -> Routes {
+    routes
+        .route("/v1/graphs", |at| at.get(graphs::list))
+        .route("/v1/graphs/{graph}", |at| at.get(graphs::show).put(graphs::save))
+        .route("/v1/graphs/{graph}/remove", |at| at.post(graphs::remove))
 }

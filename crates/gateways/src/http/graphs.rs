@@ -24,7 +24,6 @@ use super::Gateway;
 use super::auth::Asker;
 use super::handoffs::{PageInput, parse_cursor, parse_limit};
 use super::input::{Asked, Named, Write, read_document};
-use super::observed::Routes;
 use super::problem::Problem;
 use super::tokens::Nothing;
 use super::view::ListPage;
@@ -83,13 +82,6 @@ pub struct DecisionCount {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct GraphRemoved {
     pub graph: String,
-}
-
-pub fn routes(routes: Routes) -> Routes {
-    routes
-        .route("/v1/graphs", |at| at.get(list))
-        .route("/v1/graphs/{graph}", |at| at.get(show).put(save))
-        .route("/v1/graphs/{graph}/remove", |at| at.post(remove))
 }
 
 /// A document that was checked, from somebody who may save it.

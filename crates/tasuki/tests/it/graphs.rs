@@ -39,8 +39,8 @@ struct Chat {
 
 impl Chat {
     async fn open(server: &Server, shop: &Client, more: Value) -> Self {
-        let mut body = json!({ "graph": "support" });
-        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let mut body = more;
+        body["graph"] = json!("support");
         let opened = ok(shop, Call::post("/v1/conversations", body)).await;
         let id = opened["conversation_id"].as_str().expect("an id").to_owned();
         let customer = server.with_token(opened["customer_token"].as_str().expect("a token"));

@@ -22,7 +22,7 @@ use crate::support::{default_teamspace, operator};
 const AGENTS: [&str; 2] = ["bob", "carol"];
 
 fn id() -> GraphId {
-    "support".parse().unwrap()
+    "support".parse().expect("a name")
 }
 
 fn stream(subject: Subject) -> Stream {
