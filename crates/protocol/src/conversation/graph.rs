@@ -98,9 +98,12 @@ pub enum TurnOutcome {
 }
 
 impl TurnAsked {
-    /// What is asked when somebody speaks, if the conversation has a graph.
+    /// What is asked when somebody speaks, if the conversation has a graph and goes on.
     pub fn about(conversation: &Conversation, say: &Say) -> Option<Box<Self>> {
         let graph = conversation.setup.graph.as_ref()?;
+        if conversation.closed.is_some() {
+            return None;
+        }
         Some(Box::new(Self {
             graph: graph.clone(),
             holder: conversation.holder.clone(),
