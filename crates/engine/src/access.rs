@@ -80,6 +80,7 @@ impl Engine {
                 | State::Ledger(_)
                 | State::Message(_)
                 | State::Conversation(_)
+                | State::Graph(_)
                 | State::Teamspace(_),
             )
             | None => BTreeSet::new(),

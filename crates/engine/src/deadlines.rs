@@ -82,7 +82,9 @@ impl Engine {
                 let elapse = transfer::Command::Elapse { due: at };
                 Command::Conversation(conversation::Command::Transfer(elapse))
             }
-            Subject::Token(_) | Subject::Teamspace | Subject::Ledger => return Ok(()),
+            Subject::Token(_) | Subject::Teamspace | Subject::Graph(_) | Subject::Ledger => {
+                return Ok(());
+            }
         };
         let caller = Caller::system(due.stream.teamspace.clone());
         self.submit(&caller, due.stream.clone(), elapse, None).await.map(|_| ())

@@ -149,6 +149,7 @@ impl Engine {
             Subject::Conversation(_)
             | Subject::Handoff(_)
             | Subject::Token(_)
+            | Subject::Graph(_)
             | Subject::Message(_)
             | Subject::Teamspace
             | Subject::Ledger => Meaning::Nothing,

@@ -2,7 +2,7 @@
 
 use protocol::agent::profile::CAPACITY_MAX;
 use protocol::agent::{Agent, free_slot, slot_prefix};
-use protocol::caller::Caller;
+use protocol::caller::{Caller, Principal};
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
 use protocol::message::decide::send::BROADCAST_MAX;
@@ -23,6 +23,7 @@ impl Engine {
         hold: HoldState,
     ) -> Result<Facts, StoreError> {
         let mut facts = Facts::default();
+        let names_an_agent = needs.agent.is_some();
         if let Some(id) = needs.agent {
             facts.agent = self.agent(&stream.teamspace, id).await?;
         }
@@ -54,6 +55,7 @@ impl Engine {
                     | State::Token(_)
                     | State::Conversation(_)
                     | State::Ledger(_)
+                    | State::Graph(_)
                     | State::Teamspace(_),
                 )
                 | None => None,
@@ -76,6 +78,19 @@ impl Engine {
         }
         if needs.settings {
             facts.settings = self.settings(&stream.teamspace).await?;
+        }
+        if let Some(id) = needs.graph {
+            facts.graph = self.graph(&stream.teamspace, &id).await?;
+            let first = facts.graph.as_ref().and_then(|graph| graph.compiled().first().cloned());
+            if let (false, Some(first)) = (names_an_agent, first) {
+                facts.agent = self.agent(&stream.teamspace, first).await?;
+            }
+        }
+        if let (Some(asked), Principal::Customer(_)) = (needs.turn, &caller.principal) {
+            let turn = self.turn(&stream.teamspace, *asked).await?;
+            let queue = turn.queue().unwrap_or_else(default_queue);
+            facts.queue = self.agent(&stream.teamspace, queue).await?;
+            facts.turn = Some(Box::new(turn));
         }
         Ok(facts)
     }
@@ -110,6 +125,7 @@ impl Engine {
                 | State::Message(_)
                 | State::Conversation(_)
                 | State::Ledger(_)
+                | State::Graph(_)
                 | State::Teamspace(_),
             )
             | None => None,
@@ -146,6 +162,7 @@ impl Engine {
                             | State::Message(_)
                             | State::Conversation(_)
                             | State::Teamspace(_)
+                            | State::Graph(_)
                             | State::Ledger(_) => continue,
                         },
                     });

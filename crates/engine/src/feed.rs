@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 use tokio::sync::watch;
 
 use crate::Engine;
+use crate::graphs::KnownGraphs;
 use crate::port::{Listener, Sequenced, Store, StoreError};
 use crate::settings::KnownSettings;
 
@@ -42,6 +43,7 @@ struct Tail {
     ring: Mutex<Ring>,
     /// Told by the same word: a listener of its own would cost a copy of every entry.
     settings: Arc<KnownSettings>,
+    graphs: Arc<KnownGraphs>,
 }
 
 /// The newest entries, without a gap.
@@ -91,9 +93,12 @@ impl Engine {
 }
 
 impl Feed {
-    pub(crate) fn new(store: Arc<dyn Store>, settings: Arc<KnownSettings>) -> Self {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        (settings, graphs): (Arc<KnownSettings>, Arc<KnownGraphs>),
+    ) -> Self {
         let (newest, ring) = (watch::channel(0).0, Mutex::default());
-        let tail = Arc::new(Tail { newest, ring, settings });
+        let tail = Arc::new(Tail { newest, ring, settings, graphs });
         let listener: Weak<Tail> = Arc::downgrade(&tail);
         store.listen(listener);
         Self { store, tail, reading: tokio::sync::Mutex::default() }
@@ -126,6 +131,7 @@ impl Listener for Tail {
     fn committed(&self, entries: Vec<Sequenced>) {
         let Some(newest) = entries.last().map(|entry| entry.seq) else { return };
         self.settings.heed(&entries);
+        self.graphs.heed(&entries);
         let erases = entries.iter().any(|one| one.entry.name == Erased::NAME);
         let entries: Vec<_> = entries.into_iter().map(Followed::new).map(Arc::new).collect();
         let mut ring = self.lock_ring();

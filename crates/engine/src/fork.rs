@@ -83,6 +83,7 @@ impl Engine {
                 | Command::Message(_)
                 | Command::Conversation(_)
                 | Command::Teamspace(_)
+                | Command::Graph(_)
                 | Command::Erase { .. },
                 Some(behind),
             ) => Err(behind),

@@ -9,8 +9,8 @@
 //! 3. [`feed`]: following the ledger. The loops: [`connections`], [`deadlines`], [`dispatch`],
 //!    [`notices`], [`outbox`], [`retention`], [`seal`]. [`wake`]: calling agents. [`fork`]: after a
 //!    loss.
-//! 4. [`query`], [`mailbox`], [`access`], [`settings`]: reading, who a bearer is, and what holds in
-//!    its teamspace.
+//! 4. [`query`], [`mailbox`], [`access`], [`settings`], [`graphs`]: reading, who a bearer is, what
+//!    holds in its teamspace, and who answers a customer.
 
 pub mod access;
 pub mod clock;
@@ -20,6 +20,7 @@ pub mod dispatch;
 mod facts;
 pub mod feed;
 pub mod fork;
+pub mod graphs;
 pub mod ids;
 mod in_line;
 pub mod mailbox;
@@ -60,6 +61,8 @@ pub struct Engine {
     feed: Arc<Feed>,
     access: Arc<access::Directory>,
     settings: Arc<settings::KnownSettings>,
+    graphs: Arc<graphs::KnownGraphs>,
+    listens: Arc<dyn graphs::Listens>,
     standing: Arc<fork::Standing>,
     connections: Arc<connections::Connections>,
     counts: Arc<Counts>,
@@ -105,7 +108,9 @@ impl Engine {
     /// An engine without loops: commands and queries work, deadlines do not fire by themselves.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Self {
         let settings = Arc::<settings::KnownSettings>::default();
-        let feed = Arc::new(Feed::new(Arc::clone(&store), Arc::clone(&settings)));
+        let graphs = Arc::<graphs::KnownGraphs>::default();
+        let heeding = (Arc::clone(&settings), Arc::clone(&graphs));
+        let feed = Arc::new(Feed::new(Arc::clone(&store), heeding));
         Self {
             store,
             clock,
@@ -114,6 +119,8 @@ impl Engine {
             feed,
             access: Arc::default(),
             settings,
+            graphs,
+            listens: Arc::new(graphs::Lexicon),
             standing: Arc::default(),
             connections: Arc::default(),
             counts: Arc::default(),
@@ -122,6 +129,12 @@ impl Engine {
             outbox_bell: Arc::default(),
             outside: Arc::default(),
         }
+    }
+
+    /// Hears messages with something else than the words that are built in.
+    pub fn listening_with(mut self, listens: Arc<dyn graphs::Listens>) -> Self {
+        self.listens = listens;
+        self
     }
 
     /// Starts the loops: deadlines, notices, connections, dispatch, the outbox, retention, and the

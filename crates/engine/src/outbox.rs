@@ -209,6 +209,7 @@ impl Engine {
             | State::Token(_)
             | State::Ledger(_)
             | State::Teamspace(_)
+            | State::Graph(_)
             | State::Conversation(_) => {
                 return Ok(None);
             }

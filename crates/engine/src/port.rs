@@ -67,7 +67,8 @@ pub trait Store: Send + Sync + 'static {
     /// The keys that begin with `prefix` and are occupied, in order, at most `limit`.
     fn held(&self, teamspace: &TeamspaceId, prefix: &str, limit: usize) -> Answer<Vec<String>>;
 
-    /// The document that the stream has now, if it is the one with this hash and was not erased.
+    /// The document that the stream has now, if it is the one with this hash and was not erased. A
+    /// handoff has the last that came with any of its entries, a graph the one of its last entry.
     fn document(&self, stream: &Stream, hash: &str) -> Answer<Option<String>>;
 
     fn outcome(&self, scope: &KeyScope) -> Answer<Option<RecordedOutcome>>;
@@ -343,6 +344,7 @@ pub enum ListOf {
     Conversations(ConversationFilter),
     Agents,
     Tokens,
+    Graphs,
 }
 
 /// Counting ends here: nobody is told of a place beyond it.

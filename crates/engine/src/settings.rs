@@ -47,6 +47,7 @@ impl Engine {
                 | State::Token(_)
                 | State::Ledger(_)
                 | State::Message(_)
+                | State::Graph(_)
                 | State::Conversation(_),
             )
             | None => Settings::default(),

@@ -12,6 +12,7 @@ mod conversations;
 mod delegation;
 mod dry_run;
 mod events;
+mod graphs;
 mod handoffs;
 mod inbox_text;
 mod input;
@@ -211,6 +212,12 @@ impl Routes {
             .route("/v1/transfers/{transfer}/rate", |at| at.post(transfers::rate))
             .route("/v1/queues/{queue}", |at| at.get(queues::show).put(queues::configure))
     }
+
+    fn with_graphs(self) -> Self {
+        self.route("/v1/graphs", |at| at.get(graphs::list))
+            .route("/v1/graphs/{graph}", |at| at.get(graphs::show).put(graphs::save))
+            .route("/v1/graphs/{graph}/remove", |at| at.post(graphs::remove))
+    }
 }
 
 /// The routes. [`OPERATIONS`] documents them; a test keeps the two together.
@@ -282,4 +289,5 @@ fn routes() -> Routes {
         .route("/v1/outbox/revive", |at| at.post(outbox::revive))
         .route("/v1/ledger/fork", |at| at.post(ledger::fork))
         .with_transfers()
+        .with_graphs()
 }

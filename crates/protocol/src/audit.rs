@@ -342,7 +342,8 @@ impl Auditor {
                     | Event::Token(_)
                     | Event::Message(_)
                     | Event::Conversation(_)
-                    | Event::Teamspace(_) => {}
+                    | Event::Teamspace(_)
+                    | Event::Graph(_) => {}
                 }
                 Some(event)
             }

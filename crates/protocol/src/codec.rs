@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use crate::fork::Forked;
 use crate::ledger::{Erased, Recorded};
 use crate::step::Event;
-use crate::{agent, conversation, handoff, json, message, teamspace, token, transfer};
+use crate::{agent, conversation, graph, handoff, json, message, teamspace, token, transfer};
 
 /// Every event so far is in its first shape.
 const VERSION: u32 = 1;
@@ -36,6 +36,8 @@ pub fn encode(event: &Event) -> Recorded {
         Event::Message(message::Event::Expired(body)) => text(body),
         Event::Teamspace(teamspace::Event::Created(body)) => text(body),
         Event::Teamspace(teamspace::Event::Configured(body)) => text(body),
+        Event::Graph(graph::Event::Saved(body)) => text(body),
+        Event::Graph(graph::Event::Removed(body)) => text(body),
         Event::Message(message::Event::Woken(body)) => text(body),
         Event::Message(message::Event::Failed(body)) => text(body),
         Event::Conversation(conversation::Event::Opened(body)) => text(body),
@@ -70,6 +72,8 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
         "teamspace.configured" => {
             read(body).map(teamspace::Event::Configured).map(Event::Teamspace)
         }
+        "graph.saved" => read(body).map(graph::Event::Saved).map(Event::Graph),
+        "graph.removed" => read(body).map(graph::Event::Removed).map(Event::Graph),
         "message.woken" => read(body).map(message::Event::Woken).map(Event::Message),
         "message.failed" => read(body).map(message::Event::Failed).map(Event::Message),
         name if name.starts_with("transfer.") => decode_transfer(name, body)
@@ -247,6 +251,7 @@ impl Event {
             Event::Message(event) => event.name(),
             Event::Conversation(event) => event.name(),
             Event::Teamspace(event) => event.name(),
+            Event::Graph(event) => event.name(),
             Event::Erased(_) => Erased::NAME,
             Event::Forked(_) => Forked::NAME,
         }

@@ -2,7 +2,8 @@
 //! current epoch may speak: a bot that was handed off cannot talk over whoever came after it.
 //!
 //! Read [`state`] first, then [`command`] and [`event`], then one file per command in [`decide`].
-//! [`part`] is what a message is made of, [`topology`] who may hand the conversation to whom.
+//! [`part`] is what a message is made of, [`topology`] who may hand the conversation to whom,
+//! [`graph`] what a graph says about a turn.
 //! Messages are entries of the ledger and rows of the store; the state knows only how many there
 //! are and what they hash to. Nothing here knows how a command arrived.
 
@@ -10,6 +11,7 @@ pub mod command;
 pub mod decide;
 pub mod event;
 pub mod evolve;
+pub mod graph;
 pub mod part;
 pub mod state;
 pub mod topology;

@@ -33,9 +33,11 @@ pub fn decide(
         State::Message(Message { purged: false, .. }) if position == MESSAGE_POSITION => Ok(erased),
         State::Conversation(_) => Ok(erased),
         State::Message(_) => Err(Rejection::NotFound { what: "message" }),
-        State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Teamspace(_) => {
-            Err(Rejection::NotFound { what: "handoff" })
-        }
+        State::Agent(_)
+        | State::Token(_)
+        | State::Ledger(_)
+        | State::Graph(_)
+        | State::Teamspace(_) => Err(Rejection::NotFound { what: "handoff" }),
     }
 }
 
@@ -60,6 +62,7 @@ fn check_may_erase(state: &State, caller: &Caller) -> Result<(), Rejection> {
             | State::Token(_)
             | State::Ledger(_)
             | State::Teamspace(_)
+            | State::Graph(_)
             | State::Conversation(_)
             | State::Message(_),
         ) => Err(Rejection::NotAllowed { action: "erase", who: "an operator" }),

@@ -9,7 +9,10 @@ use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
-use uuid::Uuid;
+use uuid::{Builder, Uuid};
+
+use crate::canonical;
+use crate::time::Time;
 
 /// Long enough for any scheme of names people use, short enough to be a file name.
 pub const NAME_BYTES_MAX: usize = 64;
@@ -175,6 +178,10 @@ text_id!(
     /// A team, as its members call it.
     TeamId, is_name, NAME_EXPECTED
 );
+text_id!(
+    /// A graph of a teamspace.
+    GraphId, is_name, NAME_EXPECTED
+);
 uuid_id!(
     /// One message, for ever. UUIDv7, so that messages sort by the time they were sent.
     MessageId
@@ -195,6 +202,18 @@ uuid_id!(
     /// One credential. Naming it reveals nothing about its secret.
     TokenId
 );
+
+impl TransferId {
+    /// The id of a transfer that a rule of the conversation asks for: there is one at most in each
+    /// of its epochs.
+    pub fn derived(conversation: ConversationId, epoch: u64, now: Time) -> Self {
+        let hash = canonical::sha256(&[conversation.0.as_bytes(), &epoch.to_be_bytes()]);
+        let mut tail = [0; 10];
+        tail.copy_from_slice(&hash[..10]);
+        let millis = u64::try_from(now.as_millis()).unwrap_or(0);
+        Self(Builder::from_unix_timestamp_millis(millis, &tail).into_uuid())
+    }
+}
 
 impl TeamspaceId {
     /// The teamspace that exists from the start.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::canonical::{self, Hash};
-use crate::ids::{AgentId, ConversationId, HandoffId, MessageId, TeamspaceId, TokenId};
+use crate::ids::{AgentId, ConversationId, GraphId, HandoffId, MessageId, TeamspaceId, TokenId};
 use crate::json;
 use crate::time::Time;
 
@@ -36,6 +36,7 @@ pub enum Subject {
     Conversation(ConversationId),
     /// The teamspace itself; each has one.
     Teamspace,
+    Graph(GraphId),
 }
 
 /// What stands for an id where there is nothing to tell apart.
@@ -164,6 +165,7 @@ impl Subject {
             Subject::Message(_) => "message",
             Subject::Conversation(_) => "conversation",
             Subject::Teamspace => "teamspace",
+            Subject::Graph(_) => "graph",
         }
     }
 
@@ -175,6 +177,7 @@ impl Subject {
             Subject::Token(id) => id.to_string(),
             Subject::Ledger | Subject::Teamspace => SELF_ID.to_owned(),
             Subject::Message(id) => id.to_string(),
+            Subject::Graph(id) => id.to_string(),
             Subject::Conversation(id) => id.to_string(),
         }
     }
@@ -190,6 +193,7 @@ impl fmt::Display for Subject {
             Subject::Message(id) => write!(f, "message/{id}"),
             Subject::Conversation(id) => write!(f, "conversation/{id}"),
             Subject::Teamspace => write!(f, "teamspace/{SELF_ID}"),
+            Subject::Graph(id) => write!(f, "graph/{id}"),
         }
     }
 }
@@ -198,7 +202,7 @@ impl fmt::Display for Subject {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "expected handoff/<id>, message/<id>, conversation/<id>, agent/<id>, token/<id>, \
-     teamspace/self or ledger/self"
+     graph/<id>, teamspace/self or ledger/self"
 )]
 pub struct InvalidSubject;
 
@@ -212,6 +216,7 @@ impl FromStr for Subject {
             "token" => id.parse().map(Subject::Token).map_err(|_| InvalidSubject),
             "ledger" if id == SELF_ID => Ok(Subject::Ledger),
             "teamspace" if id == SELF_ID => Ok(Subject::Teamspace),
+            "graph" => id.parse().map(Subject::Graph).map_err(|_| InvalidSubject),
             "message" => id.parse().map(Subject::Message).map_err(|_| InvalidSubject),
             "conversation" => id.parse().map(Subject::Conversation).map_err(|_| InvalidSubject),
             _ => Err(InvalidSubject),

@@ -8,8 +8,8 @@
 //! 3. [`handoff`]: a task moves to a new owner. [`message`]: agents tell each other things.
 //!    [`conversation`]: a chat with a customer, in the hands of one agent at a time.
 //!    [`agent`] and [`token`]: who takes part. [`teamspace`]: what they all work in.
-//!    [`route`]: who answers a turn of a conversation. [`signal`]: how it goes.
-//!    [`queue`]: waiting for a person.
+//!    [`route`]: who answers a turn of a conversation; [`graph`]: as it was saved. [`signal`]: how
+//!    it goes. [`queue`]: waiting for a person.
 //! 4. [`ledger`], [`merkle`], [`checkpoint`]: how the record is chained, summed up and signed;
 //!    [`audit`]: how it is checked; [`fork`]: how it goes on after a loss.
 //! 5. [`tools`]: how a model asks for a handoff, and how its history goes on.
@@ -25,6 +25,7 @@ pub mod conversation;
 pub mod erasure;
 pub mod fixed;
 pub mod fork;
+pub mod graph;
 pub mod handoff;
 pub mod ids;
 pub mod json;

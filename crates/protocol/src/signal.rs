@@ -10,7 +10,9 @@ pub mod rules;
 pub mod score;
 
 pub use rules::{Escalate, EscalationRule, EscalationRules, Observed, SignalState, observe};
-pub use score::{Polarity, SentimentSignal, SentimentSignalPart, SignalKind, Source};
+pub use score::{
+    Heard, Polarity, SentimentSignal, SentimentSignalPart, SignalKind, SignalScore, Source, hear,
+};
 
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 //! all. This is the only place that knows which aggregates exist.
 
 mod derived;
+mod evolve;
 mod facts;
 mod outcome;
 
@@ -20,11 +21,12 @@ use crate::ids::{AgentId, HandoffId, MessageId};
 use crate::ledger::{Erased, Recorded, Stream, Subject};
 use crate::rejection::Rejection;
 use crate::time::Time;
-use crate::{agent, codec, conversation, erasure, message, teamspace, token};
+use crate::{agent, codec, conversation, erasure, graph, message, teamspace, token};
 
 use derived::{deadline_changes, effect_changes, hold_changes};
 
 pub use derived::work;
+pub use evolve::evolve;
 pub use facts::{Directory, Facts, Needs, QueueOf};
 pub use outcome::{Outcome, Refused};
 
@@ -37,6 +39,7 @@ pub enum Command {
     Message(message::Command),
     Conversation(conversation::Command),
     Teamspace(teamspace::Command),
+    Graph(graph::Command),
     /// Erases the body of one entry of the stream, for whichever aggregate it belongs to.
     Erase {
         position: u64,
@@ -54,6 +57,7 @@ pub enum Event {
     Message(message::Event),
     Conversation(conversation::Event),
     Teamspace(teamspace::Event),
+    Graph(graph::Event),
     Erased(Erased),
     Forked(Forked),
 }
@@ -69,6 +73,7 @@ pub enum State {
     Message(message::Message),
     Conversation(Box<conversation::Conversation>),
     Teamspace(teamspace::Teamspace),
+    Graph(graph::Graph),
 }
 
 /// A moment at which the server must look again.
@@ -182,6 +187,8 @@ impl Command {
             Command::Conversation(command) => command.name(),
             Command::Teamspace(teamspace::Command::Create { .. }) => "create_teamspace",
             Command::Teamspace(teamspace::Command::Configure { .. }) => "configure_teamspace",
+            Command::Graph(graph::Command::Save { .. }) => "save_graph",
+            Command::Graph(graph::Command::Remove) => "remove_graph",
             Command::Erase { .. } => "erase",
             Command::Fork(_) => "fork",
         }
@@ -197,6 +204,7 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
         Command::Agent(_)
         | Command::Token(_)
         | Command::Teamspace(_)
+        | Command::Graph(_)
         | Command::Erase { .. }
         | Command::Fork(_) => return Needs::default(),
     };
@@ -208,7 +216,8 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
             | State::Ledger(_)
             | State::Message(_)
             | State::Conversation(_)
-            | State::Teamspace(_),
+            | State::Teamspace(_)
+            | State::Graph(_),
         )
         | None => None,
     };
@@ -224,6 +233,7 @@ fn conversation_of(state: Option<&State>) -> Option<&conversation::Conversation>
             | State::Token(_)
             | State::Ledger(_)
             | State::Message(_)
+            | State::Graph(_)
             | State::Teamspace(_),
         )
         | None => None,
@@ -256,6 +266,7 @@ pub fn step(
         | Command::Message(_)
         | Command::Conversation(_)
         | Command::Teamspace(_)
+        | Command::Graph(_)
         | Command::Fork(_) => None,
     };
     Ok(Change {
@@ -299,10 +310,9 @@ fn decide(
         return Err(no_such());
     }
     match (&stream.subject, state, command) {
-        (_, state, Command::Erase { position, reason }) => {
-            let state = state.ok_or_else(no_such)?;
-            let erased = erasure::decide(state, *position, reason, context.caller)?;
-            Ok(Decided::events([Event::Erased(erased)]))
+        (_, None, Command::Erase { .. }) => Err(no_such()),
+        (_, Some(state), Command::Erase { position, reason }) => {
+            erasure::decide(state, *position, reason, context.caller).map(erased)
         }
         (Subject::Handoff(id), None, Command::Handoff(command)) => {
             decide_handoff(*id, None, command, context)
@@ -322,8 +332,8 @@ fn decide(
         (Subject::Token(_), Some(State::Token(token)), Command::Token(command)) => {
             Ok(tokens(token::decide(Some(token), command, context.caller, context.now)?))
         }
-        (Subject::Ledger, _, Command::Fork(fork)) => {
-            Ok(Decided::events([Event::Forked(fork::decide(fork, context.caller)?)]))
+        (Subject::Ledger, _, Command::Fork(asked)) => {
+            Ok(Decided::events([Event::Forked(fork::decide(asked, context.caller)?)]))
         }
         (Subject::Message(id), None, Command::Message(command)) => {
             Ok(messages(message::decide(*id, None, command, context)?))
@@ -343,6 +353,7 @@ fn decide(
         (Subject::Teamspace, Some(State::Teamspace(known)), Command::Teamspace(command)) => {
             Ok(teamspaces(teamspace::decide(Some(known), command, context.caller)?))
         }
+        (Subject::Graph(_), state, Command::Graph(asked)) => decide_graph(state, asked, context),
         (
             Subject::Handoff(_)
             | Subject::Agent(_)
@@ -350,6 +361,7 @@ fn decide(
             | Subject::Message(_)
             | Subject::Conversation(_)
             | Subject::Teamspace
+            | Subject::Graph(_)
             | Subject::Ledger,
             _,
             _,
@@ -372,6 +384,10 @@ fn decide_handoff(
     })
 }
 
+fn erased(erased: Erased) -> Decided {
+    Decided::events([Event::Erased(erased)])
+}
+
 fn agents(events: Vec<agent::Event>) -> Decided {
     Decided::events(events.into_iter().map(Event::Agent))
 }
@@ -392,68 +408,12 @@ fn teamspaces(events: Vec<teamspace::Event>) -> Decided {
     Decided::events(events.into_iter().map(Event::Teamspace))
 }
 
-/// What is true after one more event of a stream.
-pub fn evolve(
-    stream: &Stream,
-    state: Option<State>,
-    event: &Event,
-    at: Time,
-) -> Result<State, BadHistory> {
-    let bad = BadHistory { event: event.name() };
-    match (&stream.subject, state, event) {
-        (_, Some(state), Event::Erased(_)) => Ok(derived::without_texts(state, at)),
-        (Subject::Handoff(id), None, Event::Handoff(event)) => {
-            Ok(State::Handoff(Box::new(handoff::evolve(*id, None, event, at)?)))
-        }
-        (Subject::Handoff(id), Some(State::Handoff(handoff)), Event::Handoff(event)) => {
-            Ok(State::Handoff(Box::new(handoff::evolve(*id, Some(*handoff), event, at)?)))
-        }
-        (Subject::Agent(id), None, Event::Agent(event)) => {
-            Ok(State::Agent(agent::evolve(id.clone(), None, event)?))
-        }
-        (Subject::Agent(id), Some(State::Agent(agent)), Event::Agent(event)) => {
-            Ok(State::Agent(agent::evolve(id.clone(), Some(agent), event)?))
-        }
-        (Subject::Token(id), None, Event::Token(event)) => {
-            Ok(State::Token(token::evolve(*id, None, event, at)?))
-        }
-        (Subject::Token(id), Some(State::Token(token)), Event::Token(event)) => {
-            Ok(State::Token(token::evolve(*id, Some(token), event, at)?))
-        }
-        (Subject::Ledger, None, Event::Forked(forked)) => {
-            Ok(State::Ledger(fork::evolve(None, forked)))
-        }
-        (Subject::Ledger, Some(State::Ledger(forks)), Event::Forked(forked)) => {
-            Ok(State::Ledger(fork::evolve(Some(forks), forked)))
-        }
-        (Subject::Message(id), None, Event::Message(event)) => {
-            Ok(State::Message(message::evolve(*id, None, event, at)?))
-        }
-        (Subject::Message(id), Some(State::Message(message)), Event::Message(event)) => {
-            Ok(State::Message(message::evolve(*id, Some(message), event, at)?))
-        }
-        (Subject::Conversation(id), None, Event::Conversation(event)) => {
-            Ok(State::Conversation(Box::new(conversation::evolve(*id, None, event, at)?)))
-        }
-        (Subject::Conversation(id), Some(State::Conversation(it)), Event::Conversation(event)) => {
-            Ok(State::Conversation(Box::new(conversation::evolve(*id, Some(*it), event, at)?)))
-        }
-        (Subject::Teamspace, None, Event::Teamspace(event)) => {
-            Ok(State::Teamspace(teamspace::evolve(None, event)?))
-        }
-        (Subject::Teamspace, Some(State::Teamspace(known)), Event::Teamspace(event)) => {
-            Ok(State::Teamspace(teamspace::evolve(Some(known), event)?))
-        }
-        (
-            Subject::Handoff(_)
-            | Subject::Agent(_)
-            | Subject::Token(_)
-            | Subject::Message(_)
-            | Subject::Conversation(_)
-            | Subject::Teamspace
-            | Subject::Ledger,
-            _,
-            _,
-        ) => Err(bad),
-    }
+fn decide_graph(
+    state: Option<&State>,
+    command: &graph::Command,
+    context: Context<'_>,
+) -> Result<Decided, Rejection> {
+    let known = if let Some(State::Graph(known)) = state { Some(known) } else { None };
+    let (events, document) = graph::decide(known, command, context.caller)?;
+    Ok(Decided { document, ..Decided::events(events.into_iter().map(Event::Graph)) })
 }

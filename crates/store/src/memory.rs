@@ -273,7 +273,11 @@ impl Store for Memory {
     fn teamspaces(&self, after: Option<&TeamspaceId>, limit: usize) -> Answer<Vec<TeamspaceId>> {
         let tables = self.tables();
         let counts = |subject: &Subject| match subject {
-            Subject::Agent(_) | Subject::Token(_) | Subject::Teamspace | Subject::Ledger => true,
+            Subject::Agent(_)
+            | Subject::Token(_)
+            | Subject::Teamspace
+            | Subject::Graph(_)
+            | Subject::Ledger => true,
             Subject::Handoff(_) | Subject::Message(_) | Subject::Conversation(_) => false,
         };
         let named = tables.streams.keys().filter(|stream| counts(&stream.subject));
@@ -439,6 +443,10 @@ impl Tables {
                 (self.order.len() as u64, 0)
             }
         };
+        if let State::Graph(_) = commit.state.as_ref() {
+            // It has the text of its last entry, or none.
+            document_seq = 0;
+        }
         if let Some(document) = commit.document {
             document_seq = self.newest();
             self.documents.insert(document_seq, document);

@@ -8,6 +8,7 @@ mod audit_rows;
 mod checkpointer;
 mod conversation_rows;
 mod copy;
+mod erase;
 mod message_rows;
 mod migrate;
 mod outbox_rows;

@@ -65,7 +65,7 @@ enum Command {
     Message(message::MessageArgs),
     /// Show what must still happen outside, and try again what was given up
     Outbox(outbox::OutboxArgs),
-    /// Check an agent graph and try it out, offline.
+    /// Check an agent graph and try it out, offline; save it at a server.
     Graph(graph::GraphArgs),
     /// Verify, export and look at the ledger, offline.
     Audit(audit_commands::AuditArgs),
@@ -172,7 +172,7 @@ async fn dispatch(command: Command) -> Result<u8> {
         Command::Inbox(args) => message::inbox(args).await,
         Command::Message(args) => message::run(args).await,
         Command::Outbox(args) => outbox::run(args).await,
-        Command::Graph(args) => graph::run(args),
+        Command::Graph(args) => graph::run(args).await,
         Command::Audit(args) => audit_commands::run(args).await,
         Command::Backup(args) => backup_commands::back_up(args),
         Command::Restore(args) => backup_commands::restore(args),

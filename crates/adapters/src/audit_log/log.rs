@@ -104,6 +104,7 @@ impl Log {
                 | Subject::Agent(_)
                 | Subject::Token(_)
                 | Subject::Teamspace
+                | Subject::Graph(_)
                 | Subject::Ledger,
             ) => false,
         }

@@ -6,6 +6,8 @@ pub mod by_tools;
 mod to_people;
 pub mod transcript;
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -21,6 +23,7 @@ use protocol::conversation::topology::Topology;
 use protocol::conversation::{Command, Conversation, Status};
 use protocol::ids::{AgentId, ConversationId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
+use protocol::route::graph::Scalar;
 use protocol::step::{self, State as Aggregate};
 use protocol::transfer::Status as TransferStatus;
 use schemars::JsonSchema;
@@ -67,6 +70,12 @@ pub struct Inside {
     pub opened_by: String,
     pub customer: Customer,
     pub topology: Topology,
+    /// The graph that says who answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub graph: Option<String>,
+    /// What its rules may ask for, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: BTreeMap<String, Scalar>,
     pub hops_max: u16,
     /// What the agents share, by name.
     pub shared: Map<String, Value>,
@@ -324,6 +333,7 @@ pub(super) fn conversation_of(item: &Item) -> Result<&Conversation, Problem> {
         | Aggregate::Token(_)
         | Aggregate::Ledger(_)
         | Aggregate::Message(_)
+        | Aggregate::Graph(_)
         | Aggregate::Teamspace(_) => Err(Problem::not_found("conversation")),
     }
 }
@@ -356,6 +366,8 @@ fn view(caller: &Caller, item: &Item) -> Result<ConversationView, Problem> {
         opened_by: setup.opened_by.clone(),
         customer: setup.customer.clone(),
         topology: setup.topology.clone(),
+        graph: setup.graph.as_ref().map(ToString::to_string),
+        attributes: setup.attributes.clone(),
         hops_max: setup.hops_max,
         shared: conversation.shared.clone(),
         transcript_digest: conversation.transcript.digest.clone(),

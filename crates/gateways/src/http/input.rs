@@ -6,7 +6,7 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::{HeaderMap, HeaderName, header, request::Parts};
 use engine::submit::Key;
 use protocol::canonical::{self, Hash};
-use protocol::ids::{AgentId, ConversationId, HandoffId, MessageId, TokenId, TransferId};
+use protocol::ids::{AgentId, ConversationId, GraphId, HandoffId, MessageId, TokenId, TransferId};
 use protocol::json;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -78,21 +78,45 @@ pub async fn read_write(gateway: &Gateway, request: Request) -> Result<Write<Val
     Ok(Write { asker, body, key: GivenKey { text, body_hash } })
 }
 
+/// Reads a document as it is, once the asker may send one.
+pub async fn read_document(
+    gateway: &Gateway,
+    request: Request,
+    bytes_max: usize,
+    may_send: impl FnOnce(Asker) -> Result<Asker, Problem>,
+) -> Result<Write<Bytes>, Problem> {
+    let (parts, body) = request.into_parts();
+    let asker = may_send(authenticate(gateway, &parts).await?)?;
+    let bytes = read_body(body, bytes_max, gateway.limits.body_read_ms_max).await?;
+    check_is_json(&parts)?;
+    let text = match key_text(&parts.headers)? {
+        Some(text) => text,
+        None => gateway.engine.new_key_text(),
+    };
+    let body_hash = canonical::sha256(&[&bytes]);
+    Ok(Write { asker, body: bytes, key: GivenKey { text, body_hash } })
+}
+
 fn parse(gateway: &Gateway, parts: &Parts, bytes: &Bytes) -> Result<Value, Problem> {
     if bytes.is_empty() {
         return Ok(Value::Object(serde_json::Map::new()));
     }
+    check_is_json(parts)?;
+    let value = json::parse(bytes, &gateway.limits.json)?;
+    if !value.is_object() {
+        return Err(Problem::schema_invalid("body", "a JSON object"));
+    }
+    Ok(value)
+}
+
+fn check_is_json(parts: &Parts) -> Result<(), Problem> {
     let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let essence = kind.unwrap_or_default().split(';').next().unwrap_or_default().trim();
     if !essence.eq_ignore_ascii_case("application/json") {
         let detail = "content-type: expected application/json";
         return Err(Problem::new("unsupported_media_type", detail).field("content-type"));
     }
-    let value = json::parse(bytes, &gateway.limits.json)?;
-    if !value.is_object() {
-        return Err(Problem::schema_invalid("body", "a JSON object"));
-    }
-    Ok(value)
+    Ok(())
 }
 
 /// `from` and `from_agent` may be there if they say what the credential says.
@@ -180,6 +204,10 @@ impl Names for TransferId {
 
 impl Names for AgentId {
     const WHAT: &'static str = "agent";
+}
+
+impl Names for GraphId {
+    const WHAT: &'static str = "graph";
 }
 
 impl Names for TokenId {

@@ -2,6 +2,7 @@
 //! made from. One row per route and method.
 
 mod conversations;
+mod graphs;
 mod transfers;
 
 use protocol::handoff::Offer;
@@ -32,6 +33,7 @@ use super::view::{
 };
 use super::wake::{WakeInput, WakeView};
 use conversations::CONVERSATIONS;
+use graphs::GRAPHS;
 use transfers::TRANSFERS;
 
 type MakeSchema = fn(&mut SchemaGenerator) -> Schema;
@@ -102,7 +104,7 @@ const fn action(
 /// All of them, in the order a reader wants them.
 pub const OPERATIONS: [Operation; COUNT] = {
     let mut all = [GENERAL[0]; COUNT];
-    let parts: [&[Operation]; 3] = [&CONVERSATIONS, &TRANSFERS, &GENERAL];
+    let parts: [&[Operation]; 4] = [&CONVERSATIONS, &TRANSFERS, &GRAPHS, &GENERAL];
     let (mut part, mut row, mut index) = (0, 0, 0);
     while part < parts.len() {
         while row < parts[part].len() {
@@ -114,7 +116,7 @@ pub const OPERATIONS: [Operation; COUNT] = {
     all
 };
 
-const COUNT: usize = CONVERSATIONS.len() + TRANSFERS.len() + GENERAL.len();
+const COUNT: usize = CONVERSATIONS.len() + TRANSFERS.len() + GRAPHS.len() + GENERAL.len();
 
 const GENERAL: [Operation; 56] = [
     Operation {

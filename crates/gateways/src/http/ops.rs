@@ -8,9 +8,11 @@ use axum::extract::State;
 use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use engine::Engine;
+use engine::graphs::DECISION_SECONDS;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::ConstGauge;
@@ -102,6 +104,28 @@ impl Collector for Counted {
             let metric = encoder.encode_descriptor(name, help, None, counter.metric_type())?;
             counter.encode(metric)?;
         }
+        let turns = self.engine.turn_counts();
+        for (name, help, count) in [
+            ("graph_turns_to_agents", "Messages that a graph sent to an agent", &turns.to_agents),
+            ("graph_turns_to_people", "Messages that a graph sent to people", &turns.to_people),
+            ("graph_turns_without_graph", "Messages whose graph is gone", &turns.without_graph),
+        ] {
+            let counter = ConstCounter::new(read(count));
+            let metric = encoder.encode_descriptor(name, help, None, counter.metric_type())?;
+            counter.encode(metric)?;
+        }
+        let bounds = DECISION_SECONDS.into_iter().chain([f64::MAX]);
+        let buckets: Vec<_> = bounds.zip(turns.decisions.iter().map(read)).collect();
+        let n_decisions = buckets.iter().map(|(_, count)| count).sum();
+        let seconds = read(&turns.nanoseconds) as f64 / 1e9;
+        encoder
+            .encode_descriptor(
+                "graph_decision_seconds",
+                "Time in which a graph decides",
+                None,
+                MetricType::Histogram,
+            )?
+            .encode_histogram::<[(&str, &str); 0]>(seconds, n_decisions, &buckets, None)?;
         let open = i64::try_from(self.connections.open()).unwrap_or(i64::MAX);
         let gauge = ConstGauge::new(open);
         let metric = encoder.encode_descriptor(

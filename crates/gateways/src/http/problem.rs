@@ -31,7 +31,7 @@ pub struct Problem {
 }
 
 /// Every code this gateway can answer with, and its status.
-pub const CODES: [(&str, u16); 46] = [
+pub const CODES: [(&str, u16); 47] = [
     ("HANDOFF_ALREADY_CLAIMED", 409),
     ("HANDOFF_DUPLICATE_REQUEST", 409),
     ("HANDOFF_GONE", 410),
@@ -45,6 +45,7 @@ pub const CODES: [(&str, u16); 46] = [
     ("epoch_outdated", 409),
     ("epoch_required", 422),
     ("evidence_missing", 422),
+    ("graph_invalid", 422),
     ("hash_mismatch", 422),
     ("idempotency_key_reused", 422),
     ("identity_mismatch", 403),
@@ -129,7 +130,7 @@ impl Problem {
         Self::new("schema_invalid", format!("{field}: expected {expected}")).field(field)
     }
 
-    fn fact(mut self, name: &str, value: impl Into<Value>) -> Self {
+    pub fn fact(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.facts.insert(name.to_owned(), value.into());
         self
     }

@@ -219,6 +219,7 @@ fn view(teamspace: &TeamspaceId, item: Option<&Item>) -> TeamspaceView {
         | Aggregate::Token(_)
         | Aggregate::Ledger(_)
         | Aggregate::Message(_)
+        | Aggregate::Graph(_)
         | Aggregate::Conversation(_) => None,
     });
     let unknown = || Teamspace { configuration: Configuration::default(), revision: 0 };

@@ -180,7 +180,11 @@ pub fn may_see(caller: &Caller, state: &State) -> bool {
         },
         State::Message(message) => message.is_visible_to(caller),
         State::Conversation(conversation) => conversation.side(caller).is_some(),
-        State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Teamspace(_) => true,
+        State::Agent(_)
+        | State::Token(_)
+        | State::Ledger(_)
+        | State::Graph(_)
+        | State::Teamspace(_) => true,
     }
 }
 
@@ -194,7 +198,7 @@ pub fn may_see_entry(caller: &Caller, entry: &Entry) -> bool {
             let names_a_url = ["agent.wake_changed", "agent.endpoint_changed"];
             caller.is_operator() || !names_a_url.contains(&entry.name.as_ref())
         }
-        Subject::Teamspace | Subject::Ledger => true,
+        Subject::Teamspace | Subject::Graph(_) | Subject::Ledger => true,
         Subject::Message(_) => {
             let parties = entry.body.text().and_then(|text| serde_json::from_str(text).ok());
             caller.is_coordinator()

@@ -30,6 +30,7 @@ use crate::agent;
 use crate::caller::Role;
 use crate::conversation;
 use crate::fork::Forked;
+use crate::graph;
 use crate::handoff::event::Event as HandoffEvent;
 use crate::handoff::sla::Slas;
 use crate::ledger::Erased;
@@ -98,6 +99,8 @@ events! {
     Event::Message(message::Event::Expired(_)) => "message.expired",
     Event::Teamspace(teamspace::Event::Created(_)) => "teamspace.created",
     Event::Teamspace(teamspace::Event::Configured(_)) => "teamspace.configured",
+    Event::Graph(graph::Event::Saved(_)) => "graph.saved",
+    Event::Graph(graph::Event::Removed(_)) => "graph.removed",
     Event::Message(message::Event::Woken(_)) => "message.woken",
     Event::Message(message::Event::Failed(_)) => "message.failed",
     Event::Conversation(conversation::Event::Opened(_)) => "conversation.opened",
@@ -210,6 +213,7 @@ fn shapes() -> Vec<(&'static str, Event)> {
     shapes.extend(conversation_shapes());
     shapes.extend(transfer_shapes());
     shapes.extend(teamspace_shapes());
+    shapes.extend(graph_shapes());
     shapes
 }
 
@@ -312,5 +316,22 @@ fn message_shapes() -> Vec<(&'static str, Event)> {
         ("least", Event::Message(message::Event::Woken(woken))),
         ("least", Event::Message(message::Event::Failed(failed))),
         ("least", Event::Message(message::Event::Expired(message::event::Expired { from, to }))),
+    ]
+}
+
+fn graph_shapes() -> Vec<(&'static str, Event)> {
+    let saved = graph::Saved {
+        version: 2,
+        hash: "ab".repeat(32),
+        size_bytes: 812,
+        n_routers: 1,
+        n_specialists: 2,
+        n_rules: 3,
+        n_signals: 1,
+    };
+    let removed = graph::Removed { version: 2 };
+    vec![
+        ("least", Event::Graph(graph::Event::Saved(saved))),
+        ("least", Event::Graph(graph::Event::Removed(removed))),
     ]
 }

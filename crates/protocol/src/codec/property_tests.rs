@@ -19,6 +19,7 @@ use conversations::conversations;
 use super::{decode, encode};
 use crate::caller::Role;
 use crate::fork::Forked;
+use crate::graph;
 use crate::handoff::Status;
 use crate::handoff::artifact::{Finding, Seen};
 use crate::handoff::command::{RejectReason, SlaStage};
@@ -41,7 +42,7 @@ use crate::teamspace::{self, Configuration, Settings};
 use crate::time::Time;
 use crate::token::{self, BearerKind, Grant};
 
-const NAMES: [&str; 36] = [
+const NAMES: [&str; 38] = [
     "handoff.drafted",
     "handoff.proposed",
     "handoff.validation_started",
@@ -78,6 +79,8 @@ const NAMES: [&str; 36] = [
     "ledger.erased",
     "teamspace.created",
     "teamspace.configured",
+    "graph.saved",
+    "graph.removed",
 ];
 
 proptest! {
@@ -143,6 +146,7 @@ fn events() -> impl Strategy<Value = Event> {
         2 => agents::agents().prop_map(Event::Agent),
         1 => tokens(),
         1 => teamspaces(),
+        1 => graphs(),
         3 => messages(),
         3 => conversations(),
         1 => Just(Event::Token(token::Event::Revoked(token::Revoked {}))),
@@ -339,6 +343,24 @@ fn tokens() -> impl Strategy<Value = Event> {
             Event::Token(token::Event::Issued(token::Issued { grant, secret_hash }))
         },
     )
+}
+
+fn graphs() -> impl Strategy<Value = Event> {
+    let saved = (text(), any::<[u64; 6]>()).prop_map(|(hash, counts)| {
+        let [version, size_bytes, n_routers, n_specialists, n_rules, n_signals] = counts;
+        graph::Event::Saved(graph::Saved {
+            version,
+            hash,
+            size_bytes,
+            n_routers,
+            n_specialists,
+            n_rules,
+            n_signals,
+        })
+    });
+    let removed =
+        any::<u64>().prop_map(|version| graph::Event::Removed(graph::Removed { version }));
+    prop_oneof![saved, removed].prop_map(Event::Graph)
 }
 
 fn teamspaces() -> impl Strategy<Value = Event> {

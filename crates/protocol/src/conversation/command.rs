@@ -1,14 +1,19 @@
 //! What can be asked of a conversation.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::decide::is_stopped;
+use super::graph::TurnAsked;
 use super::part::Part;
 use super::state::{Conversation, Customer};
 use super::topology::{Level, Topology};
-use crate::ids::AgentId;
-use crate::step::Needs;
+use crate::ids::{AgentId, GraphId};
+use crate::route::graph::Scalar;
+use crate::step::{Needs, QueueOf};
 use crate::transfer;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -33,11 +38,17 @@ pub enum Command {
 pub struct Open {
     #[serde(default)]
     pub customer: Customer,
-    /// Who holds it first; whom the topology says when absent.
+    /// Who holds it first; whom the topology or the graph says when absent.
     #[serde(default)]
     pub agent: Option<AgentId>,
     #[serde(default)]
     pub topology: Topology,
+    /// The graph that says who answers each message of the customer, instead of a topology.
+    #[serde(default)]
+    pub graph: Option<GraphId>,
+    /// What the rules of a graph may ask for, by name.
+    #[serde(default)]
+    pub attributes: BTreeMap<String, Scalar>,
     /// How often it may change hands until the customer speaks again; 8 when absent.
     #[serde(default)]
     pub hops_max: Option<u16>,
@@ -85,7 +96,7 @@ impl Command {
         }
     }
 
-    /// What to read besides the conversation: the agent that shall hold it.
+    /// What to read besides the conversation: the agent that shall hold it, and what a graph says.
     pub fn needs(&self, state: Option<&Conversation>) -> Needs {
         if let Command::Transfer(command) = self {
             let transfer = state.and_then(Conversation::open_transfer);
@@ -99,6 +110,35 @@ impl Command {
             Command::Select { agent } => Some(agent.clone()),
             Command::Say(_) | Command::Close { .. } | Command::Transfer(_) => None,
         };
-        Needs { agent, ..Needs::default() }
+        let graph = match self {
+            Command::Open(open) => open.graph.clone(),
+            Command::Say(_)
+            | Command::Route(_)
+            | Command::Select { .. }
+            | Command::Transfer(_)
+            | Command::Close { .. } => None,
+        };
+        let turn = match (self, state) {
+            (Command::Say(say), Some(conversation)) => TurnAsked::about(conversation, say),
+            (
+                Command::Open(_)
+                | Command::Say(_)
+                | Command::Route(_)
+                | Command::Select { .. }
+                | Command::Transfer(_)
+                | Command::Close { .. },
+                _,
+            ) => None,
+        };
+        // Whoever is stopped ends with a person.
+        let queue = match (self, state) {
+            (Command::Route(route), Some(conversation))
+                if is_stopped(conversation, &route.goto) =>
+            {
+                Some(QueueOf::Default)
+            }
+            (_, _) => None,
+        };
+        Needs { agent, graph, turn, queue, ..Needs::default() }
     }
 }

@@ -1,11 +1,14 @@
 //! May this happen, and what follows? One file per command.
 
 mod close;
+pub mod human;
 mod open;
 mod route;
 mod say;
+mod turn;
 
-pub use route::{SHARED_BYTES_MAX, SHARED_NAMES_MAX};
+pub use open::ATTRIBUTES_MAX;
+pub use route::{SHARED_BYTES_MAX, SHARED_NAMES_MAX, is_stopped};
 pub use say::NOT_HEARD_MAX;
 
 use super::command::Command;

@@ -5,9 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::graph::TurnRoute;
 use super::part::Part;
 use super::state::Setup;
 use crate::ids::AgentId;
+use crate::signal::{Escalate, SignalScore};
 use crate::transfer;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +41,15 @@ pub struct Said {
     /// The message that it answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_reply_to: Option<u64>,
+    /// How it sounds, each signal at most once. Not for the customer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signals: Vec<SignalScore>,
+    /// The rule by which a person is wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub escalation: Option<Escalate>,
+    /// What the graph says, unless it changed hands with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route: Option<TurnRoute>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -91,6 +102,9 @@ pub struct Routed {
     /// The agents went round in a circle, so it went here instead of there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead_of: Option<AgentId>,
+    /// What the graph says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route: Option<TurnRoute>,
 }
 
 /// Who let it change hands.
@@ -100,6 +114,8 @@ pub enum How {
     AgentHandoff,
     SupervisorRouting,
     UserSelection,
+    /// The graph of the conversation.
+    Graph,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

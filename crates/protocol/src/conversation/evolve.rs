@@ -8,6 +8,7 @@ use super::event::{Event, How, Opened, Routed, Said, Speaker};
 use super::state::{Closed, Conversation, HELD_MAX, Transcript, Turn};
 use crate::canonical;
 use crate::ids::{AgentId, ConversationId};
+use crate::signal::SignalState;
 use crate::step::BadHistory;
 use crate::time::Time;
 use crate::transfer;
@@ -48,6 +49,7 @@ fn open(id: ConversationId, opened: &Opened, at: Time) -> Conversation {
         shared: Map::new(),
         turn: Turn { holders: vec![opened.holder.clone()], ..Turn::default() },
         held: vec![opened.holder.clone()],
+        signals: SignalState::default(),
         closed: None,
         transfer: None,
     }
@@ -60,6 +62,13 @@ fn say(conversation: &mut Conversation, said: &Said) {
             let (number, holders) = (said.number, vec![conversation.holder.clone()]);
             let Turn { answered, refused, .. } = conversation.turn;
             conversation.turn = Turn { number, answered, holders, refused };
+            if conversation.setup.graph.is_some() {
+                // Once a person was wanted, the same turns do not want one again.
+                conversation.signals = match said.escalation {
+                    Some(_) => SignalState::default(),
+                    None => conversation.signals.after(&said.signals),
+                };
+            }
         }
         Speaker::Agent(_) => {
             let answered = conversation.turn.answered.max(said.in_reply_to.unwrap_or(0));
@@ -74,7 +83,8 @@ fn route(conversation: &mut Conversation, routed: &Routed) {
         How::AgentHandoff | How::SupervisorRouting => {
             std::mem::take(&mut conversation.turn.holders)
         }
-        How::UserSelection => Vec::new(),
+        // Neither is part of anybody's circle.
+        How::UserSelection | How::Graph => Vec::new(),
     };
     holders.push(routed.to.clone());
     conversation.pass_to(routed.to.clone(), routed.epoch);
@@ -118,12 +128,14 @@ impl Transcript {
     }
 }
 
-/// The conversation without what its backend said about the customer, and without what the agents
-/// share.
+/// The conversation without what its backend said about the customer, without what the agents
+/// share, and without how it sounded.
 pub fn without_texts(mut conversation: Conversation) -> Conversation {
     let mut setup = conversation.setup.deref().clone();
     setup.customer = Default::default();
+    setup.attributes = Default::default();
     conversation.setup = setup.into();
     conversation.shared = Map::new();
+    conversation.signals = SignalState::default();
     conversation
 }

@@ -1,5 +1,7 @@
 //! A conversation as it stands. What was said is not in here: that is in the ledger.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -7,7 +9,9 @@ use serde_json::{Map, Value};
 use super::topology::Topology;
 use crate::caller::{Caller, Principal};
 use crate::fixed::Fixed;
-use crate::ids::{AgentId, ConversationId};
+use crate::ids::{AgentId, ConversationId, GraphId};
+use crate::route::graph::Scalar;
+use crate::signal::SignalState;
 use crate::time::Time;
 use crate::transfer::Transfer;
 
@@ -25,6 +29,9 @@ pub struct Conversation {
     pub turn: Turn,
     /// Who has held it, each once, the latest last. They are told when they come too late.
     pub held: Vec<AgentId>,
+    /// How the last turns sounded, if it has a graph.
+    #[serde(default, skip_serializing_if = "SignalState::is_empty")]
+    pub signals: SignalState,
     pub closed: Option<Closed>,
     /// The last transfer to a person, open or over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,6 +46,12 @@ pub struct Setup {
     pub customer: Customer,
     #[serde(default)]
     pub topology: Topology,
+    /// The graph that says who answers each message of the customer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph: Option<GraphId>,
+    /// What its rules may ask for, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: BTreeMap<String, Scalar>,
     pub hops_max: u16,
 }
 

@@ -3,6 +3,7 @@
 //! `router` is a system agent, `hana` a person, `coord` coordinates. `shop` opens conversations.
 //! `customer` is the one of the conversation, `stranger` that of another one.
 
+mod graphs;
 mod world;
 
 use base64::Engine;

@@ -139,6 +139,14 @@ impl AgentGraph {
             problems.push(Site::graph("max_hops").problem(ProblemCode::TooLarge, expected));
         }
         problems.extend(intent::problems(&self.intents));
+        problems.extend(self.signals.problems().into_iter().map(|problem| {
+            let site = Site::graph(&format!("signals.{}", problem.field));
+            site.problem(ProblemCode::SchemaInvalid, problem.expected)
+        }));
+        if let Some(Err(error)) = self.queue.as_deref().map(str::parse::<AgentId>) {
+            let expected = format!("the queue whose people are asked, {}", error.expected);
+            problems.push(Site::graph("queue").problem(ProblemCode::SchemaInvalid, expected));
+        }
         for (index, node) in self.nodes.iter().enumerate() {
             check_node(node, &Site::node(index, &node.id), &ids, &mut problems);
         }

@@ -117,6 +117,26 @@ impl Compiled {
         &self.graph
     }
 
+    pub fn into_graph(self) -> AgentGraph {
+        self.graph
+    }
+
+    /// Who answers before anything was said: the specialist at which a turn ends that no rule holds
+    /// for. `None` if that is a person.
+    pub fn first(&self) -> Option<&AgentId> {
+        let mut at = self.entry;
+        for _ in 0..=self.hops_max {
+            match &self.places[at] {
+                Place::Specialist(agent) => return Some(agent),
+                Place::Router(router) => match router.default {
+                    Way::Node(next) => at = next,
+                    Way::Human => return None,
+                },
+            }
+        }
+        None
+    }
+
     /// What a turn is about, by the intents that the graph lists.
     pub fn classify(&self, text: &str) -> Option<IntentClassification> {
         self.classifier.classify(text, None)

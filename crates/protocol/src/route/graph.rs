@@ -6,8 +6,10 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 
 use super::intent::IntentPatterns;
+use crate::signal::EscalationRules;
 
 /// Where a turn goes that a person shall answer. No node may have this name.
 pub const HUMAN: &str = "human";
@@ -61,6 +63,12 @@ pub struct AgentGraph {
     /// What the built-in classifier listens for. Without any, intents come from elsewhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub intents: Vec<IntentPatterns>,
+    /// When a person is called, whatever the routers say.
+    #[serde(default, skip_serializing_if = "EscalationRules::is_empty")]
+    pub signals: EscalationRules,
+    /// The queue whose people are asked; when absent, whoever the teamspace has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
     pub nodes: Vec<Node>,
 }
 
@@ -156,6 +164,20 @@ impl Scalar {
         Self(text.into())
     }
 
+    /// A single value as it is written; lists, objects and `null` are none.
+    pub fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::String(text) => Some(Self(text.clone())),
+            Value::Bool(flag) => Some(Self(flag.to_string())),
+            Value::Number(number) => Some(Self(match number.as_f64() {
+                // A double is written without needless zeros: 7.0 is 7.
+                Some(double) if number.is_f64() => double.to_string(),
+                Some(_) | None => number.to_string(),
+            })),
+            Value::Null | Value::Array(_) | Value::Object(_) => None,
+        }
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -169,20 +191,8 @@ impl Serialize for Scalar {
 
 impl<'de> Deserialize<'de> for Scalar {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match serde_json::Value::deserialize(deserializer)? {
-            serde_json::Value::String(text) => Ok(Self(text)),
-            serde_json::Value::Bool(flag) => Ok(Self(flag.to_string())),
-            serde_json::Value::Number(number) => Ok(Self(match number.as_f64() {
-                // A double is written without needless zeros: 7.0 is 7.
-                Some(double) if number.is_f64() => double.to_string(),
-                Some(_) | None => number.to_string(),
-            })),
-            serde_json::Value::Null
-            | serde_json::Value::Array(_)
-            | serde_json::Value::Object(_) => {
-                Err(D::Error::custom("expected text, a number, true or false"))
-            }
-        }
+        let value = Value::deserialize(deserializer)?;
+        Self::of(&value).ok_or_else(|| D::Error::custom("expected text, a number, true or false"))
     }
 }
 

@@ -176,7 +176,8 @@ fn graph() -> impl Strategy<Value = AgentGraph> {
                 nodes.push(Node { id, kind, description, agent, rules, default });
             }
             let (entry, intents) = (name(0, n_nodes), Vec::new());
-            AgentGraph { entry, max_hops: Some(max_hops), intents, nodes }
+            let signals = Default::default();
+            AgentGraph { entry, max_hops: Some(max_hops), intents, signals, queue: None, nodes }
         })
     })
 }

@@ -206,6 +206,10 @@ const MISTAKES: &str = r#"
 /nodes/1/agent | "x" | misplaced nodes[1].agent (orders)
 /nodes/2/agent | "Not a name" | schema_invalid nodes[2].agent (parcels)
 /nodes/2/agent | null | schema_invalid nodes[2].agent (parcels)
+/signals | {"rules": [{"name": "", "signal": "shouting", "above": 0.5, "turns": 2}]} | schema_invalid signals.rules[0].name
+/signals | {"rules": [{"name": "a", "signal": "shouting", "above": 0.5, "turns": 17}]} | schema_invalid signals.rules[0].turns
+/signals | {"rules": [{"name": "a", "signal": "joy", "above": 0.5, "turns": 1}]} | schema_invalid
+/queue | "No queue" | schema_invalid queue
 /nodes/2/default | "human" | misplaced nodes[2].default (parcels)
 /nodes/5/description | "two\nlines" | schema_invalid nodes[5].description (general)
 /nodes/0/rules/0/reason | "two\nlines" | schema_invalid nodes[0].rules[0].reason (triage) #0

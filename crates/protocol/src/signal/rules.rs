@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::score::{Heard, SentimentSignal, SignalKind, hear};
+use super::score::{SentimentSignal, SignalKind, SignalScore, hear, thousandths};
 use crate::handoff::check::Problem;
 
 /// Turns that are remembered. Whoever was angry twenty turns ago and is calm now is calm.
@@ -68,7 +68,6 @@ fn is_zero(score: &u16) -> bool {
 
 /// A person is wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Escalate {
     /// The name of the rule.
     pub rule: String,
@@ -92,31 +91,42 @@ pub fn observe(
     language: Option<&str>,
 ) -> Observed {
     let heard = hear(text, language);
-    let mut turns = state.turns;
-    turns.rotate_right(1);
-    turns[0] = TurnScores::of(&heard);
-    let holds = |rule: &&EscalationRule| rule.holds(&turns);
-    let escalation = rules.rules.iter().find(holds).map(EscalationRule::escalate);
+    let state = state.after(&heard.scores());
+    let escalation = rules.escalation(&state);
     let state = match escalation {
         Some(_) => SignalState::default(),
-        None => SignalState { turns },
+        None => state,
     };
     Observed { state, signals: heard.signals(), escalation }
 }
 
-fn thousandths(score: f64) -> u16 {
-    // Saturates, and what is no number becomes zero.
-    (score.clamp(0.0, 1.0) * 1_000.0).round() as u16
+impl SignalState {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// With one more turn; what is not among its scores was not heard.
+    pub fn after(self, scores: &[SignalScore]) -> Self {
+        let mut turns = self.turns;
+        turns.rotate_right(1);
+        turns[0] = TurnScores::of(scores);
+        Self { turns }
+    }
 }
 
 impl TurnScores {
-    fn of(heard: &Heard) -> Self {
-        Self {
-            frustration: thousandths(heard.frustration),
-            human_request: thousandths(heard.human_request),
-            profanity: thousandths(heard.profanity),
-            shouting: thousandths(heard.shouting),
+    fn of(scores: &[SignalScore]) -> Self {
+        let mut turn = Self::default();
+        for scored in scores {
+            let place = match scored.signal {
+                SignalKind::Frustration => &mut turn.frustration,
+                SignalKind::HumanRequest => &mut turn.human_request,
+                SignalKind::Profanity => &mut turn.profanity,
+                SignalKind::Shouting => &mut turn.shouting,
+            };
+            *place = thousandths(scored.score);
         }
+        turn
     }
 
     fn score(&self, signal: SignalKind) -> u16 {
@@ -154,6 +164,16 @@ impl EscalationRule {
 }
 
 impl EscalationRules {
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// The first rule that holds after the newest turn.
+    pub fn escalation(&self, state: &SignalState) -> Option<Escalate> {
+        let holds = |rule: &&EscalationRule| rule.holds(&state.turns);
+        self.rules.iter().find(holds).map(EscalationRule::escalate)
+    }
+
     /// Everything that is wrong with the rules.
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();

@@ -148,7 +148,29 @@ pub struct Heard {
     pub polarity: Polarity,
 }
 
+/// One signal of a message, as it is recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SignalScore {
+    pub signal: SignalKind,
+    /// From 0 to 1, in thousandths.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub score: f64,
+}
+
+/// Scores are kept and compared as whole numbers.
+pub(super) fn thousandths(score: f64) -> u16 {
+    // Saturates, and what is no number becomes zero.
+    (score.clamp(0.0, 1.0) * 1_000.0).round() as u16
+}
+
 impl Heard {
+    /// What was heard at all, each signal at most once.
+    pub fn scores(&self) -> Vec<SignalScore> {
+        let rounded = |signal| f64::from(thousandths(self.score(signal))) / 1_000.0;
+        let scored = SignalKind::ALL.map(|signal| SignalScore { signal, score: rounded(signal) });
+        scored.into_iter().filter(|scored| scored.score > 0.0).collect()
+    }
+
     pub fn score(&self, signal: SignalKind) -> f64 {
         match signal {
             SignalKind::Frustration => self.frustration,

@@ -30,7 +30,7 @@ pub(super) fn deadline_changes(
         State::Conversation(conversation) => {
             conversation.open_transfer().map(Transfer::deadlines).unwrap_or_default()
         }
-        State::Token(_) | State::Ledger(_) | State::Teamspace(_) => Vec::new(),
+        State::Token(_) | State::Ledger(_) | State::Teamspace(_) | State::Graph(_) => Vec::new(),
     };
     let old = before.map(of).unwrap_or_default();
     let new = of(after);
@@ -47,6 +47,7 @@ pub(super) fn effect_changes(before: Option<&State>, after: &State) -> (Vec<Effe
         | State::Token(_)
         | State::Ledger(_)
         | State::Teamspace(_)
+        | State::Graph(_)
         | State::Conversation(_) => Vec::new(),
     };
     let old = before.map(of).unwrap_or_default();
@@ -65,6 +66,7 @@ pub fn work(state: &State, effect: &str, document: Option<&str>) -> Option<Work>
         | State::Token(_)
         | State::Ledger(_)
         | State::Teamspace(_)
+        | State::Graph(_)
         | State::Conversation(_) => return None,
     };
     let is_wanted = derive::effects(handoff).iter().any(|wanted| wanted.name == effect);
@@ -136,6 +138,7 @@ pub(super) fn hold_changes(
         | State::Message(_)
         | State::Conversation(_)
         | State::Ledger(_)
+        | State::Graph(_)
         | State::Teamspace(_) => None,
     };
     let old = before.and_then(of);
@@ -176,6 +179,7 @@ fn transfer_hold_changes(
             State::Handoff(_)
             | State::Agent(_)
             | State::Token(_)
+            | State::Graph(_)
             | State::Message(_)
             | State::Ledger(_)
             | State::Teamspace(_),
@@ -247,6 +251,7 @@ pub(super) fn outcome(state: &State, events: &[Event]) -> Outcome {
         | State::Token(_)
         | State::Message(_)
         | State::Ledger(_)
+        | State::Graph(_)
         | State::Teamspace(_) => Outcome::default(),
     };
     // The gate decides in the same breath in which it starts; a target's own reject comes later.
@@ -255,7 +260,8 @@ pub(super) fn outcome(state: &State, events: &[Event]) -> Outcome {
         .any(|event| matches!(event, Event::Handoff(handoff::Event::ValidationStarted(_))));
     for event in events {
         if let Event::Conversation(event) = event {
-            outcome.number = event.number();
+            // What was said comes first, and what follows from it after.
+            outcome.number = outcome.number.or(event.number());
             outcome.refused = not_heard(event);
         }
         let Event::Handoff(event) = event else { continue };
@@ -308,6 +314,10 @@ pub(super) fn without_texts(state: State, at: Time) -> State {
         State::Conversation(conversation) => {
             State::Conversation(Box::new(conversation::evolve::without_texts(*conversation)))
         }
-        State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Teamspace(_) => state,
+        State::Agent(_)
+        | State::Token(_)
+        | State::Ledger(_)
+        | State::Graph(_)
+        | State::Teamspace(_) => state,
     }
 }

@@ -1,8 +1,10 @@
 //! What a decision needs to know besides its own aggregate, and how it says so.
 
+use std::sync::Arc;
+
 use super::HoldState;
-use crate::ids::{AgentId, MessageId};
-use crate::{agent, message, teamspace};
+use crate::ids::{AgentId, GraphId, MessageId};
+use crate::{agent, conversation, graph, message, teamspace};
 
 /// What a decision needs to know besides its own aggregate. Read before, handed in.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -26,6 +28,8 @@ pub struct Facts {
     pub caller_slot: Option<u16>,
     /// The queue that was asked for.
     pub queue: Option<agent::Agent>,
+    pub graph: Option<Arc<graph::Ready>>,
+    pub turn: Option<Box<conversation::graph::TurnFacts>>,
 }
 
 /// Which facts to read for a command.
@@ -46,6 +50,10 @@ pub struct Needs {
     /// Whether it is the caller's.
     pub caller_slot: bool,
     pub queue: Option<QueueOf>,
+    /// The graph that a conversation shall have. Without an agent, whom it names first is read.
+    pub graph: Option<GraphId>,
+    /// What a graph is asked, if a customer speaks.
+    pub turn: Option<Box<conversation::graph::TurnAsked>>,
 }
 
 /// Which queue is meant.

@@ -9,7 +9,9 @@ use protocol::transfer::Transfer;
 pub fn is_listed(of: &ListOf, state: &State) -> bool {
     match (of, state) {
         (ListOf::Handoffs(filter), State::Handoff(handoff)) => passes(filter, handoff),
-        (ListOf::Agents, State::Agent(_)) | (ListOf::Tokens, State::Token(_)) => true,
+        (ListOf::Agents, State::Agent(_))
+        | (ListOf::Tokens, State::Token(_))
+        | (ListOf::Graphs, State::Graph(_)) => true,
         (ListOf::Messages(filter), State::Message(message)) => is_wanted(filter, message),
         (ListOf::Conversations(filter), State::Conversation(conversation)) => {
             filter.holder.as_ref().is_none_or(|holder| conversation.holder == *holder)
@@ -31,7 +33,8 @@ pub fn is_listed(of: &ListOf, state: &State) -> bool {
             | ListOf::Inbox { .. }
             | ListOf::Conversations(_)
             | ListOf::Agents
-            | ListOf::Tokens,
+            | ListOf::Tokens
+            | ListOf::Graphs,
             _,
         ) => false,
     }

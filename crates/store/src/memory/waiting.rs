@@ -21,6 +21,7 @@ impl Tables {
             | State::Token(_)
             | State::Ledger(_)
             | State::Message(_)
+            | State::Graph(_)
             | State::Teamspace(_) => None,
         })
     }

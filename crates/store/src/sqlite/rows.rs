@@ -78,9 +78,11 @@ pub fn load(connection: &Connection, stream: &Stream) -> Result<Option<Snapshot>
             )?
             .query_row(params![id.to_string(), stream.teamspace.as_str()], read)
             .optional(),
-        Subject::Agent(_) | Subject::Token(_) | Subject::Teamspace | Subject::Ledger => {
-            load_stream(connection, stream, read)
-        }
+        Subject::Agent(_)
+        | Subject::Token(_)
+        | Subject::Teamspace
+        | Subject::Graph(_)
+        | Subject::Ledger => load_stream(connection, stream, read),
     }
 }
 
@@ -137,12 +139,28 @@ pub fn held(
 
 /// The document a stream has now, if it is the one that is asked for.
 pub fn document(connection: &Connection, stream: &Stream, hash: &str) -> Result<Option<String>> {
-    let found = connection
-        .prepare_cached(
+    let (sql, name) = match &stream.subject {
+        // The text of a graph came with its last entry, unless that says that it was removed.
+        Subject::Graph(_) => (
+            "SELECT d.text FROM streams s JOIN documents d ON d.seq = s.last_seq
+             WHERE s.subject = ?1 AND s.teamspace = ?2 AND d.hash = ?3",
+            stream.subject.to_string(),
+        ),
+        Subject::Handoff(_)
+        | Subject::Agent(_)
+        | Subject::Token(_)
+        | Subject::Message(_)
+        | Subject::Conversation(_)
+        | Subject::Teamspace
+        | Subject::Ledger => (
             "SELECT d.text FROM handoffs h JOIN documents d ON d.seq = h.document_seq
              WHERE h.id = ?1 AND h.teamspace = ?2 AND d.hash = ?3",
-        )?
-        .query_row(params![stream.subject.id(), stream.teamspace.as_str(), hash], |row| row.get(0))
+            stream.subject.id(),
+        ),
+    };
+    let found = connection
+        .prepare_cached(sql)?
+        .query_row(params![name, stream.teamspace.as_str(), hash], |row| row.get(0))
         .optional()?;
     Ok(found.flatten())
 }
@@ -221,6 +239,7 @@ pub fn list(connection: &Connection, list: &List) -> Result<Vec<Listed>> {
         ListOf::Conversations(filter) => conversation_rows::list(connection, list, filter),
         ListOf::Agents => list_streams(connection, list, "agent"),
         ListOf::Tokens => list_streams(connection, list, "token"),
+        ListOf::Graphs => list_streams(connection, list, "graph"),
     }
 }
 

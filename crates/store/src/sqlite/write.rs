@@ -11,6 +11,7 @@ use protocol::step::State;
 use protocol::time::Time;
 use rusqlite::{Connection, OptionalExtension, Result, Row, Statement, params};
 
+use super::erase;
 use super::{conversation_rows, message_rows, rows};
 
 /// How many streams the writer remembers the place of: far more than are in motion at once.
@@ -146,7 +147,7 @@ impl<'c> Statements<'c> {
         }
         self.write_holds(commit)?;
         if let Some(erased) = &erased {
-            erase(self.connection, erased)?;
+            erase::erase(self.connection, erased)?;
         }
         let prev_seq = known.map_or(0, |known| known.last_seq);
         let last_seq = self.write_entries(commit, next_seq, prev_seq)?;
@@ -205,7 +206,11 @@ impl<'c> Statements<'c> {
                     None => self.place_of_stream.query_row(purged, read).optional(),
                 }
             }
-            Subject::Agent(_) | Subject::Token(_) | Subject::Teamspace | Subject::Ledger => self
+            Subject::Agent(_)
+            | Subject::Token(_)
+            | Subject::Teamspace
+            | Subject::Graph(_)
+            | Subject::Ledger => self
                 .place_of_stream
                 .query_row(params![stream.teamspace.as_str(), stream.subject.to_string()], read)
                 .optional(),
@@ -359,7 +364,11 @@ impl<'c> Statements<'c> {
                 let (connection, row) = (self.connection, known.map(|known| known.row));
                 return conversation_rows::put(connection, commit, conversation, row, last_seq);
             }
-            (State::Agent(_) | State::Ledger(_) | State::Teamspace(_), known, _) => {
+            (
+                State::Agent(_) | State::Ledger(_) | State::Teamspace(_) | State::Graph(_),
+                known,
+                _,
+            ) => {
                 self.put_stream(commit, known, last_seq, None)?;
             }
             (State::Token(token), known, _) => {
@@ -463,19 +472,6 @@ fn last_entry(commit: &Commit) -> &Entry {
 fn find(connection: &Connection, stream: &Stream, position: u64) -> Result<Option<Sequenced>> {
     let found = rows::history(connection, stream, position.saturating_add(1), 1)?.pop();
     Ok(found.filter(|found| found.entry.position == position))
-}
-
-/// Replaces a body by its commitment, and the document that came with it by nothing.
-fn erase(connection: &Connection, erased: &Sequenced) -> Result<()> {
-    connection
-        .prepare_cached(
-            "UPDATE entries SET salt = NULL, body = NULL, commitment = ?2 WHERE seq = ?1",
-        )?
-        .execute(params![erased.seq, erased.entry.body.commitment()])?;
-    connection
-        .prepare_cached("UPDATE documents SET text = NULL WHERE seq = ?1")?
-        .execute(params![erased.seq])
-        .map(|_| ())
 }
 
 pub fn write_place(connection: &Connection, follower: &str, seq: u64) -> Result<()> {

@@ -1,7 +1,8 @@
-//! Packages and drafts: the entries name them by hash, so a change to one is a difference to an
-//! entry.
+//! Packages, drafts and graphs: the entries name them by hash, so a change to one is a difference
+//! to an entry.
 
 use protocol::canonical::{self, Hash};
+use protocol::graph;
 use protocol::handoff;
 use protocol::handoff::package;
 use protocol::ledger::{Body, Entry};
@@ -17,7 +18,10 @@ pub struct Found<'d> {
 
 /// Whether entries of this name come with a document.
 pub fn belongs_to(entry: &Entry) -> bool {
-    matches!(entry.name.as_ref(), "handoff.drafted" | "handoff.proposed" | "handoff.countered")
+    matches!(
+        entry.name.as_ref(),
+        "handoff.drafted" | "handoff.proposed" | "handoff.countered" | "graph.saved"
+    )
 }
 
 /// What is wrong with the document of an entry, if anything is.
@@ -30,7 +34,8 @@ pub fn problem(
         return belongs_to(entry).then_some("its document is missing");
     };
     let (named, hashed): (&str, fn(&str) -> Option<Hash>) = match event {
-        Some(Event::Handoff(handoff::Event::Drafted(drafted))) => (&drafted.offer_hash, hash_draft),
+        Some(Event::Handoff(handoff::Event::Drafted(drafted))) => (&drafted.offer_hash, hash_text),
+        Some(Event::Graph(graph::Event::Saved(saved))) => (&saved.hash, hash_text),
         Some(Event::Handoff(handoff::Event::Proposed(proposed))) => {
             (&proposed.package_hash, hash_package)
         }
@@ -59,7 +64,7 @@ fn problem_without_event(entry: &Entry, text: Option<&str>) -> Option<&'static s
     }
 }
 
-fn hash_draft(text: &str) -> Option<Hash> {
+fn hash_text(text: &str) -> Option<Hash> {
     Some(canonical::sha256(&[text.as_bytes()]))
 }
 

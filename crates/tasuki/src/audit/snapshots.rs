@@ -145,6 +145,9 @@ fn is_found_by(state: &State, columns: &Columns) -> bool {
         (State::Teamspace(_), Columns::Stream { kind, secret_hash }) => {
             kind == "teamspace" && secret_hash.is_none()
         }
+        (State::Graph(_), Columns::Stream { kind, secret_hash }) => {
+            kind == "graph" && secret_hash.is_none()
+        }
         (State::Message(message), Columns::Message(columns)) => {
             *columns == message_columns_of(message)
         }
@@ -164,7 +167,11 @@ fn is_found_by(state: &State, columns: &Columns) -> bool {
             Columns::Stream { .. } | Columns::Handoff(_) | Columns::Message(_),
         )
         | (
-            State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Teamspace(_),
+            State::Agent(_)
+            | State::Token(_)
+            | State::Ledger(_)
+            | State::Teamspace(_)
+            | State::Graph(_),
             Columns::Handoff(_) | Columns::Message(_) | Columns::Conversation(_),
         ) => false,
     }

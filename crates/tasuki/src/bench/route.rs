@@ -186,7 +186,14 @@ fn graph(plan: &Plan) -> AgentGraph {
         label: format!("intent-{index}"),
         patterns: (index * 10..index * 10 + 10).map(pattern).collect(),
     });
-    AgentGraph { entry: "entry".to_owned(), max_hops: None, intents: intents.collect(), nodes }
+    AgentGraph {
+        entry: "entry".to_owned(),
+        max_hops: None,
+        intents: intents.collect(),
+        signals: Default::default(),
+        queue: None,
+        nodes,
+    }
 }
 
 /// What people write: a sentence that some rule holds for, one that none does, one with letters

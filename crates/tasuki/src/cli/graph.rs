@@ -1,4 +1,7 @@
-//! `tasuki graph`: looks at an agent graph and tries it out. Needs no server.
+//! `tasuki graph`: looks at an agent graph and tries it out, which needs no server, and saves it at
+//! one.
+
+mod saved;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,16 +14,16 @@ use protocol::route::{
 };
 use serde_json::{Value, json};
 
+use super::Reach;
 use crate::bench::load::now;
 use crate::{exit_code, output};
 
 #[derive(Debug, Args)]
 pub struct GraphArgs {
+    #[command(flatten)]
+    reach: Reach,
     #[command(subcommand)]
     command: GraphCommand,
-    /// Print JSON instead of text
-    #[arg(long, global = true)]
-    json: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -33,6 +36,22 @@ enum GraphCommand {
     },
     /// Show where a turn goes, by which rule, and why
     Try(TryArgs),
+    /// Save a graph at the server, as the next version
+    Save {
+        /// a-z, 0-9, '.', '_' and '-'
+        id: String,
+        /// A JSON file with the graph; `-` reads standard input
+        file: PathBuf,
+        /// Only if this is the version there, 0 for none
+        #[arg(long)]
+        version: Option<u64>,
+    },
+    /// Print a graph as it was saved last
+    Show { id: String },
+    /// List the graphs of your teamspace
+    List,
+    /// Remove a graph; who holds a conversation then stays
+    Remove { id: String },
 }
 
 #[derive(Debug, Args)]
@@ -55,24 +74,40 @@ fn attribute(text: &str) -> Result<(String, String), &'static str> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-pub fn run(args: GraphArgs) -> Result<u8> {
-    let file = match &args.command {
-        GraphCommand::Check { file } => file,
-        GraphCommand::Try(args) => &args.file,
+pub async fn run(args: GraphArgs) -> Result<u8> {
+    let GraphArgs { reach, command } = args;
+    let json = reach.json;
+    let (file, then) = match command {
+        GraphCommand::Check { file } => (file, Then::Approve),
+        GraphCommand::Try(turn) => (turn.file.clone(), Then::Try(turn)),
+        GraphCommand::Save { id, file, version } => (file, Then::Save { id, version }),
+        GraphCommand::Show { id } => return saved::show(&reach, &id).await,
+        GraphCommand::List => return saved::list(&reach).await,
+        GraphCommand::Remove { id } => return saved::remove(&reach, &id).await,
     };
-    let bytes = match read(file) {
+    let bytes = match read(&file) {
         Ok(bytes) => bytes,
         Err(error) => {
             output::remark(&format!("error: {}", output::clean(&format!("{error:#}"))));
             return Ok(exit_code::USAGE);
         }
     };
-    let graph = AgentGraph::read(&bytes).and_then(Compiled::new);
-    match (graph, args.command) {
-        (Err(problems), _) => Ok(refuse(&problems, args.json)),
-        (Ok(graph), GraphCommand::Check { .. }) => Ok(approve(graph.graph(), args.json)),
-        (Ok(graph), GraphCommand::Try(turn)) => Ok(try_out(&graph, turn, args.json)),
+    let graph = match AgentGraph::read(&bytes).and_then(Compiled::new) {
+        Ok(graph) => graph,
+        Err(problems) => return Ok(refuse(&problems, json)),
+    };
+    match then {
+        Then::Approve => Ok(approve(graph.graph(), json)),
+        Then::Try(turn) => Ok(try_out(&graph, turn, json)),
+        Then::Save { id, version } => saved::save(&reach, &id, graph.graph(), version).await,
     }
+}
+
+/// What becomes of a graph that was read.
+enum Then {
+    Approve,
+    Try(TryArgs),
+    Save { id: String, version: Option<u64> },
 }
 
 /// One byte more than is allowed is enough to be told so.

@@ -12,6 +12,7 @@ mod crash;
 mod directory;
 mod disk_faults;
 mod events;
+mod graphs;
 mod histories;
 mod ledger;
 mod lifecycle;

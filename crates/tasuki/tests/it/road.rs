@@ -5,6 +5,7 @@
 mod access;
 mod deadlines;
 mod feed;
+mod graphs;
 mod idempotency;
 mod messages;
 mod outbox;

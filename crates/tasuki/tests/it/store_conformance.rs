@@ -71,6 +71,7 @@ exercise! {
         history_is_read_backwards_in_pages
         deadlines_are_due_in_their_order
         a_document_is_found_while_it_is_current
+        a_graph_has_the_text_of_its_last_entry
         a_token_is_found_by_its_secret
         the_ledger_has_a_stream_of_its_own
         teamspaces_have_a_stream_each_and_are_found_by_name

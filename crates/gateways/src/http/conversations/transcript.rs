@@ -16,6 +16,7 @@ use protocol::conversation::Event;
 use protocol::conversation::event::{Routed, Said, Speaker};
 use protocol::conversation::part::{Attachment, Part};
 use protocol::ids::{AgentId, ConversationId, TeamspaceId};
+use protocol::signal::{Escalate, SignalScore};
 use protocol::step;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,10 +45,27 @@ pub struct LineView {
     pub parts: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_reply_to: Option<u64>,
+    /// For agents and operators only.
+    #[serde(flatten)]
+    pub heard: Heard,
     pub at: String,
     /// What it said was erased.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub erased: bool,
+}
+
+/// How a message of the customer sounds, and what the graph says about it.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct Heard {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub signals: Vec<SignalScore>,
+    /// The rule by which a person is wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub escalation: Option<Escalate>,
+    /// `routeDecision` and `graphPath`, unless the conversation changed hands with it: then the
+    /// `agent-transfer` has them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub route: Option<Value>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -199,13 +217,19 @@ async fn shown(
     line: &Sequenced,
 ) -> Result<LineView, Problem> {
     let at = line.entry.at.to_string();
+    let mut heard = Heard::default();
     let (from, epoch, parts, in_reply_to) = match event(line) {
         Some(Event::Said(said)) => {
             let from = match &said.by {
                 Speaker::Customer => From::Customer,
                 Speaker::Agent(agent) => From::Agent(names.of(agent).await?),
             };
-            (Some(from), Some(said.epoch), parts_of(id, &said), said.in_reply_to)
+            let parts = parts_of(id, &said);
+            if !is_customer(names.caller) {
+                let route = said.route.map(|route| json!(route));
+                heard = Heard { signals: said.signals, escalation: said.escalation, route };
+            }
+            (Some(from), Some(said.epoch), parts, said.in_reply_to)
         }
         Some(Event::Routed(routed)) => {
             let part = transfer(names, id, &routed).await?;
@@ -218,7 +242,7 @@ async fn shown(
     };
     let erased = from.is_none();
     let position = line.entry.position;
-    Ok(LineView { number, position, from, epoch, parts, in_reply_to, at, erased })
+    Ok(LineView { number, position, from, epoch, parts, in_reply_to, heard, at, erased })
 }
 
 /// Texts as they are, files by where to get them.
@@ -259,6 +283,11 @@ async fn transfer(
         }
         if let Some(instead_of) = &routed.instead_of {
             part["insteadOf"] = instead_of.as_str().into();
+        }
+        if let Some(route) = &routed.route {
+            part["routeDecision"] = json!(route.decision);
+            part["graphPath"] = json!(route.path);
+            part["graph"] = json!({ "id": route.graph, "version": route.version });
         }
     }
     Ok(part)

@@ -5,13 +5,17 @@ use serde_json::json;
 use super::handoff_shapes::agent;
 use crate::conversation::Event as ConversationEvent;
 use crate::conversation::event::{Closed, How, NotHeard, Opened, Routed, Said, Speaker, Why};
+use crate::conversation::graph::{TurnDecision, TurnOutcome, TurnRoute};
 use crate::conversation::part::{Attachment, Part, Text};
 use crate::conversation::state::{Customer, Setup};
 use crate::conversation::topology::Topology;
+use crate::ids::GraphId;
+use crate::route::graph::Scalar;
+use crate::signal::{Escalate, SignalKind, SignalScore};
 use crate::step::Event;
 
 pub fn conversation_shapes() -> Vec<(&'static str, Event)> {
-    let shapes = opened().into_iter().chain(said()).chain(routed()).chain([
+    let shapes = opened().into_iter().chain(said()).chain(routed()).chain(with_graph()).chain([
         (
             "least",
             ConversationEvent::Closed(Closed { holder: agent("bob"), reason: String::new() }),
@@ -26,7 +30,14 @@ pub fn conversation_shapes() -> Vec<(&'static str, Event)> {
 
 fn opened() -> Vec<(&'static str, ConversationEvent)> {
     let opened = |customer, topology| {
-        let setup = Setup { opened_by: "agent:shop".to_owned(), customer, topology, hops_max: 8 };
+        let setup = Setup {
+            opened_by: "agent:shop".to_owned(),
+            customer,
+            topology,
+            graph: None,
+            attributes: Default::default(),
+            hops_max: 8,
+        };
         ConversationEvent::Opened(Box::new(Opened { holder: agent("bob"), setup }))
     };
     let customer = Customer {
@@ -62,6 +73,9 @@ fn said() -> Vec<(&'static str, ConversationEvent)> {
         epoch: 1,
         parts: vec![text.clone()],
         in_reply_to: None,
+        signals: Vec::new(),
+        escalation: None,
+        route: None,
     };
     let most = Said {
         number: 2,
@@ -100,6 +114,7 @@ fn routed() -> Vec<(&'static str, ConversationEvent)> {
         context: String::new(),
         update: Default::default(),
         instead_of: None,
+        route: None,
     };
     let most = Routed {
         how: How::SupervisorRouting,
@@ -114,5 +129,73 @@ fn routed() -> Vec<(&'static str, ConversationEvent)> {
         ("least", ConversationEvent::Routed(least)),
         ("most", ConversationEvent::Routed(most)),
         ("chosen", ConversationEvent::Routed(chosen)),
+    ]
+}
+
+/// What a conversation with a graph says besides.
+fn with_graph() -> Vec<(&'static str, ConversationEvent)> {
+    let graph: GraphId = "support".parse().expect("a name");
+    let setup = Setup {
+        opened_by: "agent:shop".to_owned(),
+        customer: Customer::default(),
+        topology: Topology::Free,
+        graph: Some(graph.clone()),
+        attributes: [("tier".to_owned(), Scalar::new("gold"))].into(),
+        hops_max: 8,
+    };
+    let said = |route| Said {
+        holder: agent("bob"),
+        number: 1,
+        by: Speaker::Customer,
+        epoch: 1,
+        parts: vec![Part::Text(Text { text: "A refund, NOW".to_owned() })],
+        in_reply_to: None,
+        signals: vec![
+            SignalScore { signal: SignalKind::Frustration, score: 0.716 },
+            SignalScore { signal: SignalKind::Shouting, score: 0.4 },
+        ],
+        escalation: Some(Escalate {
+            rule: "frustrated".to_owned(),
+            reason: "frustration above 0.7 for 2 turns".to_owned(),
+        }),
+        route: Some(route),
+    };
+    let route = |outcome| TurnRoute {
+        graph: graph.clone(),
+        version: Some(2),
+        outcome,
+        decision: Some(TurnDecision {
+            from: "triage".to_owned(),
+            to: "refunds".to_owned(),
+            reason: Some("about money".to_owned()),
+            rule_index: Some(1),
+            intent_label: Some("refund".to_owned()),
+            intent_confidence: Some(0.75),
+        }),
+        path: vec!["triage".to_owned(), "refunds".to_owned()],
+    };
+    let routed = Routed {
+        holder: agent("bob"),
+        to: agent("carol"),
+        number: 2,
+        epoch: 2,
+        how: How::Graph,
+        reason: String::new(),
+        context: String::new(),
+        update: Default::default(),
+        instead_of: None,
+        route: Some(route(TurnOutcome::Moved)),
+    };
+    let opened = Opened { holder: agent("bob"), setup };
+    let told = |outcome| ConversationEvent::Said(said(route(outcome)));
+    let no_graph = ConversationEvent::Said(said(TurnRoute::no_graph(graph.clone())));
+    vec![
+        ("graph", ConversationEvent::Opened(Box::new(opened))),
+        ("stayed", told(TurnOutcome::Stayed)),
+        ("human_asked", told(TurnOutcome::HumanAsked)),
+        ("nobody_to_ask", told(TurnOutcome::NobodyToAsk)),
+        ("unknown_agent", told(TurnOutcome::UnknownAgent)),
+        ("no_graph", no_graph),
+        ("graph", ConversationEvent::Routed(routed)),
     ]
 }

@@ -1,6 +1,6 @@
 //! Conversations that might have been.
 
-use proptest::collection::vec;
+use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -9,9 +9,13 @@ use serde_json::{Map, Value};
 use super::{agent, text};
 use crate::conversation::Event as ConversationEvent;
 use crate::conversation::event::{Closed, How, NotHeard, Opened, Routed, Said, Speaker, Why};
+use crate::conversation::graph::{TurnDecision, TurnOutcome, TurnRoute};
 use crate::conversation::part::{Attachment, Part, Text};
 use crate::conversation::state::{Customer, Setup};
 use crate::conversation::topology::Topology;
+use crate::ids::GraphId;
+use crate::route::graph::Scalar;
+use crate::signal::{Escalate, SignalKind, SignalScore};
 use crate::step::Event;
 
 pub fn conversations() -> impl Strategy<Value = Event> {
@@ -28,9 +32,11 @@ fn opened() -> impl Strategy<Value = ConversationEvent> {
     ];
     let customer = (option::of(text()), option::of(text()), option::of(text()))
         .prop_map(|(external_id, name, language)| Customer { external_id, name, language });
-    (agent(), text(), customer, topology, any::<u16>()).prop_map(
-        |(holder, opened_by, customer, topology, hops_max)| {
-            let setup = Setup { opened_by, customer, topology, hops_max };
+    let attributes = btree_map(text(), text().prop_map(Scalar::new), 0..3);
+    let by_graph = (option::of(graph()), attributes);
+    (agent(), text(), customer, topology, any::<u16>(), by_graph).prop_map(
+        |(holder, opened_by, customer, topology, hops_max, (graph, attributes))| {
+            let setup = Setup { opened_by, customer, topology, graph, attributes, hops_max };
             ConversationEvent::Opened(Box::new(Opened { holder, setup }))
         },
     )
@@ -39,9 +45,25 @@ fn opened() -> impl Strategy<Value = ConversationEvent> {
 fn said() -> impl Strategy<Value = ConversationEvent> {
     let by = prop_oneof![Just(Speaker::Customer), agent().prop_map(Speaker::Agent)];
     let numbers = (any::<u64>(), any::<u64>(), option::of(any::<u64>()));
-    (agent(), by, parts(), numbers).prop_map(|(holder, by, parts, (number, epoch, in_reply_to))| {
-        ConversationEvent::Said(Said { holder, number, by, epoch, parts, in_reply_to })
-    })
+    let scores = (select(SignalKind::ALL.to_vec()), 0.0..=1.0)
+        .prop_map(|(signal, score)| SignalScore { signal, score });
+    let escalation = (text(), text()).prop_map(|(rule, reason)| Escalate { rule, reason });
+    let heard = (vec(scores, 0..4), option::of(escalation), option::of(route()));
+    (agent(), by, parts(), numbers, heard).prop_map(
+        |(holder, by, parts, (number, epoch, in_reply_to), (signals, escalation, route))| {
+            ConversationEvent::Said(Said {
+                holder,
+                number,
+                by,
+                epoch,
+                parts,
+                in_reply_to,
+                signals,
+                escalation,
+                route,
+            })
+        },
+    )
 }
 
 fn not_heard() -> impl Strategy<Value = ConversationEvent> {
@@ -54,7 +76,8 @@ fn not_heard() -> impl Strategy<Value = ConversationEvent> {
 }
 
 fn routed() -> impl Strategy<Value = ConversationEvent> {
-    let how = select(vec![How::AgentHandoff, How::SupervisorRouting, How::UserSelection]);
+    let how =
+        select(vec![How::AgentHandoff, How::SupervisorRouting, How::UserSelection, How::Graph]);
     let value = prop_oneof![
         Just(Value::Null),
         any::<i64>().prop_map(Value::from),
@@ -62,8 +85,9 @@ fn routed() -> impl Strategy<Value = ConversationEvent> {
     ];
     let update = vec((text(), value), 0..3).prop_map(Map::from_iter);
     let numbers = (any::<u64>(), any::<u64>());
-    (agent(), agent(), numbers, how, text(), text(), update, option::of(agent())).prop_map(
-        |(holder, to, (number, epoch), how, reason, context, update, instead_of)| {
+    let others = (option::of(agent()), option::of(route()));
+    (agent(), agent(), numbers, how, text(), text(), update, others).prop_map(
+        |(holder, to, (number, epoch), how, reason, context, update, (instead_of, route))| {
             ConversationEvent::Routed(Routed {
                 holder,
                 to,
@@ -74,7 +98,43 @@ fn routed() -> impl Strategy<Value = ConversationEvent> {
                 context,
                 update,
                 instead_of,
+                route,
             })
+        },
+    )
+}
+
+fn graph() -> impl Strategy<Value = GraphId> {
+    "[a-z]{1,8}".prop_map(|name| name.parse().expect("a name"))
+}
+
+fn route() -> impl Strategy<Value = TurnRoute> {
+    let outcome = select(vec![
+        TurnOutcome::Moved,
+        TurnOutcome::Stayed,
+        TurnOutcome::HumanAsked,
+        TurnOutcome::NobodyToAsk,
+        TurnOutcome::UnknownAgent,
+        TurnOutcome::NoGraph,
+    ]);
+    let intent = (option::of(text()), option::of(0.0..=1.0));
+    let decision = (text(), text(), option::of(text()), option::of(any::<u32>()), intent).prop_map(
+        |(from, to, reason, rule_index, (intent_label, intent_confidence))| TurnDecision {
+            from,
+            to,
+            reason,
+            rule_index,
+            intent_label,
+            intent_confidence,
+        },
+    );
+    (graph(), option::of(any::<u64>()), outcome, option::of(decision), vec(text(), 0..3)).prop_map(
+        |(graph, version, outcome, decision, path)| TurnRoute {
+            graph,
+            version,
+            outcome,
+            decision,
+            path,
         },
     )
 }

@@ -5,11 +5,16 @@ use crate::caller::Principal;
 use crate::conversation::command::Open;
 use crate::conversation::event::{Event, Opened};
 use crate::conversation::state::{Conversation, Customer, Setup};
-use crate::conversation::topology::{HOPS_MAX_DEFAULT, HOPS_MAX_MAX};
+use crate::conversation::topology::{HOPS_MAX_DEFAULT, HOPS_MAX_MAX, Topology};
 use crate::handoff::decide::Context;
+use crate::ids::AgentId;
 use crate::rejection::Rejection;
+use crate::route::graph::{LABEL_BYTES_MAX, Scalar};
 
 const CUSTOMER_TEXT_BYTES_MAX: usize = 200;
+
+/// Rules ask for a handful.
+pub const ATTRIBUTES_MAX: usize = 64;
 
 pub fn decide(
     state: Option<&Conversation>,
@@ -32,7 +37,9 @@ pub fn decide(
     if !(1..=HOPS_MAX_MAX).contains(&hops_max) {
         return Err(invalid("hops_max", &format!("a number from 1 to {HOPS_MAX_MAX}")));
     }
-    let first = open.agent.as_ref().or(open.topology.first());
+    check_attributes(open)?;
+    let graph_first = first_of_graph(open, context)?;
+    let first = open.agent.as_ref().or(open.topology.first()).or(graph_first);
     let holder = first.ok_or_else(|| invalid("agent", "an agent id, but it is missing"))?;
     let is_in_it = open.topology.first().is_none() || open.topology.has(holder);
     if !is_in_it {
@@ -52,9 +59,42 @@ pub fn decide(
         opened_by: context.caller.principal.to_string(),
         customer: open.customer.clone(),
         topology: open.topology.clone(),
+        graph: open.graph.clone(),
+        attributes: open.attributes.clone(),
         hops_max,
     };
     Ok(vec![Event::Opened(Box::new(Opened { holder: holder.clone(), setup }))])
+}
+
+/// Who answers first by the graph, if there is one.
+fn first_of_graph<'c>(open: &Open, context: Context<'c>) -> Result<Option<&'c AgentId>, Rejection> {
+    if open.graph.is_none() {
+        return Ok(None);
+    }
+    if open.topology != Topology::Free {
+        return Err(invalid("topology", "none, as the graph says who answers"));
+    }
+    match &context.facts.graph {
+        Some(graph) => Ok(graph.compiled().first()),
+        None => Err(invalid("graph", "a graph that was saved in this teamspace")),
+    }
+}
+
+fn check_attributes(open: &Open) -> Result<(), Rejection> {
+    if open.attributes.len() > ATTRIBUTES_MAX {
+        return Err(invalid("attributes", &format!("at most {ATTRIBUTES_MAX}")));
+    }
+    let is_sound = |text: &str| text.len() <= LABEL_BYTES_MAX;
+    let wrong = |(name, value): &(&String, &Scalar)| {
+        name.is_empty() || !is_sound(name) || !is_sound(value.as_str())
+    };
+    match open.attributes.iter().find(wrong) {
+        Some(_) => {
+            let expected = format!("names and values of at most {LABEL_BYTES_MAX} bytes");
+            Err(invalid("attributes", &expected))
+        }
+        None => Ok(()),
+    }
 }
 
 fn check_customer(customer: &Customer) -> Result<(), Rejection> {

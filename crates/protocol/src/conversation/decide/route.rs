@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value};
 
+use super::human::{self, Ask, AskedBy};
 use super::open_to;
 use crate::agent::Kind;
 use crate::canonical;
@@ -54,7 +55,14 @@ pub fn decide(
     };
     let reason = check_text("reason", route.reason.as_deref())?.unwrap_or_default();
     let note = check_text("context", route.context.as_deref())?.unwrap_or_default();
-    let (to, instead_of) = guarded(conversation, to)?;
+    let (to, instead_of) = match guarded(conversation, to) {
+        Ok(guarded) => guarded,
+        Err(refused) => {
+            let reason = refused.to_string();
+            let ask = Ask { by: AskedBy::LoopGuard, reason, queue: None };
+            return human::ask(conversation, &ask, context).ok_or(refused);
+        }
+    };
     Ok(vec![Event::Routed(Routed {
         holder: agent.clone(),
         to,
@@ -65,6 +73,7 @@ pub fn decide(
         context: note,
         update: route.update.clone(),
         instead_of,
+        route: None,
     })])
 }
 
@@ -104,6 +113,7 @@ pub fn select(
         context: String::new(),
         update: Map::new(),
         instead_of: None,
+        route: None,
     })])
 }
 
@@ -140,6 +150,12 @@ fn check_shared(conversation: &Conversation, update: &Map<String, Value>) -> Res
         return Err(invalid("update", &expected));
     }
     Ok(())
+}
+
+/// Whether a person is wanted if the conversation goes there: the agents have no supervisor who
+/// could stop them.
+pub fn is_stopped(conversation: &Conversation, to: &AgentId) -> bool {
+    guarded(conversation, to).is_err()
 }
 
 /// Where it really goes: agents that go round in a circle, or on and on, end at their supervisor.

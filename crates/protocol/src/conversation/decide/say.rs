@@ -1,7 +1,7 @@
 //! `say`: the customer may always speak, an agent only while it holds the conversation. What an
 //! agent says out of turn is recorded and not shown.
 
-use super::open_to;
+use super::{open_to, turn};
 use crate::conversation::command::Say;
 use crate::conversation::event::{Event, NotHeard, Said, Speaker, Why};
 use crate::conversation::part;
@@ -40,14 +40,21 @@ pub fn decide(
             return Err(Rejection::NotAllowed { action: "speak in a conversation", who });
         }
     };
-    Ok(vec![Event::Said(Said {
+    let said = Said {
         holder: conversation.holder.clone(),
         number: conversation.transcript.count + 1,
         by,
         epoch: conversation.epoch,
         parts,
         in_reply_to: say.in_reply_to,
-    })])
+        signals: Vec::new(),
+        escalation: None,
+        route: None,
+    };
+    Ok(match said.by {
+        Speaker::Customer => turn::follow(conversation, said, context),
+        Speaker::Agent(_) => vec![Event::Said(said)],
+    })
 }
 
 fn out_of_turn(

@@ -1,6 +1,7 @@
 //! One conversation, and lines of a script that happen to it.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -8,24 +9,36 @@ use crate::agent::{Agent, Kind, Profile};
 use crate::caller::{Caller, Principal, Role};
 use crate::codec;
 use crate::conversation::command::{Command, Open, Route, Say};
+use crate::conversation::graph::TurnFacts;
 use crate::conversation::state::{Conversation, customer_name};
+use crate::graph::Ready;
 use crate::handoff::decide::Context;
 use crate::ids::{AgentId, ConversationId, TeamspaceId};
-use crate::ledger::{Stream, Subject};
+use crate::ledger::{Recorded, Stream, Subject};
 use crate::rejection::Rejection;
+use crate::signal::hear;
 use crate::step::{self, Change, Facts, State};
 use crate::time::Time;
 
 pub struct World {
     pub state: Option<State>,
+    /// The graph of the teamspace, if there is one.
+    pub graph: Option<Arc<Ready>>,
     /// The events that the last line recorded, and how it was refused.
     pub recorded: Vec<&'static str>,
+    pub bodies: Vec<Value>,
     pub detail: String,
 }
 
 impl World {
     pub fn new() -> Self {
-        Self { state: None, recorded: Vec::new(), detail: String::new() }
+        Self {
+            state: None,
+            graph: None,
+            recorded: Vec::new(),
+            bodies: Vec::new(),
+            detail: String::new(),
+        }
     }
 
     pub fn conversation(&self) -> &Conversation {
@@ -33,6 +46,14 @@ impl World {
             Some(State::Conversation(conversation)) => conversation,
             other => panic!("not a conversation: {other:?}"),
         }
+    }
+
+    /// A new version of the graph is saved.
+    pub fn save(&mut self, graph: &Value) {
+        let version = self.graph.as_ref().map_or(1, |graph| graph.version + 1);
+        let id = "support".parse().expect("a name");
+        let ready = Ready::new(id, version, &graph.to_string()).expect("a sound graph");
+        self.graph = Some(Arc::new(ready));
     }
 
     pub fn check(&mut self, line: &str) {
@@ -47,14 +68,18 @@ impl World {
         let mut fields = json!({});
         for word in words {
             let (name, value) = word.split_once('=').expect("field=value");
-            let is_json = name == "graph" || name == "goto" || name == "agent";
-            let value = if is_json { json!(value) } else { value.parse().expect("JSON") };
+            let is_text = ["graph", "goto", "agent", "text"].contains(&name);
+            let value = if is_text { json!(value) } else { value.parse().expect("JSON") };
             fields[name] = value;
         }
         let command = match verb {
             "open" => Command::Open(Box::new(read::<Open>(fields))),
             "say" => {
-                fields["parts"] = json!([{ "type": "text", "text": "x" }]);
+                // Words of a line have no spaces.
+                let text = fields.as_object_mut().expect("fields").remove("text");
+                let text = text.and_then(|text| text.as_str().map(|text| text.replace('_', " ")));
+                let text = text.unwrap_or_else(|| "x".to_owned());
+                fields["parts"] = json!([{ "type": "text", "text": text }]);
                 Command::Say(read::<Say>(fields))
             }
             "route" => Command::Route(Box::new(read::<Route>(fields))),
@@ -80,20 +105,38 @@ impl World {
             }
         };
         self.recorded = change.events.iter().map(|event| event.name).collect();
+        let body = |event: &Recorded| serde_json::from_str(&event.body).expect("a body is JSON");
+        self.bodies = change.events.iter().map(body).collect();
+        let numbered = change.transcript.first().map(|line| line.number);
+        assert_eq!(numbered, change.outcome.number);
+        if let [said, routed] = change.events.as_slice() {
+            let number = numbered.expect("something was said");
+            let said = self.shown_event(said, &change, number);
+            return format!("{said} {}", self.shown_event(routed, &change, number + 1));
+        }
         let [event] = change.events.as_slice() else { return "nothing".to_owned() };
-        let numbered: Vec<_> = change.transcript.iter().map(|line| line.number).collect();
-        assert_eq!(numbered, Vec::from_iter(change.outcome.number));
+        let number = self.conversation().transcript.count;
+        self.shown_event(event, &change, number)
+    }
+
+    fn shown_event(&mut self, event: &Recorded, change: &Change, number: u64) -> String {
         let conversation = self.conversation();
         assert_eq!(change.outcome.epoch, Some(conversation.epoch));
-        let number = conversation.transcript.count;
         let place = format!("{}@{}", conversation.holder, conversation.epoch);
         match event.name {
             "conversation.opened" => place,
-            "conversation.said" => format!("#{number}"),
+            "conversation.said" => {
+                let body: Value = serde_json::from_str(&event.body).expect("a body is JSON");
+                let name = body["escalation"]["rule"].as_str();
+                let called = name.map(|name| format!(" called_by={name}")).unwrap_or_default();
+                let outcome = body["route"]["outcome"].as_str();
+                let route = outcome.map(|outcome| format!(" {outcome}")).unwrap_or_default();
+                format!("#{number}{called}{route}")
+            }
             "conversation.not_heard" => {
-                let refused = change.outcome.refused.expect("it was refused");
-                self.detail = refused.detail;
-                refused.code
+                let refused = change.outcome.refused.as_ref().expect("it was refused");
+                self.detail = refused.detail.clone();
+                refused.code.clone()
             }
             "conversation.routed" => {
                 let body: Value = serde_json::from_str(&event.body).expect("a body is JSON");
@@ -115,8 +158,18 @@ impl World {
     /// What happened is also what is read back from the record.
     pub fn submit(&mut self, who: &str, command: step::Command) -> Result<Change, Rejection> {
         let caller = caller(who);
-        let agent = step::needs(self.state.as_ref(), &command).agent.and_then(known);
-        let facts = Facts { agent, ..Facts::default() };
+        let needs = step::needs(self.state.as_ref(), &command);
+        let graph = self.graph.clone().filter(|_| needs.graph.is_some());
+        let first = graph.as_ref().and_then(|graph| graph.compiled().first().cloned());
+        let agent = needs.agent.or(first).and_then(known);
+        let turn = needs.turn.filter(|_| who == "customer").map(|asked| {
+            let answer = self.graph.clone().map(|graph| asked.answered_by(graph));
+            let target = answer.as_ref().and_then(|answer| answer.agent().cloned());
+            let (target, holder) = (target.and_then(known), known(asked.holder.clone()));
+            let heard = hear(&asked.text, asked.language.as_deref());
+            Box::new(TurnFacts { answer, heard, target, holder })
+        });
+        let facts = Facts { agent, graph, turn, ..Facts::default() };
         let now: Time = "2026-02-21T14:00:00Z".parse().expect("a time");
         let context = Context { caller: &caller, now, facts: &facts };
         let teamspace = TeamspaceId::default_teamspace();

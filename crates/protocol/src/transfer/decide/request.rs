@@ -59,16 +59,16 @@ pub struct Ask {
     pub transfer: TransferId,
     /// Which rule, in words.
     pub reason: String,
-    pub summary: Option<String>,
 }
 
 /// The same request, made by a rule of the conversation itself. The queue is handed in as a fact.
 pub fn request_for(
     conversation: &Conversation,
     ask: &Ask,
+    queue: Option<&AgentId>,
     context: Context<'_>,
 ) -> Result<Vec<ConversationEvent>, Rejection> {
-    let about = About { summary: ask.summary.clone(), ..About::default() };
+    let about = About::default();
     let asked = Asking {
         id: ask.transfer,
         by: "system".to_owned(),
@@ -79,7 +79,7 @@ pub fn request_for(
         wanted: Default::default(),
         about: &about,
     };
-    entered(conversation, asked, queue_of(context.facts, None)?, context.now)
+    entered(conversation, asked, queue_of(context.facts, queue)?, context.now)
 }
 
 /// A request that was sent twice is answered with how it stands.

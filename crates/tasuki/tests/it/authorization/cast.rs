@@ -23,6 +23,7 @@ pub const QUEUE: &str = "queue";
 
 /// A queue from which people pick.
 const BACKROOM: &str = "backroom";
+pub const GRAPH: &str = "graph";
 
 pub const CALLERS: [&str; 12] = [
     "none",
@@ -103,6 +104,8 @@ impl Cast {
             let id = cast.make(state).await;
             cast.hidden.insert(state, id);
         }
+        let id = cast.make(GRAPH).await;
+        cast.hidden.insert(GRAPH, id);
         cast.hidden.insert(AGENT, HERMIT.to_owned());
         cast.hidden.insert(HUMAN, RECLUSE.to_owned());
         cast.hidden.insert(QUEUE, BACKROOM.to_owned());
@@ -201,6 +204,7 @@ impl Cast {
                 return id;
             }
             kind if kind.starts_with("t.") => return self.transfer(kind).await,
+            GRAPH => return self.make_graph(&task).await,
             "draft" | "discarded" => {
                 let drafts = Call::post("/v1/handoffs/drafts", offer(&task, "bob"));
                 let id = ok(&alice, drafts).await["handoff_id"].as_str().expect("an id").to_owned();
@@ -275,6 +279,12 @@ impl Cast {
         id
     }
 
+    async fn make_graph(&self, task: &str) -> String {
+        let id = format!("maze-{}", task.to_lowercase());
+        ok(&self.operator(OWN), Call::put(format!("/v1/graphs/{id}"), graph())).await;
+        id
+    }
+
     fn new_task(&self) -> String {
         let n = self.n_made.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         format!("OWN-{n}")
@@ -340,6 +350,7 @@ impl Cast {
             (None, "create_teamspace") => {
                 json!({ "teamspace": task.to_lowercase(), "operator": "root" })
             }
+            (None, "save_graph") => graph(),
             (None, "open_conversation") => json!({ "agent": "eve" }),
             (None, "say") => json!({ "parts": [{ "type": "text", "text": "hi" }], "epoch": 1 }),
             (None, "request_human") => json!({ "queue": BACKROOM, "epoch": 1 }),
@@ -383,6 +394,10 @@ impl Cast {
         }
         body
     }
+}
+
+fn graph() -> Value {
+    json!({ "entry": "all", "nodes": [{ "id": "all", "kind": "specialist", "agent": "eve" }] })
 }
 
 fn body_of(action: &str, task: &str) -> Value {

@@ -64,6 +64,7 @@ async fn the_reference_lists_what_is_routed_and_nothing_else() {
         let some = some.replace("{queue}", super::UNKNOWN_NAME);
         let some = some.replace("{number}", "1").replace("{index}", "0");
         let some = some.replace("{agent}", super::UNKNOWN_NAME);
+        let some = some.replace("{graph}", super::UNKNOWN_NAME);
         for method in ["get", "post", "put", "patch", "delete"] {
             let is_listed = described.contains(&(path.clone(), method.to_owned()));
             let answer = Request::new(&format!("{} {some}", method.to_uppercase()));

@@ -1,7 +1,7 @@
 //! Who may do what, as one table. The document says who may ask at all (`x-who`); the table says
 //! what members then get.
 
-use super::cast::{AGENT, CONVERSATION, HUMAN, MESSAGE, QUEUE, TOKEN};
+use super::cast::{AGENT, CONVERSATION, GRAPH, HUMAN, MESSAGE, QUEUE, TOKEN};
 use super::reference::Operation;
 
 /// What a caller gets.
@@ -82,6 +82,10 @@ set_presence             -          not     not     not       yes          not  
 show_teamspace           -          yes     yes     yes       yes          yes     yes      yes
 show_agent               -          yes     yes     yes       yes          yes     yes      yes
 handoff_tools            -          yes     yes     yes       yes          yes     yes      yes
+list_graphs              -          yes     yes     yes       yes          yes     yes      yes
+show_graph               -          yes     yes     yes       yes          yes     yes      yes
+save_graph               -          not     not     not       yes          not     yes      not
+remove_graph             -          not     not     not       yes          not     yes      not
 list_conversations       -          yes     yes     yes       yes          yes     yes      yes
 open_conversation        -          yes     yes     yes       yes          yes     yes      yes
 mint_customer_token      -          yes     not     gone      not          gone    yes      gone
@@ -216,6 +220,7 @@ impl Case {
             path if path.contains("{agent}") => AGENT,
             path if path.contains("{queue}") => QUEUE,
             path if path.contains("{conversation}") => CONVERSATION,
+            path if path.contains("{graph}") => GRAPH,
             path if path.contains("{token}") => TOKEN,
             path if path.contains("{message}") => MESSAGE,
             _ => self.state,
@@ -223,7 +228,7 @@ impl Case {
     }
 
     pub fn unknown(&self) -> &'static str {
-        if [AGENT, HUMAN, QUEUE].contains(&self.subject_kind()) {
+        if [AGENT, GRAPH, HUMAN, QUEUE].contains(&self.subject_kind()) {
             super::UNKNOWN_NAME
         } else {
             super::UNKNOWN_ID

@@ -240,6 +240,7 @@ async fn inbox(engine: &Engine, caller: &Caller) -> Vec<Message> {
         | State::Agent(_)
         | State::Token(_)
         | State::Ledger(_)
+        | State::Graph(_)
         | State::Teamspace(_) => {
             panic!("not a message")
         }

@@ -155,6 +155,7 @@ async fn active_of(engine: &Engine, task: &str) -> Vec<Stream> {
         | State::Ledger(_)
         | State::Message(_)
         | State::Conversation(_)
+        | State::Graph(_)
         | State::Teamspace(_) => false,
     });
     active.map(|item| item.stream).collect()

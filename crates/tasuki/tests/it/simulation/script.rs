@@ -108,6 +108,7 @@ impl Script {
                 Subject::Conversation(_)
                 | Subject::Agent(_)
                 | Subject::Ledger
+                | Subject::Graph(_)
                 | Subject::Teamspace => {
                     return;
                 }

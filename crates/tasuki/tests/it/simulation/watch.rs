@@ -100,6 +100,7 @@ impl Watch {
             Some(State::Agent(_)) => "agent",
             Some(State::Ledger(_)) => "ledger",
             Some(State::Teamspace(_)) => "teamspace",
+            Some(State::Graph(_)) => "graph",
             Some(State::Token(token)) if token.revoked_at.is_some() => "revoked",
             Some(State::Token(_)) => "token",
             Some(State::Message(message)) if message.purged => "purged",
@@ -206,6 +207,7 @@ impl Watch {
             | State::Ledger(_)
             | State::Message(_)
             | State::Conversation(_)
+            | State::Graph(_)
             | State::Teamspace(_) => None,
         }
     }
@@ -352,6 +354,7 @@ impl Watch {
                 | State::Agent(_)
                 | State::Token(_)
                 | State::Ledger(_)
+                | State::Graph(_)
                 | State::Teamspace(_) => {
                     continue;
                 }
@@ -383,6 +386,7 @@ impl Watch {
                 State::Token(_)
                 | State::Ledger(_)
                 | State::Teamspace(_)
+                | State::Graph(_)
                 | State::Conversation(_) => continue,
             };
             derived.extend(deadlines.into_iter().map(|deadline| (stream.clone(), deadline)));

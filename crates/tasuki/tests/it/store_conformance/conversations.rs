@@ -125,6 +125,8 @@ fn conversation(number: usize, holder: &str, status: Status) -> Conversation {
         opened_by: "agent:shop".to_owned(),
         customer: Default::default(),
         topology: Default::default(),
+        graph: None,
+        attributes: Default::default(),
         hops_max: 8,
     };
     Conversation {
@@ -137,6 +139,7 @@ fn conversation(number: usize, holder: &str, status: Status) -> Conversation {
         shared: Default::default(),
         turn: Turn::default(),
         held: vec![id(holder)],
+        signals: Default::default(),
         closed: match status {
             Status::Open => None,
             Status::Closed => Some(Closed { at: start() }),

@@ -1,6 +1,7 @@
 //! Reading: pages, places beyond the end, deadlines, documents, tokens, the seal.
 
 use engine::port::{HandoffFilter, List, ListOf, Sealed};
+use protocol::graph::{Graph, Saved};
 use protocol::handoff::Status;
 use protocol::ids::TokenId;
 use protocol::ledger::Subject;
@@ -143,6 +144,46 @@ pub async fn a_document_is_found_while_it_is_current(place: Place) {
     store.commit(same).await.unwrap();
     assert_eq!(find(&one, "b").await.as_deref(), Some("second"));
     assert_eq!(find(&two, "b").await.as_deref(), Some("of another stream"));
+}
+
+pub async fn a_graph_has_the_text_of_its_last_entry(place: Place) {
+    let store = &place.store;
+    let subject = Subject::Graph("support".parse().unwrap());
+    let (mut one, mut two) = (Track::new("red", subject.clone()), Track::new("blue", subject));
+    let find = async |track: &Track, hash: &str| store.document(&track.stream, hash).await.unwrap();
+    for (version, hash) in [(1, "a"), (2, "b")] {
+        for track in [&mut one, &mut two] {
+            let text = format!("{hash} of {}", track.stream.teamspace);
+            let mut save = track.next(graph(version, false), 1);
+            save.document = Some(Document { hash: hash.to_owned(), text });
+            store.commit(save).await.unwrap();
+        }
+    }
+    assert_eq!(find(&one, "a").await, None, "there is a newer version");
+    assert_eq!(find(&one, "b").await.as_deref(), Some("b of red"));
+    store.commit(one.next(graph(2, true), 1)).await.unwrap();
+    assert_eq!(find(&one, "b").await, None, "it was removed");
+    assert_eq!(find(&two, "b").await.as_deref(), Some("b of blue"));
+    let list = async |name: &str| {
+        let list = List { teamspace: teamspace(name), of: ListOf::Graphs, before: None, limit: 9 };
+        let rows = store.list(list).await.unwrap();
+        rows.into_iter().map(|row| row.stream).collect::<Vec<_>>()
+    };
+    assert_eq!(list("red").await, [one.stream]);
+    assert_eq!(list("green").await, []);
+}
+
+fn graph(version: u64, removed: bool) -> State {
+    let saved = Saved {
+        version,
+        hash: String::new(),
+        size_bytes: 1,
+        n_routers: 0,
+        n_specialists: 1,
+        n_rules: 0,
+        n_signals: 0,
+    };
+    State::Graph(Graph { saved, removed })
 }
 
 pub async fn a_token_is_found_by_its_secret(place: Place) {

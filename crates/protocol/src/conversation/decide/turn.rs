@@ -1,0 +1,114 @@
+//! What follows from a message of the customer: where the graph sends it, and whether a person is
+//! wanted. The change of hands is decided together with the message, so nobody answers in between.
+
+use serde_json::Map;
+
+use super::human::{self, Ask, AskedBy};
+use crate::agent::Kind;
+use crate::conversation::event::{Event, How, Routed, Said};
+use crate::conversation::evolve::evolve;
+use crate::conversation::graph::{TurnAnswer, TurnFacts, TurnOutcome, TurnRoute};
+use crate::conversation::state::Conversation;
+use crate::handoff::decide::Context;
+use crate::ids::GraphId;
+
+/// The message and what follows from it, in order.
+pub fn follow(conversation: &Conversation, mut said: Said, context: Context<'_>) -> Vec<Event> {
+    let graph = conversation.setup.graph.as_ref();
+    let (Some(graph), Some(turn)) = (graph, context.facts.turn.as_deref()) else {
+        return vec![Event::Said(said)];
+    };
+    said.signals = turn.heard.scores();
+    if is_with_people(turn) {
+        return vec![Event::Said(said)];
+    }
+    let signals = conversation.signals.after(&said.signals);
+    said.escalation = turn.rules().and_then(|rules| rules.escalation(&signals));
+    if let Some(escalation) = &said.escalation {
+        let (by, reason) = (AskedBy::Signal, escalation.reason.clone());
+        let ask = Ask { by, reason, queue: turn.queue() };
+        if let Some(asked) = ask_after(conversation, &said, &ask, context) {
+            return joined(said, asked);
+        }
+    }
+    route(conversation, said, graph, turn, context)
+}
+
+fn route(
+    conversation: &Conversation,
+    mut said: Said,
+    graph: &GraphId,
+    turn: &TurnFacts,
+    context: Context<'_>,
+) -> Vec<Event> {
+    let Some(answer) = &turn.answer else {
+        said.route = Some(TurnRoute::no_graph(graph.clone()));
+        return vec![Event::Said(said)];
+    };
+    let outcome = match answer.agent() {
+        None => return to_a_person(conversation, said, turn, answer, context),
+        Some(agent) if *agent == conversation.holder => TurnOutcome::Stayed,
+        Some(agent) if turn.target.as_ref().is_some_and(|it| it.kind == Kind::Worker) => {
+            let route = answer.route(TurnOutcome::Moved);
+            let routed = Routed {
+                holder: conversation.holder.clone(),
+                to: agent.clone(),
+                number: said.number + 1,
+                epoch: conversation.epoch + 1,
+                how: How::Graph,
+                reason: String::new(),
+                context: String::new(),
+                update: Map::new(),
+                instead_of: None,
+                route: Some(route),
+            };
+            return joined(said, vec![Event::Routed(routed)]);
+        }
+        Some(_) => TurnOutcome::UnknownAgent,
+    };
+    said.route = Some(answer.route(outcome));
+    vec![Event::Said(said)]
+}
+
+fn to_a_person(
+    conversation: &Conversation,
+    mut said: Said,
+    turn: &TurnFacts,
+    answer: &TurnAnswer,
+    context: Context<'_>,
+) -> Vec<Event> {
+    let route = answer.route(TurnOutcome::HumanAsked);
+    let ask = Ask { by: AskedBy::Graph, reason: route.reason(), queue: turn.queue() };
+    said.route = Some(route);
+    match ask_after(conversation, &said, &ask, context) {
+        Some(asked) => joined(said, asked),
+        None => {
+            said.route = Some(answer.route(TurnOutcome::NobodyToAsk));
+            vec![Event::Said(said)]
+        }
+    }
+}
+
+/// Whoever is asked finds the conversation as it is with the message.
+fn ask_after(
+    conversation: &Conversation,
+    said: &Said,
+    ask: &Ask,
+    context: Context<'_>,
+) -> Option<Vec<Event>> {
+    let said = Event::Said(said.clone());
+    let heard = evolve(conversation.id, Some(conversation.clone()), &said, context.now);
+    human::ask(&heard.expect("the conversation goes on"), ask, context)
+}
+
+/// A person, or people who wait for one, are never routed away by a graph.
+fn is_with_people(turn: &TurnFacts) -> bool {
+    turn.holder.as_ref().is_some_and(|holder| match holder.kind {
+        Kind::Human | Kind::Queue => true,
+        Kind::Worker | Kind::System => false,
+    })
+}
+
+fn joined(said: Said, then: Vec<Event>) -> Vec<Event> {
+    [Event::Said(said)].into_iter().chain(then).collect()
+}

@@ -1,0 +1,210 @@
+//! A turn of a conversation that has a graph: what the graph is asked, what is known when it has
+//! answered, and what of it is recorded. Whoever reads the graph asks it; the rules see the answer.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::command::Say;
+use super::part::Part;
+use super::state::Conversation;
+use crate::agent::Agent;
+use crate::graph::Ready;
+use crate::ids::{AgentId, GraphId};
+use crate::route::graph::Scalar;
+use crate::route::words::looked_at;
+use crate::route::{IntentClassification, Routed, Target, Turn};
+use crate::signal::{EscalationRules, Heard};
+
+/// What a graph is asked about one message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnAsked {
+    pub graph: GraphId,
+    pub holder: AgentId,
+    pub text: String,
+    pub language: Option<String>,
+    /// What is known of the conversation, by name.
+    pub attributes: BTreeMap<String, String>,
+}
+
+/// What is known of a message when it is decided.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TurnFacts {
+    /// `None` if there is no such graph any more.
+    pub answer: Option<TurnAnswer>,
+    pub heard: Heard,
+    /// The agent that the graph names, as the directory knows it.
+    pub target: Option<Agent>,
+    pub holder: Option<Agent>,
+}
+
+/// Where a graph sends a message.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TurnAnswer {
+    pub graph: Arc<Ready>,
+    pub routed: Routed,
+    pub intent: Option<IntentClassification>,
+}
+
+/// Where the graph sent a message, and what came of it, as it is recorded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TurnRoute {
+    pub graph: GraphId,
+    /// `None` if there is no such graph any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
+    pub outcome: TurnOutcome,
+    #[serde(default, rename = "routeDecision", skip_serializing_if = "Option::is_none")]
+    pub decision: Option<TurnDecision>,
+    /// The nodes that were passed, in order.
+    #[serde(default, rename = "graphPath", skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<String>,
+}
+
+/// The choice that settled it, in the shape that chat clients know; how long it took is measured,
+/// and not part of the record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TurnDecision {
+    pub from: String,
+    /// A node's id, or `human`.
+    pub to: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule_index: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intent_label: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intent_confidence: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnOutcome {
+    /// Another agent holds the conversation now.
+    Moved,
+    /// The holder is the one that shall answer.
+    Stayed,
+    /// A person was asked.
+    HumanAsked,
+    /// A person shall answer, and nobody can be asked; the holder stays.
+    NobodyToAsk,
+    /// The graph names somebody who is no worker of the directory; the holder stays.
+    UnknownAgent,
+    /// There is no such graph any more; the holder stays.
+    NoGraph,
+}
+
+impl TurnAsked {
+    /// What is asked when somebody speaks, if the conversation has a graph and goes on.
+    pub fn about(conversation: &Conversation, say: &Say) -> Option<Box<Self>> {
+        let graph = conversation.setup.graph.as_ref()?;
+        if conversation.closed.is_some() {
+            return None;
+        }
+        Some(Box::new(Self {
+            graph: graph.clone(),
+            holder: conversation.holder.clone(),
+            text: text_of(&say.parts),
+            language: conversation.setup.customer.language.clone(),
+            attributes: attributes(conversation),
+        }))
+    }
+
+    pub fn answered_by(&self, graph: Arc<Ready>) -> TurnAnswer {
+        let intent = graph.compiled().classify(&self.text);
+        let turn = Turn {
+            text: &self.text,
+            language: self.language.as_deref(),
+            intent: intent.as_ref().map(|intent| (intent.label.as_str(), intent.confidence)),
+            attributes: &self.attributes,
+        };
+        let routed = graph.compiled().route(&turn);
+        TurnAnswer { graph, routed, intent }
+    }
+}
+
+/// No more of a text is copied than is looked at.
+fn text_of(parts: &[Part]) -> String {
+    let mut text = String::new();
+    for part in parts {
+        let Part::Text(part) = part else { continue };
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(looked_at(&part.text));
+    }
+    text.truncate(looked_at(&text).len());
+    text
+}
+
+/// What its backend said when it opened the conversation, and what the agents share since, as far
+/// as those are single values.
+fn attributes(conversation: &Conversation) -> BTreeMap<String, String> {
+    let given = conversation.setup.attributes.iter();
+    let mut attributes: BTreeMap<String, String> =
+        given.map(|(name, value)| (name.clone(), value.as_str().to_owned())).collect();
+    let shared = conversation.shared.iter();
+    attributes.extend(shared.filter_map(|(name, value)| {
+        let value = Scalar::of(value)?;
+        Some((name.clone(), value.as_str().to_owned()))
+    }));
+    attributes
+}
+
+impl TurnAnswer {
+    /// The agent that shall answer; `None` for a person.
+    pub fn agent(&self) -> Option<&AgentId> {
+        match &self.routed.target {
+            Target::Specialist { agent, .. } => Some(agent),
+            Target::Human => None,
+        }
+    }
+
+    pub fn route(&self, outcome: TurnOutcome) -> TurnRoute {
+        let intent = self.intent.as_ref();
+        let intent = intent.map(|intent| (intent.label.as_str(), intent.confidence));
+        let decision = self.routed.decision(intent, 0.0);
+        TurnRoute {
+            graph: self.graph.id.clone(),
+            version: Some(self.graph.version),
+            outcome,
+            decision: Some(TurnDecision {
+                from: decision.from,
+                to: decision.to,
+                reason: decision.reason,
+                rule_index: decision.rule_index,
+                intent_label: decision.intent_label,
+                intent_confidence: decision.intent_confidence,
+            }),
+            path: self.routed.path.clone(),
+        }
+    }
+}
+
+impl TurnRoute {
+    /// What is recorded where there is nothing to ask.
+    pub fn no_graph(graph: GraphId) -> Self {
+        let outcome = TurnOutcome::NoGraph;
+        Self { graph, version: None, outcome, decision: None, path: Vec::new() }
+    }
+
+    /// Why, for whoever reads it later.
+    pub fn reason(&self) -> String {
+        self.decision.as_ref().and_then(|decision| decision.reason.clone()).unwrap_or_default()
+    }
+}
+
+impl TurnFacts {
+    /// When a person is called; never, without a graph.
+    pub fn rules(&self) -> Option<&EscalationRules> {
+        self.answer.as_ref().map(|answer| answer.graph.signals())
+    }
+
+    /// Which people are asked, if the graph says so.
+    pub fn queue(&self) -> Option<AgentId> {
+        self.answer.as_ref().and_then(|answer| answer.graph.queue())
+    }
+}

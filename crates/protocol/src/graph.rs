@@ -1,0 +1,166 @@
+//! A graph of a teamspace as something that is saved: who routes the turns of its conversations.
+//! Each save is a version. The text lies beside the entry, which names it by its hash; what makes a
+//! graph a sound one is in [`route`](crate::route).
+
+mod ready;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::caller::Caller;
+use crate::canonical;
+use crate::rejection::Rejection;
+use crate::route::{AgentGraph, Compiled, GraphProblem, NodeKind};
+use crate::step::{BadHistory, Document};
+
+pub use ready::Ready;
+
+/// What is true of a graph.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Graph {
+    /// What was saved last.
+    pub saved: Saved,
+    /// Nobody is routed by it any more. It can be saved again, and its versions go on.
+    pub removed: bool,
+}
+
+/// One version of a graph.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Saved {
+    /// From 1, one more with each save.
+    pub version: u64,
+    /// SHA-256 of the text.
+    pub hash: String,
+    pub size_bytes: u64,
+    pub n_routers: u64,
+    pub n_specialists: u64,
+    pub n_rules: u64,
+    /// Rules about how a conversation goes.
+    pub n_signals: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Removed {
+    /// The last version that there was.
+    pub version: u64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    Save {
+        graph: Arc<Checked>,
+        /// The version that the caller has seen, if it matters; 0 for none.
+        version: Option<u64>,
+    },
+    Remove,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    Saved(Saved),
+    Removed(Removed),
+}
+
+/// A document that was read, checked and compiled without a complaint, in the one form in which it
+/// is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Checked {
+    graph: AgentGraph,
+    text: String,
+    hash: String,
+}
+
+impl Checked {
+    /// All that is wrong comes back together. This takes its time with a large graph.
+    pub fn read(bytes: &[u8]) -> Result<Self, Vec<GraphProblem>> {
+        let graph = Compiled::new(AgentGraph::read(bytes)?)?.into_graph();
+        let value = serde_json::to_value(&graph).expect("a document is plain data");
+        let text = canonical::canonical(&value);
+        let hash = canonical::hex(&canonical::sha256(&[text.as_bytes()]));
+        Ok(Self { graph, text, hash })
+    }
+
+    pub fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    fn saved(&self, version: u64) -> Saved {
+        let count = |n: usize| u64::try_from(n).expect("a graph is limited");
+        let of = |kind| self.graph.nodes.iter().filter(|node| node.kind == kind).count();
+        Saved {
+            version,
+            hash: self.hash.clone(),
+            size_bytes: count(self.text.len()),
+            n_routers: count(of(NodeKind::Router)),
+            n_specialists: count(of(NodeKind::Specialist)),
+            n_rules: count(self.graph.n_rules()),
+            n_signals: count(self.graph.signals.rules.len()),
+        }
+    }
+}
+
+impl Graph {
+    /// The version that routes now; 0 if none does.
+    pub fn version(&self) -> u64 {
+        if self.removed { 0 } else { self.saved.version }
+    }
+}
+
+/// What a decision came to: what happened, and the text that it names.
+pub type Decision = (Vec<Event>, Option<Document>);
+
+pub fn decide(
+    state: Option<&Graph>,
+    command: &Command,
+    caller: &Caller,
+) -> Result<Decision, Rejection> {
+    if !caller.is_coordinator() {
+        let action = match command {
+            Command::Save { .. } => "save a graph",
+            Command::Remove => "remove a graph",
+        };
+        return Err(Rejection::NotAllowed { action, who: "a coordinator" });
+    }
+    let current = state.map_or(0, Graph::version);
+    match command {
+        Command::Save { graph, version } => {
+            if let Some(given) = version.filter(|given| *given != current) {
+                return Err(Rejection::RevisionOutdated { given, current });
+            }
+            if state.is_some_and(|known| !known.removed && known.saved.hash == graph.hash) {
+                return Ok((Vec::new(), None));
+            }
+            let saved = graph.saved(state.map_or(0, |known| known.saved.version) + 1);
+            let document = Document { hash: graph.hash.clone(), text: graph.text.clone() };
+            Ok((vec![Event::Saved(saved)], Some(document)))
+        }
+        Command::Remove => match state {
+            None => Err(Rejection::NotFound { what: "graph" }),
+            Some(known) if known.removed => Ok((Vec::new(), None)),
+            Some(known) => {
+                let removed = Removed { version: known.saved.version };
+                Ok((vec![Event::Removed(removed)], None))
+            }
+        },
+    }
+}
+
+pub fn evolve(state: Option<Graph>, event: &Event) -> Result<Graph, BadHistory> {
+    match (state, event) {
+        (_, Event::Saved(saved)) => Ok(Graph { saved: saved.clone(), removed: false }),
+        (Some(known), Event::Removed(_)) => Ok(Graph { removed: true, ..known }),
+        (None, Event::Removed(_)) => Err(BadHistory { event: event.name() }),
+    }
+}
+
+impl Event {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Event::Saved(_) => "graph.saved",
+            Event::Removed(_) => "graph.removed",
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What is true after an event, of whichever aggregate it is.
+
+use super::{BadHistory, Event, State, derived};
+use crate::ledger::{Stream, Subject};
+use crate::time::Time;
+use crate::{agent, conversation, fork, graph, handoff, message, teamspace, token};
+
+/// What is true after one more event of a stream.
+pub fn evolve(
+    stream: &Stream,
+    state: Option<State>,
+    event: &Event,
+    at: Time,
+) -> Result<State, BadHistory> {
+    let bad = BadHistory { event: event.name() };
+    match (&stream.subject, state, event) {
+        (_, Some(state), Event::Erased(_)) => Ok(derived::without_texts(state, at)),
+        (Subject::Handoff(id), None, Event::Handoff(event)) => {
+            Ok(State::Handoff(Box::new(handoff::evolve(*id, None, event, at)?)))
+        }
+        (Subject::Handoff(id), Some(State::Handoff(handoff)), Event::Handoff(event)) => {
+            Ok(State::Handoff(Box::new(handoff::evolve(*id, Some(*handoff), event, at)?)))
+        }
+        (Subject::Agent(id), None, Event::Agent(event)) => {
+            Ok(State::Agent(agent::evolve(id.clone(), None, event)?))
+        }
+        (Subject::Agent(id), Some(State::Agent(agent)), Event::Agent(event)) => {
+            Ok(State::Agent(agent::evolve(id.clone(), Some(agent), event)?))
+        }
+        (Subject::Token(id), None, Event::Token(event)) => {
+            Ok(State::Token(token::evolve(*id, None, event, at)?))
+        }
+        (Subject::Token(id), Some(State::Token(token)), Event::Token(event)) => {
+            Ok(State::Token(token::evolve(*id, Some(token), event, at)?))
+        }
+        (Subject::Ledger, None, Event::Forked(forked)) => {
+            Ok(State::Ledger(fork::evolve(None, forked)))
+        }
+        (Subject::Ledger, Some(State::Ledger(forks)), Event::Forked(forked)) => {
+            Ok(State::Ledger(fork::evolve(Some(forks), forked)))
+        }
+        (Subject::Message(id), None, Event::Message(event)) => {
+            Ok(State::Message(message::evolve(*id, None, event, at)?))
+        }
+        (Subject::Message(id), Some(State::Message(message)), Event::Message(event)) => {
+            Ok(State::Message(message::evolve(*id, Some(message), event, at)?))
+        }
+        (Subject::Conversation(id), None, Event::Conversation(event)) => {
+            Ok(State::Conversation(Box::new(conversation::evolve(*id, None, event, at)?)))
+        }
+        (Subject::Conversation(id), Some(State::Conversation(it)), Event::Conversation(event)) => {
+            Ok(State::Conversation(Box::new(conversation::evolve(*id, Some(*it), event, at)?)))
+        }
+        (Subject::Teamspace, None, Event::Teamspace(event)) => {
+            Ok(State::Teamspace(teamspace::evolve(None, event)?))
+        }
+        (Subject::Teamspace, Some(State::Teamspace(known)), Event::Teamspace(event)) => {
+            Ok(State::Teamspace(teamspace::evolve(Some(known), event)?))
+        }
+        (Subject::Graph(_), state, Event::Graph(event)) => evolve_graph(state, event),
+        (
+            Subject::Handoff(_)
+            | Subject::Agent(_)
+            | Subject::Token(_)
+            | Subject::Message(_)
+            | Subject::Conversation(_)
+            | Subject::Teamspace
+            | Subject::Graph(_)
+            | Subject::Ledger,
+            _,
+            _,
+        ) => Err(bad),
+    }
+}
+
+fn evolve_graph(state: Option<State>, event: &graph::Event) -> Result<State, BadHistory> {
+    let known = if let Some(State::Graph(known)) = state { Some(known) } else { None };
+    graph::evolve(known, event).map(State::Graph)
+}
