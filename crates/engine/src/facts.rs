@@ -41,6 +41,8 @@ impl Engine {
             let agents = self.directory(&stream.teamspace, directory, needs.wakes).await?;
             let can_be_called = agents.iter().filter(|agent| agent.wake_url.is_some());
             facts.wakeable = can_be_called.map(|agent| agent.id.clone()).collect();
+            let at_endpoint = agents.iter().filter(|agent| agent.is_at_endpoint);
+            facts.at_endpoint = at_endpoint.map(|agent| agent.id.clone()).collect();
             facts.directory = agents.into_iter().map(|agent| agent.id).collect();
         }
         if let Some(id) = needs.message {
@@ -126,7 +128,7 @@ impl Engine {
                 for row in self.store.list(list).await? {
                     let Subject::Agent(id) = &row.stream.subject else { continue };
                     found.push(match wakes {
-                        false => Found { id: id.clone(), wake_url: None },
+                        false => Found { id: id.clone(), wake_url: None, is_at_endpoint: false },
                         true => match self.read_state(&row.stream, &row.state_text).await? {
                             State::Agent(agent) => Found::from(agent),
                             State::Handoff(_)
@@ -148,10 +150,12 @@ impl Engine {
 struct Found {
     id: AgentId,
     wake_url: Option<String>,
+    is_at_endpoint: bool,
 }
 
 impl From<Agent> for Found {
     fn from(agent: Agent) -> Self {
-        Self { id: agent.id, wake_url: agent.wake_url }
+        let is_at_endpoint = agent.endpoint.is_some();
+        Self { id: agent.id, wake_url: agent.wake_url, is_at_endpoint }
     }
 }

@@ -7,7 +7,8 @@
 //! 1. [`port`]: what the engine asks of a store. [`clock`], [`ids`]: time and randomness, injected.
 //! 2. [`submit`]: the road. [`slots`]: how commands on one stream queue up.
 //! 3. [`feed`]: following the ledger. The loops: [`connections`], [`deadlines`], [`notices`],
-//!    [`outbox`], [`retention`], [`seal`]. [`wake`]: calling agents. [`fork`]: after a loss.
+//!    [`outbox`], [`retention`], [`seal`]. [`wake`], [`deliver`]: calling agents.
+//!    [`fork`]: after a loss.
 //! 4. [`query`], [`mailbox`], [`access`], [`settings`]: reading, who a bearer is, and what holds in
 //!    its teamspace.
 
@@ -15,6 +16,7 @@ pub mod access;
 pub mod clock;
 pub mod connections;
 pub mod deadlines;
+pub mod deliver;
 mod facts;
 pub mod feed;
 pub mod fork;
@@ -36,13 +38,13 @@ pub mod wake;
 use std::sync::Arc;
 
 use protocol::checkpoint::Signer;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use clock::Clock;
 use feed::Feed;
 use ids::Ids;
-use outbox::Adapter;
+use outbox::{Adapter, Places};
 use port::Store;
 use retention::Retention;
 use seal::CheckpointSink;
@@ -62,8 +64,9 @@ pub struct Engine {
     connections: Arc<connections::Connections>,
     counts: Arc<Counts>,
     /// Rung when there is something new to do outside.
-    outbox_bell: Arc<Notify>,
+    outbox_bells: Arc<outbox::Bells>,
     outside: Arc<outbox::Outside>,
+    telling: Arc<deliver::Telling>,
 }
 
 /// What the metrics page shows about the road.
@@ -113,8 +116,9 @@ impl Engine {
             standing: Arc::default(),
             connections: Arc::default(),
             counts: Arc::default(),
-            outbox_bell: Arc::default(),
+            outbox_bells: Arc::default(),
             outside: Arc::default(),
+            telling: Arc::default(),
         }
     }
 
@@ -138,7 +142,13 @@ impl Engine {
         let (stop, stopped) = watch::channel(false);
         let tasks = vec![
             tokio::spawn(deadlines::run(self.clone(), stopped.clone())),
-            tokio::spawn(outbox::run(self.clone(), adapter, stopped.clone())),
+            tokio::spawn(outbox::run(
+                self.clone(),
+                Places::Slow,
+                Arc::clone(&adapter),
+                stopped.clone(),
+            )),
+            tokio::spawn(outbox::run(self.clone(), Places::Turns, adapter, stopped.clone())),
             tokio::spawn(seal::run(self.clone(), signer, sink, stopped)),
         ];
         Loops { notices, others: Loop { stop, tasks } }

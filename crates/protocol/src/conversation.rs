@@ -2,7 +2,8 @@
 //! current epoch may speak: a bot that was handed off cannot talk over whoever came after it.
 //!
 //! Read [`state`] first, then [`command`] and [`event`], then one file per command in [`decide`].
-//! [`part`] is what a message is made of, [`topology`] who may hand the conversation to whom.
+//! [`part`] is what a message is made of, [`topology`] who may hand the conversation to whom,
+//! [`telling`] what the holder is told at its endpoint.
 //! Messages are entries of the ledger and rows of the store; the state knows only how many there
 //! are and what they hash to. Nothing here knows how a command arrived.
 
@@ -12,6 +13,7 @@ pub mod event;
 pub mod evolve;
 pub mod part;
 pub mod state;
+pub mod telling;
 pub mod topology;
 
 #[cfg(test)]

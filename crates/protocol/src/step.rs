@@ -9,6 +9,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use crate::conversation::telling;
 use crate::fork::{self, Forked};
 use crate::handoff::command::Looked;
 use crate::handoff::decide::Context;
@@ -93,6 +94,8 @@ pub enum Work {
     Transfer { package_hash: String, way: Way, transfer: Transfer },
     /// Call a recipient of a message.
     Wake(Wake),
+    /// Tell the holder of a conversation what was said.
+    Deliver(Box<telling::Turn>),
 }
 
 /// What an agent that is called is told: that there is something, and not what it says.
@@ -146,6 +149,8 @@ pub struct Facts {
     pub directory: Vec<AgentId>,
     /// Those of them that can be called.
     pub wakeable: Vec<AgentId>,
+    /// Those of them whom turns reach at an endpoint.
+    pub at_endpoint: Vec<AgentId>,
     pub message: Option<message::Message>,
     /// What the teamspace says about all its work.
     pub settings: teamspace::Settings,
@@ -236,7 +241,7 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
     let command = match command {
         Command::Handoff(command) => command,
         Command::Message(command) => return command.needs(),
-        Command::Conversation(command) => return command.needs(),
+        Command::Conversation(command) => return command.needs(derived::conversation(state)),
         Command::Agent(_)
         | Command::Token(_)
         | Command::Teamspace(_)

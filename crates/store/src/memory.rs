@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use engine::port::{
     Answer, Claim, Claimed, Commit, CommitError, Committed, Due, INBOX_COUNT_MAX, InboxCounts,
-    KeyScope, List, Listed, Listener, OldestMessages, OutboxWrite, Outstanding, Receipt,
+    KeyScope, List, Listed, Listener, Names, OldestMessages, OutboxWrite, Outstanding, Receipt,
     RecordedOutcome, Sealed, Sequenced, Snapshot, Store, StoreError,
 };
 use protocol::ids::{AgentId, TeamspaceId};
@@ -280,12 +280,22 @@ impl Store for Memory {
     }
 }
 
+fn is_named(effect: &Effect, names: Names) -> bool {
+    match names {
+        Names::With(start) => effect.name.starts_with(start),
+        Names::Without(start) => !effect.name.starts_with(start),
+    }
+}
+
 impl Tables {
     fn claim(&mut self, claim: Claim) -> Vec<Claimed> {
         let is_free = |lying: &Lying| {
             lying.due.is_some_and(|due| due <= claim.now) && lying.leased_until <= claim.now
         };
-        let mut free: Vec<_> = self.outbox.iter_mut().filter(|(_, lying)| is_free(lying)).collect();
+        let outbox = self.outbox.iter_mut();
+        let mut free: Vec<_> = outbox
+            .filter(|((_, effect), lying)| is_free(lying) && is_named(effect, claim.names))
+            .collect();
         free.sort_by_key(|(_, lying)| lying.due);
         let claimed = free.into_iter().take(claim.limit).map(|((stream, effect), lying)| {
             lying.attempts += 1;
@@ -308,6 +318,13 @@ impl Tables {
                             error: lying.error.take(),
                         };
                     }
+                }
+                return;
+            }
+            OutboxWrite::Release { names } => {
+                let outbox = self.outbox.iter_mut();
+                for (_, lying) in outbox.filter(|((_, effect), _)| is_named(effect, names)) {
+                    lying.leased_until = nobody;
                 }
                 return;
             }

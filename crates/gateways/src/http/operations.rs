@@ -20,7 +20,7 @@ use super::ledger::{ForkInput, ForkView};
 use super::messages::{InboxInput, MailboxStatus, MessageView, QueryInput};
 use super::negotiation::{ApproveInput, ExtendSlaInput, RefuseInput, WithdrawInput};
 use super::outbox::OutboxView;
-use super::presence::{EndpointInput, PresenceInput};
+use super::presence::{EndpointInput, EndpointView, PresenceInput};
 use super::purge::{PurgeInput, PurgeView};
 use super::teamspaces::{
     ConfigureInput, CreateInput, TeamspaceCreated, TeamspaceListed, TeamspaceView,
@@ -357,7 +357,7 @@ const GENERAL: [Operation; 56] = [
         method: "put",
         who: Who::Operator,
         request: Some(schema::<EndpointInput>),
-        response: Response::Json(schema::<AgentView>),
+        response: Response::Json(schema::<EndpointView>),
         ..read("/v1/agents/{agent}/endpoint", "set_endpoint", "Says where turns reach a worker.")
     },
     Operation {

@@ -99,6 +99,8 @@ events! {
     Event::Conversation(conversation::Event::Opened(_)) => "conversation.opened",
     Event::Conversation(conversation::Event::Said(_)) => "conversation.said",
     Event::Conversation(conversation::Event::NotHeard(_)) => "conversation.not_heard",
+    Event::Conversation(conversation::Event::Delivered(_)) => "conversation.delivered",
+    Event::Conversation(conversation::Event::Unreached(_)) => "conversation.unreached",
     Event::Conversation(conversation::Event::Routed(_)) => "conversation.routed",
     Event::Conversation(conversation::Event::Closed(_)) => "conversation.closed",
     Event::Erased(_) => "ledger.erased",

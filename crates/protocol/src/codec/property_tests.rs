@@ -41,7 +41,7 @@ use crate::teamspace::{self, Configuration, Settings};
 use crate::time::Time;
 use crate::token::{self, BearerKind, Grant};
 
-const NAMES: [&str; 36] = [
+const NAMES: [&str; 38] = [
     "handoff.drafted",
     "handoff.proposed",
     "handoff.validation_started",
@@ -73,6 +73,8 @@ const NAMES: [&str; 36] = [
     "conversation.opened",
     "conversation.said",
     "conversation.not_heard",
+    "conversation.delivered",
+    "conversation.unreached",
     "conversation.routed",
     "conversation.closed",
     "ledger.erased",

@@ -5,10 +5,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::part::Part;
-use super::state::Customer;
+use super::state::{Conversation, Customer};
 use super::topology::{Level, Topology};
 use crate::ids::AgentId;
-use crate::step::Needs;
+use crate::step::{Directory, Needs};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
@@ -22,6 +22,17 @@ pub enum Command {
     },
     Close {
         reason: Option<String>,
+    },
+    /// The holder was told at its endpoint what was said up to here.
+    Delivered {
+        epoch: u64,
+        through: u64,
+    },
+    /// It was tried, and in vain.
+    NotDelivered {
+        epoch: u64,
+        through: u64,
+        detail: String,
     },
 }
 
@@ -78,17 +89,42 @@ impl Command {
             Command::Route(_) => "route",
             Command::Select { .. } => "select_agent",
             Command::Close { .. } => "close_conversation",
+            Command::Delivered { .. } => "delivered",
+            Command::NotDelivered { .. } => "not_delivered",
         }
     }
 
-    /// What to read besides the conversation: the agent that shall hold it.
-    pub fn needs(&self) -> Needs {
+    /// What to read besides the conversation: the agent that shall hold it, and whether turns reach
+    /// whoever holds it then at an endpoint.
+    pub fn needs(&self, state: Option<&Conversation>) -> Needs {
         let agent = match self {
             Command::Open(open) => open.agent.clone().or_else(|| open.topology.first().cloned()),
             Command::Route(route) => Some(route.goto.clone()),
             Command::Select { agent } => Some(agent.clone()),
-            Command::Say(_) | Command::Close { .. } => None,
+            Command::Say(_)
+            | Command::Close { .. }
+            | Command::Delivered { .. }
+            | Command::NotDelivered { .. } => None,
         };
-        Needs { agent, ..Needs::default() }
+        let directory = self.told_next(state).map(|agent| Directory::Named(vec![agent.clone()]));
+        Needs { agent, directory, ..Needs::default() }
+    }
+
+    /// Who must be told besides the agent that is named: the holder when the customer speaks, who
+    /// has no epoch, and the supervisor where it steps in.
+    fn told_next<'a>(&self, state: Option<&'a Conversation>) -> Option<&'a AgentId> {
+        let conversation = state?;
+        match self {
+            Command::Say(say) => say.epoch.is_none().then_some(&conversation.holder),
+            Command::Route(route) if conversation.is_too_much(&route.goto) => {
+                conversation.setup.topology.supervisor()
+            }
+            Command::NotDelivered { .. } => conversation.setup.topology.supervisor(),
+            Command::Open(_)
+            | Command::Route(_)
+            | Command::Select { .. }
+            | Command::Close { .. }
+            | Command::Delivered { .. } => None,
+        }
     }
 }

@@ -1,9 +1,11 @@
 //! May this happen, and what follows? One file per command.
 
 mod close;
+mod deliver;
 mod open;
 mod route;
 mod say;
+mod unreached;
 
 pub use route::{SHARED_BYTES_MAX, SHARED_NAMES_MAX};
 pub use say::NOT_HEARD_MAX;
@@ -25,6 +27,12 @@ pub fn decide(
         Command::Route(route) => route::decide(state, route, context),
         Command::Select { agent } => route::select(state, agent, context),
         Command::Close { reason } => close::decide(state, reason.as_deref(), context),
+        Command::Delivered { epoch, through } => {
+            deliver::delivered(state, *epoch, *through, context)
+        }
+        Command::NotDelivered { epoch, through, detail } => {
+            deliver::not_delivered(state, *epoch, *through, detail, context)
+        }
     }
 }
 

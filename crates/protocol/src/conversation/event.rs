@@ -15,6 +15,8 @@ pub enum Event {
     Said(Said),
     NotHeard(NotHeard),
     Routed(Routed),
+    Delivered(Delivered),
+    Unreached(Unreached),
     Closed(Closed),
 }
 
@@ -36,6 +38,9 @@ pub struct Said {
     /// The message that it answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_reply_to: Option<u64>,
+    /// Whoever holds it now is told at its endpoint.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deliver: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -88,6 +93,28 @@ pub struct Routed {
     /// The agents went round in a circle, so it went here instead of there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead_of: Option<AgentId>,
+    /// Whoever holds it now is told at its endpoint.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deliver: bool,
+}
+
+/// The holder was told at its endpoint what was said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivered {
+    pub holder: AgentId,
+    pub epoch: u64,
+    /// The number of the last message that it was told.
+    pub through: u64,
+}
+
+/// The holder could not be told in time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unreached {
+    pub holder: AgentId,
+    pub epoch: u64,
+    pub through: u64,
+    /// What went wrong last.
+    pub detail: String,
 }
 
 /// Who let it change hands.
@@ -114,6 +141,8 @@ impl Event {
             Event::Said(_) => "conversation.said",
             Event::NotHeard(_) => "conversation.not_heard",
             Event::Routed(_) => "conversation.routed",
+            Event::Delivered(_) => "conversation.delivered",
+            Event::Unreached(_) => "conversation.unreached",
             Event::Closed(_) => "conversation.closed",
         }
     }
@@ -123,7 +152,11 @@ impl Event {
         match self {
             Event::Said(said) => Some(said.number),
             Event::Routed(routed) => Some(routed.number),
-            Event::Opened(_) | Event::NotHeard(_) | Event::Closed(_) => None,
+            Event::Opened(_)
+            | Event::NotHeard(_)
+            | Event::Delivered(_)
+            | Event::Unreached(_)
+            | Event::Closed(_) => None,
         }
     }
 }

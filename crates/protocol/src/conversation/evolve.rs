@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::event::{Event, How, Opened, Routed, Said, Speaker};
 use super::state::{Closed, Conversation, HELD_MAX, Transcript, Turn};
+use super::telling::Told;
 use crate::canonical;
 use crate::ids::ConversationId;
 use crate::step::BadHistory;
@@ -22,11 +23,13 @@ pub fn evolve(
         (Some(mut conversation), event) if conversation.closed.is_none() => {
             match event {
                 Event::Opened(_) => return Err(BadHistory { event: event.name() }),
-                Event::Said(said) => say(&mut conversation, said),
+                Event::Said(said) => say(&mut conversation, said, at),
                 Event::NotHeard(_) => {
                     conversation.turn.refused = conversation.turn.refused.saturating_add(1);
                 }
-                Event::Routed(routed) => route(&mut conversation, routed),
+                Event::Routed(routed) => route(&mut conversation, routed, at),
+                Event::Delivered(delivered) => conversation.told.reached(delivered.through, at),
+                Event::Unreached(_) => conversation.told.telling = None,
                 Event::Closed(_) => conversation.closed = Some(Closed { at }),
             }
             Ok(conversation)
@@ -46,26 +49,31 @@ fn open(id: ConversationId, opened: &Opened, at: Time) -> Conversation {
         shared: Map::new(),
         turn: Turn { holders: vec![opened.holder.clone()], ..Turn::default() },
         held: vec![opened.holder.clone()],
+        told: Told::default(),
         closed: None,
     }
 }
 
-fn say(conversation: &mut Conversation, said: &Said) {
+fn say(conversation: &mut Conversation, said: &Said, at: Time) {
     conversation.transcript.add(said.number, said);
     match &said.by {
         Speaker::Customer => {
             let (number, holders) = (said.number, vec![conversation.holder.clone()]);
             let Turn { answered, refused, .. } = conversation.turn;
             conversation.turn = Turn { number, answered, holders, refused };
+            if said.deliver {
+                conversation.told.wants(number, number, at);
+            }
         }
         Speaker::Agent(_) => {
             let answered = conversation.turn.answered.max(said.in_reply_to.unwrap_or(0));
             conversation.turn.answered = answered;
+            conversation.told.spoke(said, conversation.turn.number, at);
         }
     }
 }
 
-fn route(conversation: &mut Conversation, routed: &Routed) {
+fn route(conversation: &mut Conversation, routed: &Routed, at: Time) {
     conversation.transcript.add(routed.number, routed);
     conversation.holder = routed.to.clone();
     conversation.epoch = routed.epoch;
@@ -81,6 +89,10 @@ fn route(conversation: &mut Conversation, routed: &Routed) {
         conversation.held.remove(0);
     }
     merge(&mut conversation.shared, &routed.update);
+    conversation.told.begin();
+    if routed.deliver {
+        conversation.told.wants(routed.number, conversation.turn.number, at);
+    }
 }
 
 /// Each name is replaced as a whole, and `null` takes it away. Only the holder changes anything, so

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::telling::Told;
 use super::topology::Topology;
 use crate::caller::{Caller, Principal};
 use crate::fixed::Fixed;
@@ -24,6 +25,9 @@ pub struct Conversation {
     pub turn: Turn,
     /// Who has held it, each once, the latest last. They are told when they come too late.
     pub held: Vec<AgentId>,
+    /// How far the holder is told at its endpoint.
+    #[serde(default)]
+    pub told: Told,
     pub closed: Option<Closed>,
 }
 

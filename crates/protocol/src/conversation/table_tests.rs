@@ -1,8 +1,9 @@
 //! The rules of a conversation as tables: who does what on the left of `=>`, what comes of it on
 //! its right. `bob` and `carol` are workers that customers may choose, `dora` is one they may not;
-//! `router` is a system agent, `hana` a person, `coord` coordinates. `shop` opens conversations.
+//! `erin` and `eve` have an endpoint; `router` is a system agent, `hana` a person, `coord` coordinates. `shop` opens conversations.
 //! `customer` is the one of the conversation, `stranger` that of another one.
 
+mod telling;
 mod world;
 
 use base64::Engine;

@@ -18,6 +18,18 @@ use crate::message::{self, Message, thread};
 use crate::rejection::Rejection;
 use crate::time::Time;
 
+pub(super) fn conversation(state: Option<&State>) -> Option<&conversation::Conversation> {
+    match state? {
+        State::Conversation(conversation) => Some(conversation),
+        State::Handoff(_)
+        | State::Agent(_)
+        | State::Token(_)
+        | State::Ledger(_)
+        | State::Message(_)
+        | State::Teamspace(_) => None,
+    }
+}
+
 pub(super) fn deadline_changes(
     before: Option<&State>,
     after: &State,
@@ -41,11 +53,8 @@ pub(super) fn effect_changes(before: Option<&State>, after: &State) -> (Vec<Effe
     let of = |state: &State| match state {
         State::Handoff(handoff) => derive::effects(handoff),
         State::Message(message) => message.effects(),
-        State::Agent(_)
-        | State::Token(_)
-        | State::Ledger(_)
-        | State::Teamspace(_)
-        | State::Conversation(_) => Vec::new(),
+        State::Conversation(conversation) => conversation.effects(),
+        State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Teamspace(_) => Vec::new(),
     };
     let old = before.map(of).unwrap_or_default();
     let new = of(after);
@@ -59,11 +68,10 @@ pub fn work(state: &State, effect: &str, document: Option<&str>) -> Option<Work>
     let handoff = match state {
         State::Handoff(handoff) => handoff,
         State::Message(message) => return wake(message, effect).map(Work::Wake),
-        State::Agent(_)
-        | State::Token(_)
-        | State::Ledger(_)
-        | State::Teamspace(_)
-        | State::Conversation(_) => return None,
+        State::Conversation(conversation) => {
+            return conversation.turn_of(effect).map(|turn| Work::Deliver(Box::new(turn)));
+        }
+        State::Agent(_) | State::Token(_) | State::Ledger(_) | State::Teamspace(_) => return None,
     };
     let is_wanted = derive::effects(handoff).iter().any(|wanted| wanted.name == effect);
     match handoff.as_ref() {

@@ -191,9 +191,14 @@ async fn shown(
             let part = transfer(names, id, &routed).await?;
             (Some(From::System), Some(routed.epoch), vec![part], None)
         }
-        Some(Event::Opened(_) | Event::NotHeard(_) | Event::Closed(_)) | None => {
-            (None, None, Vec::new(), None)
-        }
+        Some(
+            Event::Opened(_)
+            | Event::NotHeard(_)
+            | Event::Delivered(_)
+            | Event::Unreached(_)
+            | Event::Closed(_),
+        )
+        | None => (None, None, Vec::new(), None),
     };
     let erased = from.is_none();
     let position = line.entry.position;

@@ -4,14 +4,16 @@ use serde_json::json;
 
 use super::handoff_shapes::agent;
 use crate::conversation::Event as ConversationEvent;
-use crate::conversation::event::{Closed, How, NotHeard, Opened, Routed, Said, Speaker, Why};
+use crate::conversation::event::{
+    Closed, Delivered, How, NotHeard, Opened, Routed, Said, Speaker, Unreached, Why,
+};
 use crate::conversation::part::{Attachment, Part, Text};
 use crate::conversation::state::{Customer, Setup};
 use crate::conversation::topology::Topology;
 use crate::step::Event;
 
 pub fn conversation_shapes() -> Vec<(&'static str, Event)> {
-    let shapes = opened().into_iter().chain(said()).chain(routed()).chain([
+    let shapes = opened().into_iter().chain(said()).chain(routed()).chain(told()).chain([
         (
             "least",
             ConversationEvent::Closed(Closed { holder: agent("bob"), reason: String::new() }),
@@ -62,6 +64,7 @@ fn said() -> Vec<(&'static str, ConversationEvent)> {
         epoch: 1,
         parts: vec![text.clone()],
         in_reply_to: None,
+        deliver: false,
     };
     let most = Said {
         number: 2,
@@ -81,6 +84,7 @@ fn said() -> Vec<(&'static str, ConversationEvent)> {
         })
     };
     vec![
+        ("told", ConversationEvent::Said(Said { deliver: true, ..least.clone() })),
         ("least", ConversationEvent::Said(least)),
         ("most", ConversationEvent::Said(most)),
         ("least", not_heard(Why::EpochOutdated)),
@@ -100,6 +104,7 @@ fn routed() -> Vec<(&'static str, ConversationEvent)> {
         context: String::new(),
         update: Default::default(),
         instead_of: None,
+        deliver: false,
     };
     let most = Routed {
         how: How::SupervisorRouting,
@@ -111,8 +116,20 @@ fn routed() -> Vec<(&'static str, ConversationEvent)> {
     };
     let chosen = Routed { how: How::UserSelection, ..least.clone() };
     vec![
+        ("told", ConversationEvent::Routed(Routed { deliver: true, ..least.clone() })),
         ("least", ConversationEvent::Routed(least)),
         ("most", ConversationEvent::Routed(most)),
         ("chosen", ConversationEvent::Routed(chosen)),
+    ]
+}
+
+fn told() -> Vec<(&'static str, ConversationEvent)> {
+    let holder = agent("bob");
+    let delivered = Delivered { holder: holder.clone(), epoch: 2, through: 5 };
+    let detail = "the agent cannot be reached".to_owned();
+    let unreached = Unreached { holder, epoch: 2, through: 5, detail };
+    vec![
+        ("least", ConversationEvent::Delivered(delivered)),
+        ("least", ConversationEvent::Unreached(unreached)),
     ]
 }

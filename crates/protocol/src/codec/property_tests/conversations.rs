@@ -8,14 +8,17 @@ use serde_json::{Map, Value};
 
 use super::{agent, text};
 use crate::conversation::Event as ConversationEvent;
-use crate::conversation::event::{Closed, How, NotHeard, Opened, Routed, Said, Speaker, Why};
+use crate::conversation::event::{
+    Closed, Delivered, How, NotHeard, Opened, Routed, Said, Speaker, Unreached, Why,
+};
 use crate::conversation::part::{Attachment, Part, Text};
 use crate::conversation::state::{Customer, Setup};
 use crate::conversation::topology::Topology;
 use crate::step::Event;
 
 pub fn conversations() -> impl Strategy<Value = Event> {
-    prop_oneof![opened(), said(), not_heard(), routed(), closed()].prop_map(Event::Conversation)
+    prop_oneof![opened(), said(), not_heard(), routed(), delivered(), unreached(), closed()]
+        .prop_map(Event::Conversation)
 }
 
 fn opened() -> impl Strategy<Value = ConversationEvent> {
@@ -39,9 +42,11 @@ fn opened() -> impl Strategy<Value = ConversationEvent> {
 fn said() -> impl Strategy<Value = ConversationEvent> {
     let by = prop_oneof![Just(Speaker::Customer), agent().prop_map(Speaker::Agent)];
     let numbers = (any::<u64>(), any::<u64>(), option::of(any::<u64>()));
-    (agent(), by, parts(), numbers).prop_map(|(holder, by, parts, (number, epoch, in_reply_to))| {
-        ConversationEvent::Said(Said { holder, number, by, epoch, parts, in_reply_to })
-    })
+    (agent(), by, parts(), numbers, any::<bool>()).prop_map(
+        |(holder, by, parts, (number, epoch, in_reply_to), deliver)| {
+            ConversationEvent::Said(Said { holder, number, by, epoch, parts, in_reply_to, deliver })
+        },
+    )
 }
 
 fn not_heard() -> impl Strategy<Value = ConversationEvent> {
@@ -61,9 +66,9 @@ fn routed() -> impl Strategy<Value = ConversationEvent> {
         text().prop_map(Value::from)
     ];
     let update = vec((text(), value), 0..3).prop_map(Map::from_iter);
-    let numbers = (any::<u64>(), any::<u64>());
+    let numbers = (any::<u64>(), any::<u64>(), any::<bool>());
     (agent(), agent(), numbers, how, text(), text(), update, option::of(agent())).prop_map(
-        |(holder, to, (number, epoch), how, reason, context, update, instead_of)| {
+        |(holder, to, (number, epoch, deliver), how, reason, context, update, instead_of)| {
             ConversationEvent::Routed(Routed {
                 holder,
                 to,
@@ -74,9 +79,22 @@ fn routed() -> impl Strategy<Value = ConversationEvent> {
                 context,
                 update,
                 instead_of,
+                deliver,
             })
         },
     )
+}
+
+fn delivered() -> impl Strategy<Value = ConversationEvent> {
+    (agent(), any::<u64>(), any::<u64>()).prop_map(|(holder, epoch, through)| {
+        ConversationEvent::Delivered(Delivered { holder, epoch, through })
+    })
+}
+
+fn unreached() -> impl Strategy<Value = ConversationEvent> {
+    (agent(), any::<u64>(), any::<u64>(), text()).prop_map(|(holder, epoch, through, detail)| {
+        ConversationEvent::Unreached(Unreached { holder, epoch, through, detail })
+    })
 }
 
 fn closed() -> impl Strategy<Value = ConversationEvent> {

@@ -51,6 +51,7 @@ pub fn decide(
     let reason = check_text("reason", route.reason.as_deref())?.unwrap_or_default();
     let note = check_text("context", route.context.as_deref())?.unwrap_or_default();
     let (to, instead_of) = guarded(conversation, to)?;
+    let deliver = is_told(&to, context);
     Ok(vec![Event::Routed(Routed {
         holder: agent.clone(),
         to,
@@ -61,6 +62,7 @@ pub fn decide(
         context: note,
         update: route.update.clone(),
         instead_of,
+        deliver,
     })])
 }
 
@@ -96,6 +98,7 @@ pub fn select(
         context: String::new(),
         update: Map::new(),
         instead_of: None,
+        deliver: is_told(agent, context),
     })])
 }
 
@@ -134,22 +137,34 @@ fn check_shared(conversation: &Conversation, update: &Map<String, Value>) -> Res
     Ok(())
 }
 
+impl Conversation {
+    /// Whether the agents go round in a circle, or on and on, if it goes here.
+    pub fn is_too_much(&self, to: &AgentId) -> bool {
+        let holders = &self.turn.holders;
+        let is_circle = matches!(&holders[..], [.., a, b, c] if a == c && b == to);
+        is_circle || holders.len() > usize::from(self.setup.hops_max)
+    }
+}
+
+/// Whether turns reach an agent at an endpoint.
+fn is_told(to: &AgentId, context: Context<'_>) -> bool {
+    let named = context.facts.agent.as_ref().filter(|agent| agent.id == *to);
+    named.is_some_and(|agent| agent.endpoint.is_some()) || context.facts.at_endpoint.contains(to)
+}
+
 /// Where it really goes: agents that go round in a circle, or on and on, end at their supervisor.
 fn guarded(
     conversation: &Conversation,
     to: &AgentId,
 ) -> Result<(AgentId, Option<AgentId>), Rejection> {
-    let holders = &conversation.turn.holders;
-    let hops_max = conversation.setup.hops_max;
-    let is_circle = matches!(&holders[..], [.., a, b, c] if a == c && b == to);
-    if !is_circle && holders.len() <= usize::from(hops_max) {
+    if !conversation.is_too_much(to) {
         return Ok((to.clone(), None));
     }
     match conversation.setup.topology.supervisor() {
         Some(supervisor) if conversation.holder != *supervisor => {
             Ok((supervisor.clone(), Some(to.clone()).filter(|to| to != supervisor)))
         }
-        Some(_) | None => Err(Rejection::HandoffLoop { hops_max }),
+        Some(_) | None => Err(Rejection::HandoffLoop { hops_max: conversation.setup.hops_max }),
     }
 }
 

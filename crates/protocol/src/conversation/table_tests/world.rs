@@ -13,7 +13,7 @@ use crate::handoff::decide::Context;
 use crate::ids::{AgentId, ConversationId, TeamspaceId};
 use crate::ledger::{Stream, Subject};
 use crate::rejection::Rejection;
-use crate::step::{self, Change, Facts, State};
+use crate::step::{self, Change, Directory, Facts, State};
 use crate::time::Time;
 
 pub struct World {
@@ -21,11 +21,13 @@ pub struct World {
     /// The events that the last line recorded, and how it was refused.
     pub recorded: Vec<&'static str>,
     pub detail: String,
+    pub now: Time,
 }
 
 impl World {
     pub fn new() -> Self {
-        Self { state: None, recorded: Vec::new(), detail: String::new() }
+        let now = "2026-02-21T14:00:00Z".parse().expect("a time");
+        Self { state: None, recorded: Vec::new(), detail: String::new(), now }
     }
 
     pub fn conversation(&self) -> &Conversation {
@@ -60,6 +62,15 @@ impl World {
             "route" => Command::Route(Box::new(read::<Route>(fields))),
             "select" => Command::Select { agent: read(fields["agent"].take()) },
             "close" => Command::Close { reason: None },
+            "delivered" => Command::Delivered {
+                epoch: read(fields["epoch"].take()),
+                through: read(fields["through"].take()),
+            },
+            "not_delivered" => Command::NotDelivered {
+                epoch: read(fields["epoch"].take()),
+                through: read(fields["through"].take()),
+                detail: "down".to_owned(),
+            },
             "erase" => {
                 let position = read(fields["position"].take());
                 let erase = step::Command::Erase { position, reason: "asked".to_owned() };
@@ -80,7 +91,12 @@ impl World {
             }
         };
         self.recorded = change.events.iter().map(|event| event.name).collect();
-        let [event] = change.events.as_slice() else { return "nothing".to_owned() };
+        let (before, event) = match change.events.as_slice() {
+            [] => return "nothing".to_owned(),
+            [event] => (String::new(), event),
+            [first, event] => (format!("{} ", first.name), event),
+            more => panic!("{more:?}"),
+        };
         let numbered: Vec<_> = change.transcript.iter().map(|line| line.number).collect();
         assert_eq!(numbered, Vec::from_iter(change.outcome.number));
         let conversation = self.conversation();
@@ -104,9 +120,12 @@ impl World {
                 };
                 let instead = body.get("instead_of").and_then(Value::as_str);
                 let instead = instead.map(|to| format!(" instead_of={to}")).unwrap_or_default();
-                format!("{place} #{number}{how}{instead}")
+                let deliver = body.get("deliver").map(|_| " told").unwrap_or_default();
+                format!("{before}{place} #{number}{how}{instead}{deliver}")
             }
             "conversation.closed" => "closed".to_owned(),
+            "conversation.delivered" => "delivered".to_owned(),
+            "conversation.unreached" => "unreached".to_owned(),
             "ledger.erased" => "erased".to_owned(),
             other => panic!("{other}"),
         }
@@ -115,9 +134,16 @@ impl World {
     /// What happened is also what is read back from the record.
     pub fn submit(&mut self, who: &str, command: step::Command) -> Result<Change, Rejection> {
         let caller = caller(who);
-        let agent = step::needs(self.state.as_ref(), &command).agent.and_then(known);
-        let facts = Facts { agent, ..Facts::default() };
-        let now: Time = "2026-02-21T14:00:00Z".parse().expect("a time");
+        let needs = step::needs(self.state.as_ref(), &command);
+        let named = match needs.directory {
+            Some(Directory::Named(names)) => names,
+            Some(Directory::Everyone) | None => Vec::new(),
+        };
+        let named = named.into_iter().filter_map(known);
+        let at_endpoint = named.filter(|it| it.endpoint.is_some()).map(|it| it.id).collect();
+        let agent = needs.agent.and_then(known);
+        let facts = Facts { agent, at_endpoint, ..Facts::default() };
+        let now = self.now;
         let context = Context { caller: &caller, now, facts: &facts };
         let teamspace = TeamspaceId::default_teamspace();
         let stream = Stream { teamspace, subject: Subject::Conversation(conversation_id(1)) };
@@ -147,9 +173,11 @@ fn known(id: AgentId) -> Option<Agent> {
         "nobody" => return None,
         _ => Kind::Worker,
     };
-    let user_selectable = ["bob", "carol", "hana", "router"].contains(&id.as_str());
+    let user_selectable = ["bob", "carol", "erin", "hana", "router"].contains(&id.as_str());
     let profile = Profile { user_selectable, ..Profile::default() };
-    Some(Agent::new(id, kind, profile))
+    let endpoint = ["erin", "eve"].contains(&id.as_str());
+    let endpoint = endpoint.then(|| "https://agents.example/turns".to_owned());
+    Some(Agent { endpoint, ..Agent::new(id, kind, profile) })
 }
 
 fn conversation_id(number: u32) -> ConversationId {

@@ -137,6 +137,7 @@ fn conversation(number: usize, holder: &str, status: Status) -> Conversation {
         shared: Default::default(),
         turn: Turn::default(),
         held: vec![id(holder)],
+        told: Default::default(),
         closed: match status {
             Status::Open => None,
             Status::Closed => Some(Closed { at: start() }),
