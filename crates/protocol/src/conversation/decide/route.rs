@@ -138,10 +138,15 @@ fn check_shared(conversation: &Conversation, update: &Map<String, Value>) -> Res
 }
 
 impl Conversation {
-    /// Whether the agents go round in a circle, or on and on, if it goes here.
+    /// Whether the agents go round in a circle, or on and on, if it goes here. What a supervisor
+    /// gives out and gets back is no circle: it may let the same worker try again.
     pub fn is_too_much(&self, to: &AgentId) -> bool {
         let holders = &self.turn.holders;
-        let is_circle = matches!(&holders[..], [.., a, b, c] if a == c && b == to);
+        let leads = |agent: &AgentId| self.setup.topology.supervisor() == Some(agent);
+        let is_circle = match holders.as_slice() {
+            [.., a, b, c] => a == c && b == to && !leads(a) && !leads(b),
+            [] | [_] | [_, _] => false,
+        };
         is_circle || holders.len() > usize::from(self.setup.hops_max)
     }
 }
