@@ -8,7 +8,7 @@
 //! 2. [`submit`]: the road. [`slots`]: how commands on one stream queue up.
 //! 3. [`feed`]: following the ledger. The loops: [`connections`], [`deadlines`], [`notices`],
 //!    [`outbox`], [`retention`], [`seal`]. [`wake`], [`deliver`]: calling agents.
-//!    [`fork`]: after a loss.
+//!    [`fork`]: after a loss. [`erasing`]: a whole conversation.
 //! 4. [`query`], [`mailbox`], [`access`], [`settings`]: reading, who a bearer is, and what holds in
 //!    its teamspace.
 
@@ -17,6 +17,7 @@ pub mod clock;
 pub mod connections;
 pub mod deadlines;
 pub mod deliver;
+pub mod erasing;
 mod facts;
 pub mod feed;
 pub mod fork;

@@ -48,7 +48,7 @@ use crate::listen::ConnectionCounts;
 use crate::proxy::TrustedProxies;
 use crate::rate::{RateLimit, RateLimiter};
 use crate::trace_context::JoinTrace;
-use conversations::{by_tools, transcript};
+use conversations::{by_tools, erase, export, transcript};
 use observed::Routes;
 use ops::Metrics;
 
@@ -229,7 +229,8 @@ impl Gateway {
             .route("/v1/conversations/{conversation}/tool-calls", |at| at.post(by_tools::called))
             .route("/v1/conversations/{conversation}/tokens", |at| at.post(conversations::mint))
             .route("/v1/conversations/{conversation}/close", |at| at.post(conversations::close))
-            .route("/v1/conversations/{conversation}/erase", |at| at.post(conversations::erase))
+            .route("/v1/conversations/{conversation}/erase", |at| at.post(erase::erase))
+            .route("/v1/conversations/{conversation}/export", |at| at.get(export::export))
             .route("/v1/agents/{agent}/handoff-tools", |at| at.get(by_tools::definitions))
             .route("/v1/outbox", |at| at.get(outbox::list))
             .route("/v1/outbox/revive", |at| at.post(outbox::revive))

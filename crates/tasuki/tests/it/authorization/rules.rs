@@ -98,6 +98,7 @@ route_conversation    -      not       late    yes     gone      late         go
 call_tools            -      not       late    yes     gone      late         gone    not       gone
 select_agent          -      yes       not     not     gone      not          gone    not       gone
 close_conversation    -      yes       not     yes     gone      yes          gone    yes       gone
+export_conversation   -      not       yes     not     gone      yes          gone    yes       gone
 ";
 
 /// The state a handoff must be in for what only operators do to it.
