@@ -203,14 +203,20 @@ impl Store for Memory {
 
     fn due(&self, now: Time, limit: usize) -> Answer<Vec<Due>> {
         let tables = self.tables();
-        let due = tables.deadlines.keys().take_while(|(due, _, _)| *due <= now).take(limit);
-        answer(
-            due.map(|(due, stream, name)| Due {
+        let due = tables.deadlines.keys().take_while(|(due, _, _)| *due <= now);
+        let mut due: Vec<_> = due
+            .map(|(due, stream, name)| Due {
                 stream: stream.clone(),
                 deadline: Deadline { name: name.clone(), due: *due },
             })
-            .collect(),
-        )
+            .collect();
+        // What is due at the same moment comes in the order in which other stores keep it.
+        due.sort_by_cached_key(|Due { stream, deadline }| {
+            let subject = stream.subject.to_string();
+            (deadline.due, stream.teamspace.clone(), subject, deadline.name.clone())
+        });
+        due.truncate(limit);
+        answer(due)
     }
 
     fn next_due(&self) -> Answer<Option<Time>> {

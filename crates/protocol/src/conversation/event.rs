@@ -161,6 +161,12 @@ impl Event {
     }
 }
 
+/// Whether entries of this name have a place in the transcript; of one that was erased, the name is
+/// all there is.
+pub fn is_line(name: &str) -> bool {
+    matches!(name, "conversation.said" | "conversation.routed")
+}
+
 impl Why {
     pub fn as_str(self) -> &'static str {
         match self {

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::handoff_shapes::agent;
 use crate::conversation::Event as ConversationEvent;
 use crate::conversation::event::{
-    Closed, Delivered, How, NotHeard, Opened, Routed, Said, Speaker, Unreached, Why,
+    Closed, Delivered, How, NotHeard, Opened, Routed, Said, Speaker, Unreached, Why, is_line,
 };
 use crate::conversation::part::{Attachment, Part, Text};
 use crate::conversation::state::{Customer, Setup};
@@ -24,6 +24,14 @@ pub fn conversation_shapes() -> Vec<(&'static str, Event)> {
         ),
     ]);
     shapes.map(|(shape, event)| (shape, Event::Conversation(event))).collect()
+}
+
+#[test]
+fn the_name_of_an_event_tells_whether_it_is_a_line() {
+    for (shape, event) in conversation_shapes() {
+        let Event::Conversation(event) = event else { panic!("{shape}: {event:?}") };
+        assert_eq!(is_line(event.name()), event.number().is_some(), "{}", event.name());
+    }
 }
 
 fn opened() -> Vec<(&'static str, ConversationEvent)> {
