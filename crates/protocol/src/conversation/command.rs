@@ -13,7 +13,7 @@ use super::state::{Conversation, Customer};
 use super::topology::{Level, Topology};
 use crate::ids::{AgentId, GraphId};
 use crate::route::graph::Scalar;
-use crate::step::{Needs, QueueOf};
+use crate::step::{Directory, Needs, QueueOf};
 use crate::transfer;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +31,17 @@ pub enum Command {
     },
     /// Something about a transfer to a person.
     Transfer(transfer::Command),
+    /// The holder was told at its endpoint what was said up to here.
+    Delivered {
+        epoch: u64,
+        through: u64,
+    },
+    /// It was tried, and in vain.
+    NotDelivered {
+        epoch: u64,
+        through: u64,
+        detail: String,
+    },
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
@@ -93,26 +104,39 @@ impl Command {
             Command::Select { .. } => "select_agent",
             Command::Close { .. } => "close_conversation",
             Command::Transfer(command) => command.name(),
+            Command::Delivered { .. } => "delivered",
+            Command::NotDelivered { .. } => "not_delivered",
         }
     }
 
-    /// What to read besides the conversation: the agent that shall hold it, and what a graph says.
+    /// What to read besides the conversation: the agent that shall hold it, what a graph says, and
+    /// whether turns reach whoever holds it then at an endpoint.
     pub fn needs(&self, state: Option<&Conversation>) -> Needs {
         if let Command::Transfer(command) = self {
             let transfer = state.and_then(Conversation::open_transfer);
             let overflow = transfer.and_then(|it| it.overflow.as_ref()).map(|it| &it.to);
             let waits_in = transfer.and_then(|it| it.waiting()).map(|waiting| waiting.queue);
-            return command.needs(overflow, waits_in);
+            let directory = match transfer.filter(|_| command.may_end_it()) {
+                Some(transfer) => Some(Directory::Named(vec![transfer.terms.previous.clone()])),
+                None => None,
+            };
+            return Needs { directory, ..command.needs(overflow, waits_in) };
         }
         let agent = match self {
             Command::Open(open) => open.agent.clone().or_else(|| open.topology.first().cloned()),
             Command::Route(route) => Some(route.goto.clone()),
             Command::Select { agent } => Some(agent.clone()),
-            Command::Say(_) | Command::Close { .. } | Command::Transfer(_) => None,
+            Command::Say(_)
+            | Command::Close { .. }
+            | Command::Delivered { .. }
+            | Command::NotDelivered { .. }
+            | Command::Transfer(_) => None,
         };
         let graph = match self {
             Command::Open(open) => open.graph.clone(),
             Command::Say(_)
+            | Command::Delivered { .. }
+            | Command::NotDelivered { .. }
             | Command::Route(_)
             | Command::Select { .. }
             | Command::Transfer(_)
@@ -126,6 +150,8 @@ impl Command {
                 | Command::Route(_)
                 | Command::Select { .. }
                 | Command::Transfer(_)
+                | Command::Delivered { .. }
+                | Command::NotDelivered { .. }
                 | Command::Close { .. },
                 _,
             ) => None,
@@ -137,8 +163,29 @@ impl Command {
             {
                 Some(QueueOf::Default)
             }
+            (Command::NotDelivered { .. }, Some(_)) => Some(QueueOf::Default),
             (_, _) => None,
         };
-        Needs { agent, graph, turn, queue, ..Needs::default() }
+        let directory = self.told_next(state).map(|agent| Directory::Named(vec![agent.clone()]));
+        Needs { agent, graph, turn, queue, directory, ..Needs::default() }
+    }
+
+    /// Who must be told besides the agent that is named: the holder when the customer speaks, who
+    /// has no epoch, and the supervisor where it steps in.
+    fn told_next<'a>(&self, state: Option<&'a Conversation>) -> Option<&'a AgentId> {
+        let conversation = state?;
+        match self {
+            Command::Say(say) => say.epoch.is_none().then_some(&conversation.holder),
+            Command::Route(route) if conversation.is_too_much(&route.goto) => {
+                conversation.setup.topology.supervisor()
+            }
+            Command::NotDelivered { .. } => conversation.setup.topology.supervisor(),
+            Command::Open(_)
+            | Command::Route(_)
+            | Command::Select { .. }
+            | Command::Close { .. }
+            | Command::Transfer(_)
+            | Command::Delivered { .. } => None,
+        }
     }
 }

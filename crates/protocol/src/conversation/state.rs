@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::telling::Told;
 use super::topology::Topology;
 use crate::caller::{Caller, Principal};
 use crate::fixed::Fixed;
@@ -32,6 +33,9 @@ pub struct Conversation {
     /// How the last turns sounded, if it has a graph.
     #[serde(default, skip_serializing_if = "SignalState::is_empty")]
     pub signals: SignalState,
+    /// How far the holder is told at its endpoint.
+    #[serde(default)]
+    pub told: Told,
     pub closed: Option<Closed>,
     /// The last transfer to a person, open or over.
     #[serde(default, skip_serializing_if = "Option::is_none")]

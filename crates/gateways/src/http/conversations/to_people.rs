@@ -71,6 +71,7 @@ pub async fn shown(
         Event::Queued(_)
         | Event::Ringing(_)
         | Event::Returned(_)
+        | Event::Consulted(_)
         | Event::Held(_)
         | Event::Resumed(_)
         | Event::LegRequested(_)

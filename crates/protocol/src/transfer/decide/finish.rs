@@ -25,7 +25,7 @@ pub fn complete(
     asked.may(Action::Complete)?;
     asked.has_seen()?;
     let summary = check_text("summary", summary)?.unwrap_or_default();
-    let over = Over { summary, ..over(asked.conversation, asked.transfer, Outcome::Completed) };
+    let over = Over { summary, ..goes_back(asked, Outcome::Completed) };
     Ok(events([Event::Over(over)]))
 }
 
@@ -72,7 +72,7 @@ pub fn cancel(
         return Err(Rejection::NotAllowed { action: "cancel a transfer", who });
     }
     asked.has_seen()?;
-    let over = over(asked.conversation, asked.transfer, Outcome::Cancelled);
+    let over = goes_back(asked, Outcome::Cancelled);
     Ok(events([Event::Over(Over { reason, ..over })]))
 }
 
@@ -87,7 +87,7 @@ pub fn fail(asked: &Asked<'_>, reason: &str) -> Result<Vec<ConversationEvent>, R
     asked.may(Action::Fail)?;
     asked.has_seen()?;
     let reason = check_text("reason", Some(reason))?.unwrap_or_default();
-    let over = over(asked.conversation, asked.transfer, Outcome::Failed);
+    let over = goes_back(asked, Outcome::Failed);
     Ok(events([Event::Over(Over { reason, ..over })]))
 }
 
@@ -106,7 +106,14 @@ pub fn on_close(conversation: &Conversation, reason: &str) -> Option<Conversatio
     Some(ConversationEvent::Transfer(Event::Over(over)))
 }
 
-pub(super) fn over(conversation: &Conversation, transfer: &Transfer, outcome: Outcome) -> Over {
+/// It goes back, and whoever gets it is told where turns reach it.
+pub(super) fn goes_back(asked: &Asked<'_>, outcome: Outcome) -> Over {
+    let previous = &asked.transfer.terms.previous;
+    let deliver = asked.context.facts.at_endpoint.contains(previous);
+    Over { deliver, ..over(asked.conversation, asked.transfer, outcome) }
+}
+
+fn over(conversation: &Conversation, transfer: &Transfer, outcome: Outcome) -> Over {
     Over {
         holder: conversation.holder.clone(),
         transfer: transfer.id,
@@ -116,6 +123,7 @@ pub(super) fn over(conversation: &Conversation, transfer: &Transfer, outcome: Ou
         number: conversation.transcript.count + 1,
         reason: String::new(),
         summary: String::new(),
+        deliver: false,
     }
 }
 
