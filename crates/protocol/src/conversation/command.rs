@@ -116,10 +116,8 @@ impl Command {
             let transfer = state.and_then(Conversation::open_transfer);
             let overflow = transfer.and_then(|it| it.overflow.as_ref()).map(|it| &it.to);
             let waits_in = transfer.and_then(|it| it.waiting()).map(|waiting| waiting.queue);
-            let directory = match transfer.filter(|_| command.may_end_it()) {
-                Some(transfer) => Some(Directory::Named(vec![transfer.terms.previous.clone()])),
-                None => None,
-            };
+            let ended = transfer.filter(|_| command.may_end_it());
+            let directory = ended.map(|it| Directory::Named(vec![it.terms.previous.clone()]));
             return Needs { directory, ..command.needs(overflow, waits_in) };
         }
         let agent = match self {

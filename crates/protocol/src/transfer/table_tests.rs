@@ -415,11 +415,9 @@ fn every_cell_of_the_table() {
             let Some(line) = line_for(action) else { continue };
             let mut world = world_in(status);
             let shown = world.line(&line(&world));
-            let then = next(status, action).map(|to| next(to, Action::Queue).unwrap_or(to));
-            let expected = match action {
-                Action::Request => then.map(Status::as_str),
-                _ => next(status, action).map(Status::as_str),
-            };
+            let then =
+                |to| if action == Action::Request { next(to, Action::Queue) } else { Some(to) };
+            let expected = next(status, action).and_then(then).map(Status::as_str);
             let word = shown.split(' ').next().expect("a word");
             match expected {
                 Some(expected) => assert_eq!(word, expected, "{status:?} {action:?}"),
