@@ -141,7 +141,7 @@ impl Transcript {
 }
 
 /// The conversation without what its backend said about the customer, without what the agents
-/// share, and without how it sounded.
+/// share, without how it sounded, and without what people were told beforehand.
 pub fn without_texts(mut conversation: Conversation) -> Conversation {
     let mut setup = conversation.setup.deref().clone();
     setup.customer = Default::default();
@@ -149,5 +149,8 @@ pub fn without_texts(mut conversation: Conversation) -> Conversation {
     conversation.setup = setup.into();
     conversation.shared = Map::new();
     conversation.signals = SignalState::default();
+    if let Some(transfer) = &mut conversation.transfer {
+        transfer.forget_texts();
+    }
     conversation
 }

@@ -399,6 +399,10 @@ fn the_person_knows_what_happened_before() {
     {
         assert!(!bundle[field].is_null(), "{field}");
     }
+    let mut world = world;
+    world.erase(2);
+    let terms = &world.conversation().transfer.as_ref().unwrap().terms;
+    assert_eq!(terms.bundle, None, "what was said about the customer is erased with it");
     let blind = World::script(&[
         "shop open agent=bob => idle bob@1",
         "bob request epoch=1 type=blind => queued support@2",

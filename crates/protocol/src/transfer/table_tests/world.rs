@@ -185,11 +185,19 @@ impl World {
         }
     }
 
-    /// What happened is also what is read back from the record.
+    pub fn erase(&mut self, position: u64) {
+        let erase = step::Command::Erase { position, reason: "asked".to_owned() };
+        self.step("operator", erase).expect("an operator may");
+    }
+
     fn submit(&mut self, who: &str, command: Asked) -> Result<Change, Rejection> {
+        self.step(who, step::Command::Conversation(command))
+    }
+
+    /// What happened is also what is read back from the record.
+    fn step(&mut self, who: &str, command: step::Command) -> Result<Change, Rejection> {
         self.recorded.clear();
         let caller = caller(who);
-        let command = step::Command::Conversation(command);
         let facts = self.facts(&caller, &command);
         let context = Context { caller: &caller, now: self.now, facts: &facts };
         let teamspace = TeamspaceId::default_teamspace();
