@@ -165,6 +165,12 @@ impl Conversation {
         self.transfer.as_deref().filter(|transfer| !transfer.is_over())
     }
 
+    /// Who may speak for it: the holder, unless that is a queue, which never does.
+    pub fn speaker(&self) -> Option<&AgentId> {
+        let waits = self.open_transfer().is_some_and(|transfer| transfer.answering().is_none());
+        (!waits).then_some(&self.holder)
+    }
+
     fn concerns(&self, agent: &AgentId) -> bool {
         let is_asked = |transfer: &Transfer| transfer.people().any(|person| person == agent);
         self.holder == *agent

@@ -37,7 +37,7 @@ pub fn decide(
     if epoch != conversation.epoch {
         return Err(refused(Why::EpochOutdated));
     }
-    if *agent != conversation.holder {
+    if conversation.speaker() != Some(agent) {
         return Err(refused(Why::NotHolder));
     }
     if let Some(transfer) = conversation.open_transfer() {

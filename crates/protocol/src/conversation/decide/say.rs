@@ -71,7 +71,7 @@ fn out_of_turn(
     if epoch != conversation.epoch {
         return Some(Why::EpochOutdated);
     }
-    if *agent != conversation.holder {
+    if conversation.speaker() != Some(agent) {
         return Some(Why::NotHolder);
     }
     let answered = in_reply_to.is_some_and(|number| number <= conversation.turn.answered);
