@@ -1,6 +1,7 @@
 //! From the bot to a person and back, over HTTP: who gets it, who is told what, and that nothing
 //! the customer says is lost.
 
+mod load;
 mod races;
 
 use std::time::{Duration, Instant};
