@@ -3,6 +3,8 @@
 
 mod load;
 mod races;
+mod script;
+mod typing;
 
 use std::time::{Duration, Instant};
 
