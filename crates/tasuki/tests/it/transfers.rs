@@ -1,8 +1,10 @@
 //! From the bot to a person and back, over HTTP: who gets it, who is told what, and that nothing
 //! the customer says is lost.
 
+mod bots;
 mod load;
 mod races;
+mod reconnect;
 mod script;
 mod typing;
 
