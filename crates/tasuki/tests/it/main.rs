@@ -19,6 +19,7 @@ mod lifecycle;
 mod load;
 mod mailbox;
 mod outside_input;
+mod pains;
 mod power_loss;
 mod refusals;
 mod retention;
