@@ -2,6 +2,7 @@
 //! epoch is what whoever acts would see.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
@@ -9,6 +10,9 @@ use tasuki::client::{Call, Client};
 use super::{Desk, path, until};
 use crate::server::ok;
 use crate::ws::socket::Socket;
+
+/// Whatever is waited for is there sooner, even on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A desk whose people pick from `default`, and are offered what waits in `second`.
 pub struct Stage {
@@ -96,12 +100,14 @@ impl Stage {
     /// Whom the server asks, it asks in its own time.
     async fn until_it_rings_for(&self, name: &str) {
         let id = self.transfer["transfer_id"].as_str().expect("it was asked for");
+        let started = Instant::now();
         loop {
             let shown = ok(&self.desk.operator, Call::get(format!("/v1/transfers/{id}"))).await;
             let leg = (&shown["leg"]["status"], &shown["leg"]["agent"]);
             if leg == (&json!("ringing"), &json!(name)) {
                 return;
             }
+            assert!(started.elapsed() < PATIENCE, "it does not ring for {name}: {shown}");
             tokio::task::yield_now().await;
         }
     }
