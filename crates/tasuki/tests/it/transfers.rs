@@ -2,6 +2,7 @@
 //! the customer says is lost.
 
 mod bots;
+pub mod clocked;
 mod load;
 mod races;
 mod reconnect;

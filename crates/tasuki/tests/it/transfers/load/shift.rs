@@ -78,7 +78,7 @@ impl Shift {
         Self { engine, clock, random, people, chats, connections, _folder: folder }
     }
 
-    /// Some things at once, while the server looks for people and for what is due; then time passes.
+    /// Some things at once, while the server looks for people and what is due; then time passes.
     pub async fn step(&mut self) {
         let mut acts = Vec::new();
         for _ in 0..AT_ONCE {
