@@ -1,6 +1,8 @@
 //! Connections that are cut at every step of a transfer: whoever comes back has missed nothing,
 //! both sides see the same, and what colleagues tell each other never reaches the customer.
 
+use std::collections::BTreeSet;
+
 use gateways::http::OPERATIONS;
 use serde_json::{Value, json};
 use tasuki::client::Call;
@@ -97,7 +99,16 @@ async fn check_both_sides(stage: &Stage, step: &str) {
             lines,
         ]));
     }
+    check_ids(&sides[0][2], step);
     assert!(sides.len() >= 2 && sides.iter().all(|side| *side == sides[0]), "{step}: {sides:#?}");
+}
+
+/// A repeat is told by its id, so nothing else has the same one.
+fn check_ids(lines: &Value, step: &str) {
+    let lines = lines.as_array().expect("lines");
+    let ids: Vec<_> = lines.iter().filter_map(|line| line[4].as_str()).collect();
+    let different: BTreeSet<_> = ids.iter().collect();
+    assert_eq!(different.len(), ids.len(), "{step}: {ids:#?}");
 }
 
 /// What a subscription must have told from the beginning.
