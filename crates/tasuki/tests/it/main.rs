@@ -20,6 +20,7 @@ mod lifecycle;
 mod load;
 mod mailbox;
 mod outside_input;
+mod pains;
 mod power_loss;
 mod receiver;
 mod refusals;

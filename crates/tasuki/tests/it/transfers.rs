@@ -1,7 +1,13 @@
 //! From the bot to a person and back, over HTTP: who gets it, who is told what, and that nothing
 //! the customer says is lost.
 
+mod bots;
+pub mod clocked;
+mod load;
 mod races;
+mod reconnect;
+mod script;
+mod typing;
 
 use std::time::Duration;
 

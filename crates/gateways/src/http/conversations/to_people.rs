@@ -23,9 +23,11 @@ pub async fn shown(
     id: ConversationId,
     event: &Event,
 ) -> Result<Shown, Problem> {
+    // Several people may connect in one transfer, so that its status is no name for a part.
+    let number = event.number().unwrap_or_default();
     let part = |status: &str, transfer: String, kind: Value| {
         json!({
-            "type": "agent-transfer", "id": format!("{id}-{transfer}-{status}"),
+            "type": "agent-transfer", "id": format!("{id}-{number}"),
             "transferId": transfer, "status": status, "transferType": kind,
         })
     };

@@ -171,13 +171,17 @@ fn disposition(name: &str) -> HeaderValue {
     HeaderValue::from_str(&text).expect("an escaped name is plain ASCII")
 }
 
-/// One message as the caller sees it; `None` for what is no message, or none any more.
+/// One message as the caller sees it; `None` for what is no message, or none any more, and for a
+/// customer what colleagues tell each other.
 pub async fn one(
     gateway: &Gateway,
     caller: &Caller,
     id: ConversationId,
     line: &Sequenced,
 ) -> Result<Option<LineView>, Problem> {
+    if is_customer(caller) && to_people::is_internal(line) {
+        return Ok(None);
+    }
     let Some(number) = event(line).and_then(|event| event.number()) else { return Ok(None) };
     let mut names = Names { gateway, caller, known: BTreeMap::new() };
     shown(&mut names, id, number, line).await.map(Some)
