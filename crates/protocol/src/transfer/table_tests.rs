@@ -86,6 +86,7 @@ fn who_may_pick_up() {
         "operator pickup => not_allowed",
         "hana pickup => epoch_required",
         "hana pickup epoch=1 => epoch_outdated",
+        "paul pickup epoch=2 => not_allowed",
         "olga pickup epoch=2 => ringing support@2",
     ]);
     World::script(&[

@@ -1,5 +1,5 @@
-//! `docs/transfer-transitions.md` and `docs/conversation-transitions.md` are the tables of the
-//! machine, made by running it. This compares them; `UPDATE_DOCS=1 cargo test -p protocol` writes it anew.
+//! `docs/transfer-transitions.md` and `docs/conversation-transitions.md` are made by running the
+//! machine. This compares them; `UPDATE_DOCS=1 cargo test -p protocol` writes them anew.
 
 use std::path::Path;
 

@@ -265,12 +265,12 @@ pub fn name(text: &str) -> AgentId {
     text.parse().expect("a name")
 }
 
-/// `hana`, `ivan` and `sue` are people; `olga` is one who is away, `tom` one of another team.
+/// `hana`, `ivan` and `sue` (of the team `bills`) are people; `olga` is away, `paul` offline.
 /// `support`, `bills` (of the team `bills`), `night` (closed at this time) and `slow` (overflows
 /// into `support`) are queues.
 fn known(id: &AgentId) -> Option<Agent> {
     let kind = match id.as_str() {
-        "hana" | "ivan" | "sue" | "olga" | "tom" => Kind::Human,
+        "hana" | "ivan" | "sue" | "olga" | "paul" => Kind::Human,
         "support" | "bills" | "night" | "slow" => Kind::Queue,
         "router" => Kind::System,
         "nobody" => return None,
@@ -285,8 +285,11 @@ fn known(id: &AgentId) -> Option<Agent> {
     };
     let mut agent = Agent::new(id.clone(), kind, profile);
     agent.attendance.reach = Reach::Connected;
-    agent.attendance.said =
-        if id.as_str() == "olga" { Presence::Away } else { Presence::Available };
+    agent.attendance.said = match id.as_str() {
+        "olga" => Presence::Away,
+        "paul" => Presence::Offline,
+        _ => Presence::Available,
+    };
     let settings = match id.as_str() {
         "bills" => json!({ "wanted": { "team": "bills" } }),
         "night" => json!({ "hours": { "monday": [{ "from": "01:00", "to": "02:00" }] } }),

@@ -27,6 +27,9 @@ async fn of_all_who_pick_up_at_once_one_has_it_and_the_others_learn_who() {
         let issued = tasuki::client::Call::post("/v1/tokens", body);
         let issued = crate::server::ok(&desk.operator, issued).await;
         tokens.push(issued["token"].as_str().expect("a token").to_owned());
+        let there = json!({ "presence": "available" });
+        let there = tasuki::client::Call::put(format!("/v1/agents/{name}/presence"), there);
+        crate::server::ok(&desk.operator, there).await;
     }
     let pickup = format!("POST {}", path(&transfer, "pickup"));
     let pickup = |token: &String| {
