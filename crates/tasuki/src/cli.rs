@@ -17,9 +17,12 @@ mod lint;
 mod message;
 mod message_keeping;
 mod outbox;
+mod queue;
 mod story;
 mod teamspace;
 mod token;
+mod transfer;
+mod transfer_story;
 mod watch;
 
 use std::ffi::OsString;
@@ -63,6 +66,10 @@ enum Command {
     Inbox(message::InboxArgs),
     /// Send, answer, read and find messages.
     Message(message::MessageArgs),
+    /// Show who waits for a person, and say how queues work.
+    Queue(queue::QueueArgs),
+    /// Pass a conversation to a person: every action, and how it stands.
+    Transfer(transfer::TransferArgs),
     /// Show what must still happen outside, and try again what was given up
     Outbox(outbox::OutboxArgs),
     /// Check an agent graph and try it out, offline; save it at a server.
@@ -171,6 +178,8 @@ async fn dispatch(command: Command) -> Result<u8> {
         Command::Handoff(args) => handoff::run(args).await,
         Command::Inbox(args) => message::inbox(args).await,
         Command::Message(args) => message::run(args).await,
+        Command::Queue(args) => queue::run(args).await,
+        Command::Transfer(args) => transfer::run(args).await,
         Command::Outbox(args) => outbox::run(args).await,
         Command::Graph(args) => graph::run(args).await,
         Command::Audit(args) => audit_commands::run(args).await,
@@ -310,11 +319,23 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
             "not_found" if refused.detail == "no such token" => {
                 Some("`tasuki token list` shows what there is")
             }
+            "not_found" if refused.detail == "no such transfer" => {
+                Some("`tasuki transfer list` shows what there is")
+            }
+            "not_found" if refused.detail == "no such queue" => {
+                Some("`tasuki agent register NAME --kind queue` adds one")
+            }
             "not_found" => Some("`tasuki handoff list` shows what there is"),
             "ledger_behind_checkpoint" => {
                 Some("`tasuki ledger fork --reason TEXT` goes on without what is missing")
             }
+            "wrong_state" if refused.detail.contains("the transfer is") => {
+                Some("`tasuki transfer show ID` tells how it stands")
+            }
             "wrong_state" => Some("`tasuki handoff show ID` tells what happened to it"),
+            "unknown_agent" if refused.detail.starts_with("queue: ") => {
+                Some("`tasuki agent register NAME --kind queue` adds one")
+            }
             "unknown_agent" => Some("`tasuki token create --agent NAME` adds an agent"),
             "ownership_conflict" => Some("`tasuki handoff list --task TASK` shows who has it"),
             _ => None,
