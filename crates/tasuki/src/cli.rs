@@ -7,6 +7,7 @@ mod backup_commands;
 mod bench_artifacts;
 mod bench_command;
 mod bench_route;
+mod chat;
 pub mod demo;
 mod detect;
 mod doctor;
@@ -70,6 +71,8 @@ enum Command {
     Queue(queue::QueueArgs),
     /// Pass a conversation to a person: every action, and how it stands.
     Transfer(transfer::TransferArgs),
+    /// Chat in this terminal, as a customer or as the person who answers.
+    Chat(chat::ChatArgs),
     /// Show what must still happen outside, and try again what was given up
     Outbox(outbox::OutboxArgs),
     /// Check an agent graph and try it out, offline; save it at a server.
@@ -180,6 +183,7 @@ async fn dispatch(command: Command) -> Result<u8> {
         Command::Message(args) => message::run(args).await,
         Command::Queue(args) => queue::run(args).await,
         Command::Transfer(args) => transfer::run(args).await,
+        Command::Chat(args) => chat::run(args).await,
         Command::Outbox(args) => outbox::run(args).await,
         Command::Graph(args) => graph::run(args).await,
         Command::Audit(args) => audit_commands::run(args).await,
