@@ -118,7 +118,7 @@ struct ServeArgs {
     log_level: Option<String>,
     #[arg(long, value_enum)]
     log_format: Option<LogFormat>,
-    /// On the first start, add two agents and a handoff to look at
+    /// On the first start, add agents, a handoff and a conversation to look at
     #[arg(long)]
     demo: bool,
 }
