@@ -1,10 +1,12 @@
 //! The command line, seen from outside: what people type, what they read back, and what a script
 //! can rely on.
 
+mod chat;
 mod endings;
 mod graph;
 mod help;
 mod hostile;
 pub mod shell;
 mod tls;
+mod transfer;
 mod walk;
