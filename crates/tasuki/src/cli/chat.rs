@@ -15,8 +15,9 @@ use serde_json::{Map, Value, json};
 use self::wire::{Typist, Wire};
 use super::transfer::text;
 use super::{Reach, put};
-use crate::client::{Call, Client, Identity};
-use crate::output;
+use crate::client::{Call, Client, Identity, Unreachable};
+use crate::node::control_socket;
+use crate::{exit_code, output};
 
 /// What was said before is shown from here on.
 const EARLIER_LINES: u64 = 20;
@@ -48,19 +49,29 @@ const HELP: &str = "Without --conversation and --new you are a person who answer
 
 pub async fn run(args: ChatArgs) -> Result<u8> {
     let reached = args.reach.connect().await?;
-    let client = reached.client.clone();
+    if reached.node.is_some() {
+        // Nobody else could take part.
+        return Err(Unreachable(control_socket(&args.reach.data()?).display().to_string()).into());
+    }
     let typist = Typist::start();
-    let code = if args.new {
+    let impatient = typist.interrupted(2);
+    tokio::select! {
+        ended = chat(reached.client, typist, args) => ended,
+        () = impatient => Ok(exit_code::FAILED),
+    }
+}
+
+async fn chat(client: Client, typist: Typist, args: ChatArgs) -> Result<u8> {
+    let json = args.reach.json;
+    if args.new {
         let (id, client) = open(client, args.agent, args.customer_name).await?;
-        customer::run(Wire::new(client, args.reach.json), typist, &id).await?
+        customer::run(Wire::new(client, json, &typist), typist, &id).await
     } else if let Some(id) = args.conversation {
-        customer::run(Wire::new(client, args.reach.json), typist, &id).await?
+        customer::run(Wire::new(client, json, &typist), typist, &id).await
     } else {
         let me = own_name(&client).await?;
-        person::run(Wire::new(client, args.reach.json), typist, me, args.queue).await?
-    };
-    reached.finish().await;
-    Ok(code)
+        person::run(Wire::new(client, json, &typist), typist, me, args.queue).await
+    }
 }
 
 /// A new conversation, and its customer.

@@ -18,7 +18,7 @@ use crate::{exit_code, output};
 /// How often somebody who waits looks at the queue.
 const QUEUE_EVERY: Span = Span::from_millis(5_000);
 
-/// A word about presence counts for 15 minutes.
+/// A word about presence counts for 15 minutes, unless a stream with a token shows who is there.
 const PRESENT_EVERY: Span = Span::from_minutes(5);
 
 const HELP: &str = "\
@@ -38,7 +38,8 @@ What you type is said to the customer; while you advise a colleague, to the coll
 
 pub async fn run(wire: Wire, mut typist: Typist, me: String, queue: String) -> Result<u8> {
     let mut rings = Rings::open(&wire.client, &me).await?;
-    let mut person = Person { wire, me, queue, desk: Desk::Waiting, rang: None, next: None };
+    let desk = Desk::Waiting;
+    let mut person = Person { wire, me, queue, desk, rang: None, next: None, has_queue: true };
     let mut present_at = SystemClock.now();
     let mut looked_at = None;
     person.be("available").await?;
@@ -46,7 +47,8 @@ pub async fn run(wire: Wire, mut typist: Typist, me: String, queue: String) -> R
     person.go_on().await?;
     loop {
         let now = SystemClock.now();
-        if now.since(present_at) >= PRESENT_EVERY {
+        let has_connection = person.wire.client.identity.token.is_some();
+        if !has_connection && now.since(present_at) >= PRESENT_EVERY {
             person.be("available").await?;
             present_at = now;
         }
@@ -78,6 +80,8 @@ struct Person {
     rang: Option<String>,
     /// Who was said to be next.
     next: Option<String>,
+    /// False once the queue turned out not to be there.
+    has_queue: bool,
 }
 
 enum Desk {
@@ -113,8 +117,10 @@ impl Person {
 
     /// Who is next, where people pick for themselves. Otherwise it rings.
     async fn look_at_queue(&mut self) -> Result<()> {
-        let Desk::Waiting = self.desk else { return Ok(()) };
+        let (Desk::Waiting, true) = (&self.desk, self.has_queue) else { return Ok(()) };
         let Some(queue) = self.wire.try_to(Call::get(queue::path_of(&self.queue))).await? else {
+            output::remark("what rings is shown all the same");
+            self.has_queue = false;
             return Ok(());
         };
         let first = &queue["waiting"][0];

@@ -5,7 +5,7 @@ use engine::clock::{Clock, SystemClock};
 use engine::ids::{Ids, RandomIds};
 use protocol::time::Span;
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use crate::client::{Call, Client, Refused};
 use crate::output;
@@ -24,11 +24,13 @@ const TYPED_MAX: usize = 64;
 pub struct Wire {
     pub client: Client,
     pub json: bool,
+    /// Whoever types wants to leave, also while nobody answers.
+    interrupts: watch::Receiver<u32>,
 }
 
 impl Wire {
-    pub fn new(client: Client, json: bool) -> Self {
-        Self { client, json }
+    pub fn new(client: Client, json: bool, typist: &Typist) -> Self {
+        Self { client, json, interrupts: typist.interrupts.clone() }
     }
 
     /// Asks until there is an answer. Whatever changes something has a key, so that it takes effect
@@ -53,9 +55,10 @@ impl Wire {
                 output::remark("the server does not answer; trying again");
             }
             n_tries += 1;
+            let mut interrupts = self.interrupts.clone();
             tokio::select! {
                 () = SystemClock.sleep(TRY_AGAIN) => {}
-                _ = tokio::signal::ctrl_c() => return Err(error),
+                _ = interrupts.wait_for(|n_pressed| *n_pressed > 0) => return Err(error),
             }
         }
     }
@@ -99,6 +102,8 @@ pub async fn pause() {
 #[derive(Debug)]
 pub struct Typist {
     lines: mpsc::Receiver<String>,
+    /// How often Ctrl-C was pressed.
+    interrupts: watch::Receiver<u32>,
 }
 
 impl Typist {
@@ -113,14 +118,32 @@ impl Typist {
                 }
             }
         });
-        Self { lines }
+        let (interrupt, interrupts) = watch::channel(0);
+        tokio::spawn(async move {
+            while tokio::signal::ctrl_c().await.is_ok() {
+                interrupt.send_modify(|n_times| *n_times += 1);
+            }
+            // Without a handler Ctrl-C ends the process, and nobody hears of it here.
+            std::future::pending::<()>().await;
+        });
+        Self { lines, interrupts }
+    }
+
+    /// Until Ctrl-C was pressed so often.
+    pub fn interrupted(&self, n_times: u32) -> impl Future<Output = ()> + use<> {
+        let mut interrupts = self.interrupts.clone();
+        async move {
+            // The sender is never dropped.
+            let _ = interrupts.wait_for(|n_pressed| *n_pressed >= n_times).await;
+        }
     }
 
     /// The next line; none after the last, or after Ctrl-C.
     pub async fn next(&mut self) -> Option<String> {
+        let interrupted = self.interrupted(1);
         tokio::select! {
             line = self.lines.recv() => line,
-            _ = tokio::signal::ctrl_c() => None,
+            () = interrupted => None,
         }
     }
 }

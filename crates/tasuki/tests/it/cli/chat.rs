@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -12,11 +12,16 @@ use serde_json::Value;
 use super::shell::{split, tasuki};
 use crate::server::Server;
 
-/// Somebody at a terminal. What is shown comes in one stream, as on a screen.
+/// More than anybody reads in a test.
+const LINES_MAX: usize = 10_000;
+
+/// Somebody at a terminal.
 struct Terminal {
     child: Child,
     keyboard: Option<ChildStdin>,
     lines: Receiver<String>,
+    /// What was not waited for yet. Remarks and messages overtake each other on their way here.
+    waiting: Vec<String>,
     seen: Vec<String>,
 }
 
@@ -31,11 +36,11 @@ impl Terminal {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the executable starts");
-        let (sender, lines) = channel();
+        let (sender, lines) = sync_channel(LINES_MAX);
         read_lines(child.stdout.take().expect("it is piped"), sender.clone());
         read_lines(child.stderr.take().expect("it is piped"), sender);
         let keyboard = child.stdin.take();
-        Self { child, keyboard, lines, seen: Vec::new() }
+        Self { child, keyboard, lines, waiting: Vec::new(), seen: Vec::new() }
     }
 
     fn enter(&mut self, line: &str) {
@@ -43,16 +48,24 @@ impl Terminal {
         writeln!(keyboard, "{line}").expect("it is read");
     }
 
-    /// Reads on until a line has these words.
-    fn sees(&mut self, words: &str) {
+    /// Reads on until a line has these words, unless one has come already.
+    fn sees(&mut self, words: &str) -> String {
         loop {
-            let line = self.lines.recv_timeout(Duration::from_secs(60));
-            let line = line.unwrap_or_else(|_| panic!("no {words:?} after {:#?}", self.seen));
-            self.seen.push(line.clone());
-            if line.contains(words) {
-                return;
+            if let Some(at) = self.waiting.iter().position(|line| line.contains(words)) {
+                return self.waiting.remove(at);
             }
+            let line = self.lines.recv_timeout(Duration::from_secs(60));
+            let line = line.unwrap_or_else(|_| panic!("no {words:?} in {:#?}", self.seen));
+            self.seen.push(line.clone());
+            self.waiting.push(line);
         }
+    }
+
+    /// Ctrl-C.
+    fn interrupt(&self) {
+        let pid = i32::try_from(self.child.id()).expect("pids are small");
+        let pid = rustix::process::Pid::from_raw(pid).expect("a pid is not 0");
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
     }
 
     /// Reads the rest, and how it ended.
@@ -76,7 +89,26 @@ impl Drop for Terminal {
     }
 }
 
-fn read_lines(from: impl Read + Send + 'static, to: Sender<String>) {
+const NEW: &str = "chat --new --agent bob --customer-name Ana --data data";
+
+/// A server with a bot, two people, and a queue from which they pick.
+fn desk(folder: &Path) -> Server {
+    let server = Server::start_on(&folder.join("data"), |_| {});
+    let commands = [
+        "agent register bob --kind worker",
+        "agent register default --kind queue",
+        "agent register hana --kind human --name Hana",
+        "agent register ivan --kind human --name Ivan",
+        "queue set --mode pick",
+    ];
+    for command in commands {
+        let outcome = tasuki(folder, &split(&format!("{command} --data data")), &[], "");
+        assert_eq!(outcome.code, 0, "{command}: {}", outcome.stderr);
+    }
+    server
+}
+
+fn read_lines(from: impl Read + Send + 'static, to: SyncSender<String>) {
     std::thread::spawn(move || {
         for line in BufReader::new(from).lines().map_while(Result::ok) {
             if to.send(line).is_err() {
@@ -135,21 +167,46 @@ fn what_the_demo_prints_can_be_pasted() {
 }
 
 #[test]
+fn people_advise_each_other_and_pass_a_customer_on() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let _server = desk(folder.path());
+    let mut ana = Terminal::open(folder.path(), NEW);
+    let mut hana = Terminal::open(folder.path(), "chat --as hana --data data");
+    let mut ivan = Terminal::open(folder.path(), "chat --as ivan --data data");
+    ivan.sees("you are ivan, and available");
+    ana.enter("/person");
+    hana.sees("next is Ana");
+    hana.enter("/accept");
+    hana.sees("you are with Ana");
+    hana.enter("/consult ivan may I refund it?");
+    ivan.sees("* Ana rings");
+    ivan.enter("/accept");
+    ivan.sees("you are with Ana");
+    ivan.enter("up to 20");
+    hana.sees("whisper by ivan: up to 20");
+    ivan.enter("/complete");
+    ivan.sees("this customer is not with you any more");
+    hana.enter("/transfer ivan he can do it");
+    ivan.sees("* Ana rings");
+    ivan.enter("/accept");
+    ivan.sees("you are with Ana");
+    ana.sees("* Ivan is here");
+    hana.sees("this customer is not with you any more");
+
+    // Whoever leaves gives the customer back.
+    ivan.interrupt();
+    assert_eq!(ivan.leave(), Some(0));
+    ana.sees("you are waiting: place 1");
+    assert_eq!(ana.n_times("up to 20"), 0, "{:#?}", ana.seen);
+}
+
+#[test]
 fn a_chat_goes_on_where_it_was_when_the_server_comes_back() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let data = folder.path().join("data");
-    let server = Server::start_on(&data, |_| {});
-    let people = ["bob --kind worker", "default --kind queue", "hana --kind human --name Hana"];
-    for person in people {
-        let typed = format!("agent register {person} --data data");
-        assert_eq!(tasuki(folder.path(), &split(&typed), &[], "").code, 0, "{typed}");
-    }
-    let mode = tasuki(folder.path(), &split("queue set --mode pick --data data"), &[], "");
-    assert_eq!(mode.code, 0, "{}", mode.stderr);
-    let new = "chat --new --agent bob --customer-name Ana --data data";
-    let mut ana = Terminal::open(folder.path(), new);
-    ana.sees("conversation ");
-    let id = ana.seen[0].trim_start_matches("conversation ").to_owned();
+    let server = desk(folder.path());
+    let mut ana = Terminal::open(folder.path(), NEW);
+    let id = ana.sees("conversation ").trim_start_matches("conversation ").to_owned();
     ana.enter("one");
     ana.enter("/person");
     ana.sees("you are waiting: place 1");
