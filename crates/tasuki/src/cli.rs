@@ -8,6 +8,7 @@ mod bench_artifacts;
 mod bench_command;
 mod bench_conversation;
 mod bench_route;
+mod chat;
 mod conversation;
 mod conversation_story;
 pub mod demo;
@@ -20,9 +21,12 @@ mod lint;
 mod message;
 mod message_keeping;
 mod outbox;
+mod queue;
 mod story;
 mod teamspace;
 mod token;
+mod transfer;
+mod transfer_story;
 mod watch;
 
 use std::ffi::OsString;
@@ -68,6 +72,12 @@ enum Command {
     Message(message::MessageArgs),
     /// Open, follow, hand over, export and erase conversations with customers.
     Conversation(conversation::ConversationArgs),
+    /// Show who waits for a person, and say how queues work.
+    Queue(queue::QueueArgs),
+    /// Pass a conversation to a person: every action, and how it stands.
+    Transfer(transfer::TransferArgs),
+    /// Chat in this terminal, as a customer or as the person who answers.
+    Chat(chat::ChatArgs),
     /// Show what must still happen outside, and try again what was given up
     Outbox(outbox::OutboxArgs),
     /// Check an agent graph and try it out, offline; save it at a server.
@@ -113,7 +123,7 @@ struct ServeArgs {
     log_level: Option<String>,
     #[arg(long, value_enum)]
     log_format: Option<LogFormat>,
-    /// On the first start, add two agents and a handoff to look at
+    /// On the first start, add agents, a handoff and a conversation to look at
     #[arg(long)]
     demo: bool,
 }
@@ -177,6 +187,9 @@ async fn dispatch(command: Command) -> Result<u8> {
         Command::Inbox(args) => message::inbox(args).await,
         Command::Message(args) => message::run(args).await,
         Command::Conversation(args) => conversation::run(args).await,
+        Command::Queue(args) => queue::run(args).await,
+        Command::Transfer(args) => transfer::run(args).await,
+        Command::Chat(args) => chat::run(args).await,
         Command::Outbox(args) => outbox::run(args).await,
         Command::Graph(args) => graph::run(args).await,
         Command::Audit(args) => audit_commands::run(args).await,
@@ -319,11 +332,23 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
             "not_found" if refused.detail == "no such conversation" => {
                 Some("`tasuki conversation list` shows what there is")
             }
+            "not_found" if refused.detail == "no such transfer" => {
+                Some("`tasuki transfer list` shows what there is")
+            }
+            "not_found" if refused.detail == "no such queue" => {
+                Some("`tasuki agent register NAME --kind queue` adds one")
+            }
             "not_found" => Some("`tasuki handoff list` shows what there is"),
             "ledger_behind_checkpoint" => {
                 Some("`tasuki ledger fork --reason TEXT` goes on without what is missing")
             }
+            "wrong_state" if refused.detail.contains("the transfer is") => {
+                Some("`tasuki transfer show ID` tells how it stands")
+            }
             "wrong_state" => Some("`tasuki handoff show ID` tells what happened to it"),
+            "unknown_agent" if refused.detail.starts_with("queue: ") => {
+                Some("`tasuki agent register NAME --kind queue` adds one")
+            }
             "unknown_agent" => Some("`tasuki token create --agent NAME` adds an agent"),
             "ownership_conflict" => Some("`tasuki handoff list --task TASK` shows who has it"),
             _ => None,

@@ -1,18 +1,17 @@
-//! Something to look at on the first start: two agents and a task on its way from one to the other.
+//! Something to look at on the first start: two agents and a task on its way from one to the other,
+//! and a customer who talks to a bot while a person is there to take over.
 
 use anyhow::Result;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::client::{Call, Client, Identity};
 use crate::output;
 
 pub async fn fill(client: &Client, url: &str) -> Result<()> {
-    let mut tokens = Vec::new();
-    for agent in ["alice", "bob"] {
-        let call = Call::post("/v1/tokens", json!({ "agent": agent }));
-        let answer = client.call(call).await?.success()?;
-        tokens.push(answer["token"].as_str().unwrap_or_default().to_owned());
-    }
+    let bob = json!({ "kind": "worker", "profile": { "name": "Bob", "user_selectable": true } });
+    ok(client, Call::put("/v1/agents/bob", bob)).await?;
+    token(client, "alice").await?;
+    let bob = token(client, "bob").await?;
     let alice = client.clone().with_identity(as_agent("alice"));
     let offer = json!({
         "to_agent": "bob",
@@ -25,10 +24,21 @@ pub async fn fill(client: &Client, url: &str) -> Result<()> {
         "context": { "summary": "Two customers were charged twice when the gateway timed out." },
         "work_state": { "status": "in_progress", "next_step": "Read client.rs from line 80" },
     });
-    let answer = alice.call(Call::post("/v1/handoffs", offer)).await?.success()?;
+    let answer = ok(&alice, Call::post("/v1/handoffs", offer)).await?;
     let id = answer["handoff_id"].as_str().unwrap_or_default();
-    output::remark(&next_steps(url, id, &tokens[1]));
+    output::remark(&next_steps(url, id, &bob));
+    let chat = open_chat(client).await?;
+    output::remark(&chat.next_steps(url));
     Ok(())
+}
+
+async fn ok(client: &Client, call: Call) -> Result<Value> {
+    client.call(call).await?.success()
+}
+
+async fn token(client: &Client, agent: &str) -> Result<String> {
+    let answer = ok(client, Call::post("/v1/tokens", json!({ "agent": agent }))).await?;
+    Ok(answer["token"].as_str().unwrap_or_default().to_owned())
 }
 
 fn as_agent(agent: &str) -> Identity {
@@ -44,4 +54,41 @@ fn next_steps(url: &str, id: &str, bob: &str) -> String {
          tasuki handoff watch --after 0\n\n  \
          or: curl -H \"Authorization: Bearer $TASUKI_TOKEN\" {url}/v1/handoffs\n"
     )
+}
+
+/// A conversation of a customer with Bob, and Hana, who can take it over.
+struct Chat {
+    conversation: String,
+    customer: String,
+    hana: String,
+}
+
+async fn open_chat(client: &Client) -> Result<Chat> {
+    ok(client, Call::put("/v1/agents/default", json!({ "kind": "queue" }))).await?;
+    let hana = json!({ "kind": "human", "profile": { "name": "Hana" } });
+    ok(client, Call::put("/v1/agents/hana", hana)).await?;
+    let hana = token(client, "hana").await?;
+    let open = json!({ "agent": "bob", "customer": { "name": "Ana" } });
+    let opened = ok(client, Call::post("/v1/conversations", open)).await?;
+    let text = |name: &str| opened[name].as_str().unwrap_or_default().to_owned();
+    let chat =
+        Chat { conversation: text("conversation_id"), customer: text("customer_token"), hana };
+    let hello = "Hello Ana, I am Bob, a bot. Type /person if you would rather talk to one.";
+    let hello = json!({ "parts": [{ "type": "text", "text": hello }], "epoch": 1 });
+    let path = format!("/v1/conversations/{}/messages", chat.conversation);
+    let bob = client.clone().with_identity(as_agent("bob"));
+    ok(&bob, Call::post(path, hello)).await?;
+    Ok(chat)
+}
+
+impl Chat {
+    fn next_steps(&self, url: &str) -> String {
+        let Chat { conversation, customer, hana } = self;
+        format!(
+            "Ana talks to Bob, a bot. Be Hana, a person who can take over, in a terminal:\n\n  \
+             tasuki chat --server {url} --token {hana}\n\n\
+             and Ana, her customer, in the next one; /person asks for a person:\n\n  \
+             tasuki chat --server {url} --conversation {conversation} --token {customer}\n"
+        )
+    }
 }

@@ -1,6 +1,7 @@
 //! The command line, seen from outside: what people type, what they read back, and what a script
 //! can rely on.
 
+mod chat;
 mod conversation;
 mod endings;
 mod graph;
@@ -8,4 +9,5 @@ mod help;
 mod hostile;
 pub mod shell;
 mod tls;
+mod transfer;
 mod walk;

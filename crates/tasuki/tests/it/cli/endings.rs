@@ -44,6 +44,7 @@ const ENDINGS: &str = r#"
 3  agent list --teamspace "My Team"
 4  agent list --server http://127.0.0.1:1
 4  handoff watch
+4  chat --new
 "#;
 
 #[test]

@@ -68,16 +68,48 @@ fn nothing_a_server_says_reaches_the_terminal_unseen() {
         (200, json!({ "items": [conversation] }), "conversation list"),
         (409, problem, "handoff accept 1"),
     ];
-    for (status, answer, typed) in cases {
-        let url = pretend(status, &answer);
-        let outcome = run(&format!("{typed} --server {url}"));
-        assert_eq!(outcome.code, if status == 200 { 0 } else { 3 }, "{typed}: {}", outcome.stderr);
-        for shown in [&outcome.stdout, &outcome.stderr] {
-            let bad = shown.chars().find(|c| *c != '\n' && protocol::json::is_forbidden(*c));
-            assert_eq!(bad, None, "{typed} shows it: {shown:?}");
-            assert!(!shown.contains('\r'), "{typed} returns to the start of the line: {shown:?}");
-        }
-    }
+    shows_nothing_hostile(&cases);
+}
+
+#[test]
+fn nothing_a_customer_says_reaches_the_terminal_unseen() {
+    let transfer = json!({
+        "transfer_id": HOSTILE, "conversation_id": HOSTILE, "status": HOSTILE, "holder": HOSTILE,
+        "queue": HOSTILE, "requested_at": HOSTILE, "requested_by": HOSTILE, "reason": HOSTILE,
+        "agent": { "agentName": HOSTILE }, "queue_position": 1, "epoch": HOSTILE,
+        "estimated_wait": { "from": HOSTILE, "to": HOSTILE },
+        "leg": { "to": HOSTILE, "type": HOSTILE, "status": HOSTILE },
+        "bundle": {
+            "identity": { "displayName": HOSTILE }, "transcriptSummary": HOSTILE,
+            "warmContext": { "x": HOSTILE }, "customAttributes": { HOSTILE: HOSTILE },
+        },
+    });
+    let queue = json!({
+        "queue": HOSTILE, "n_waiting": HOSTILE, "n_available": HOSTILE, "opens_at": HOSTILE,
+        "settings": { "mode": HOSTILE, "ring": HOSTILE }, "waiting": [transfer.clone()],
+        "estimated_wait": { "from": HOSTILE, "to": HOSTILE },
+    });
+    let said = [("customer", "text"), ("internal", HOSTILE), ("system", "text")].map(|(kind, of)| {
+        let agent = json!({ "agentName": HOSTILE });
+        let from = json!({ "kind": kind, "by": HOSTILE });
+        let parts = json!([{ "type": of, "text": HOSTILE, "reason": HOSTILE, "status": "connected",
+            "toAgent": agent, "fromAgent": agent, "targetAgent": agent }, { "name": HOSTILE }]);
+        json!({ "number": 1, "from": from, "parts": parts })
+    });
+    let chat = json!({
+        "status": "closed", "n_messages": 1, "items": said, "opened_by": HOSTILE,
+        "customer": { "name": HOSTILE },
+    });
+    let cases = [
+        (200, transfer.clone(), "transfer show 1"),
+        (200, transfer.clone(), "transfer show 1 --json"),
+        (200, transfer.clone(), "transfer accept 1"),
+        (200, transfer, "transfer request 1"),
+        (200, queue.clone(), "queue show"),
+        (200, queue, "queue show --json"),
+        (200, chat, "chat --conversation 1"),
+    ];
+    shows_nothing_hostile(&cases);
 }
 
 #[test]
@@ -93,6 +125,19 @@ fn a_server_that_makes_no_sense_is_no_server() {
         let outcome = run(&format!("agent list --server {url}"));
         assert_eq!((outcome.code, outcome.stdout.as_str()), (code, ""), "{answer:?}");
         assert!(outcome.stderr.contains(words), "{answer:?}: {}", outcome.stderr);
+    }
+}
+
+fn shows_nothing_hostile(cases: &[(u16, Value, &str)]) {
+    for (status, answer, typed) in cases {
+        let url = pretend(*status, answer);
+        let outcome = run(&format!("{typed} --server {url}"));
+        assert_eq!(outcome.code, if *status == 200 { 0 } else { 3 }, "{typed}: {}", outcome.stderr);
+        for shown in [&outcome.stdout, &outcome.stderr] {
+            let bad = shown.chars().find(|c| *c != '\n' && protocol::json::is_forbidden(*c));
+            assert_eq!(bad, None, "{typed} shows it: {shown:?}");
+            assert!(!shown.contains('\r'), "{typed} returns to the start of the line: {shown:?}");
+        }
     }
 }
 

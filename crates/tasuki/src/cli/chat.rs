@@ -1,0 +1,169 @@
+//! `tasuki chat`: talking in a terminal, as a customer or as the person who answers. Line by line,
+//! so that screen readers and scripts can follow: nothing is drawn over.
+
+mod customer;
+mod follow;
+mod person;
+mod rings;
+mod wire;
+mod words;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use self::wire::{Typist, Wire};
+use super::transfer::text;
+use super::{Reach, put};
+use crate::client::{Call, Client, Identity, Unreachable};
+use crate::node::control_socket;
+use crate::{exit_code, output};
+
+/// What was said before is shown from here on.
+const EARLIER_LINES: u64 = 20;
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub struct ChatArgs {
+    #[command(flatten)]
+    reach: Reach,
+    /// Go on in this conversation: with its token as its customer, else as whoever holds it
+    #[arg(long, value_name = "ID", conflicts_with = "new")]
+    conversation: Option<String>,
+    /// Open a conversation, and be its customer
+    #[arg(long)]
+    new: bool,
+    /// With --new: who holds it first [default: the first that customers may choose]
+    #[arg(long, requires = "new")]
+    agent: Option<String>,
+    /// With --new: what the customer is called
+    #[arg(long, value_name = "NAME", requires = "new")]
+    customer_name: Option<String>,
+    /// As a person: which queue to look at
+    #[arg(long, default_value = "default")]
+    queue: String,
+}
+
+const HELP: &str = "Without --conversation and --new you are a person who answers: of --as or of \
+                    the token. You are available until you leave. /help lists what can be typed.";
+
+pub async fn run(args: ChatArgs) -> Result<u8> {
+    let reached = args.reach.connect().await?;
+    if reached.node.is_some() {
+        // Nobody else could take part.
+        return Err(Unreachable(control_socket(&args.reach.data()?).display().to_string()).into());
+    }
+    let typist = Typist::start();
+    let impatient = typist.interrupted(2);
+    tokio::select! {
+        ended = chat(reached.client, typist, args) => ended,
+        () = impatient => Ok(exit_code::FAILED),
+    }
+}
+
+async fn chat(client: Client, typist: Typist, args: ChatArgs) -> Result<u8> {
+    let json = args.reach.json;
+    if args.new {
+        let (id, client) = open(client, args.agent, args.customer_name).await?;
+        customer::run(Wire::new(client, json, &typist), typist, &id).await
+    } else if let Some(id) = args.conversation {
+        customer::run(Wire::new(client, json, &typist), typist, &id).await
+    } else {
+        let me = own_name(&client).await?;
+        person::run(Wire::new(client, json, &typist), typist, me, args.queue).await
+    }
+}
+
+/// A new conversation, and its customer.
+async fn open(
+    client: Client,
+    agent: Option<String>,
+    name: Option<String>,
+) -> Result<(String, Client)> {
+    let agent = match agent {
+        Some(agent) => agent,
+        None => {
+            let call = Call::get("/v1/agents?kind=worker&selectable=true&limit=1");
+            let listed = client.call(call).await?.success()?;
+            let first = listed["items"][0]["agent"].as_str().map(str::to_owned);
+            first.context("customers may choose nobody: say with whom to begin, with --agent")?
+        }
+    };
+    let mut customer = Map::new();
+    put(&mut customer, "name", name);
+    let body = json!({ "agent": agent, "customer": customer });
+    let opened = client.call(Call::post("/v1/conversations", body)).await?.success()?;
+    let id = text(&opened, "conversation_id");
+    output::remark(&format!("conversation {}", output::clean(&id)));
+    let identity = Identity { token: Some(text(&opened, "customer_token")), ..Identity::default() };
+    Ok((id, client.with_identity(identity)))
+}
+
+/// Whose token it is, unless that was said.
+async fn own_name(client: &Client) -> Result<String> {
+    if let (Some(name), None) = (&client.identity.act_as, &client.identity.token) {
+        return Ok(name.clone());
+    }
+    let status = client.call(Call::get("/v1/acp/status")).await?.success()?;
+    match status["mailboxes"][0].as_str() {
+        Some(name) => Ok(name.to_owned()),
+        None => bail!("say who you are, with --as AGENT or --token TOKEN"),
+    }
+}
+
+/// What somebody typed.
+#[derive(Debug, PartialEq, Eq)]
+enum Typed<'a> {
+    Nothing,
+    Say(&'a str),
+    /// A command and what follows it.
+    Do(&'a str, &'a str),
+}
+
+impl<'a> Typed<'a> {
+    /// A line that shall begin with a slash begins with two.
+    fn read(line: &'a str) -> Self {
+        let line = line.trim();
+        match line.strip_prefix('/') {
+            None if line.is_empty() => Typed::Nothing,
+            None => Typed::Say(line),
+            Some(rest) if rest.starts_with('/') => Typed::Say(rest),
+            Some(rest) => {
+                let (verb, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+                Typed::Do(verb, rest.trim())
+            }
+        }
+    }
+}
+
+/// A body with one text, if there is any.
+fn with_text(name: &str, text: &str) -> Value {
+    match text.is_empty() {
+        true => json!({}),
+        false => json!({ name: text }),
+    }
+}
+
+fn unknown(verb: &str) {
+    output::remark(&format!("no such command: /{}; /help lists them", output::clean(verb)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slash_begins_a_command_and_two_begin_a_line() {
+        let cases = [
+            ("  ", Typed::Nothing),
+            ("hello / there ", Typed::Say("hello / there")),
+            ("/hold", Typed::Do("hold", "")),
+            ("/note  charged twice ", Typed::Do("note", "charged twice")),
+            ("//etc/hosts", Typed::Say("/etc/hosts")),
+            ("/", Typed::Do("", "")),
+        ];
+        for (line, typed) in cases {
+            assert_eq!(Typed::read(line), typed, "{line:?}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Chatting as the customer of a conversation; or, with a token of its own, as whoever holds it.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use super::follow::{Follow, path_of};
+use super::wire::{Typist, Wire, pause};
+use super::{Typed, unknown, with_text};
+use crate::cli::transfer::{self, text};
+use crate::client::Call;
+use crate::{exit_code, output};
+
+/// How many looks go by before a place in the queue is told again, if it is another one.
+const LOOKS_PER_PLACE: u32 = 10;
+
+const HELP: &str = "\
+What you type is said. Besides:
+  /person [reason]        ask for a person
+  /cancel                 do without one after all
+  /rate 1..5 [comment]    say how it was
+  /choose AGENT           choose who answers
+  /close                  end the conversation
+  /quit                   leave; the conversation goes on
+  //text                  say something that begins with a slash";
+
+pub async fn run(wire: Wire, mut typist: Typist, id: &str) -> Result<u8> {
+    let mut follow = Follow::start(&wire, id).await?;
+    let whose = if follow.is_customers() { "the customer" } else { "one of its agents" };
+    output::remark(&format!("you are {whose}; /person asks for a person, /help lists the rest"));
+    let mut told = Told::default();
+    loop {
+        told.about(&wire, &follow).await?;
+        if follow.is_closed() {
+            output::remark("the conversation is closed");
+            return Ok(exit_code::OK);
+        }
+        let line = tokio::select! {
+            line = typist.next() => Some(line),
+            () = pause() => None,
+        };
+        match line.as_ref().map(|line| line.as_deref().map(Typed::read)) {
+            None | Some(Some(Typed::Nothing)) => {}
+            Some(None | Some(Typed::Do("quit", _))) => {
+                follow.look(&wire).await?;
+                return Ok(exit_code::OK);
+            }
+            Some(Some(Typed::Say(text))) => follow.say(&wire, text).await?,
+            Some(Some(Typed::Do(verb, rest))) => act(&wire, &follow, verb, rest).await?,
+        }
+        follow.look(&wire).await?;
+    }
+}
+
+async fn act(wire: &Wire, follow: &Follow, verb: &str, rest: &str) -> Result<()> {
+    let transfer = |action: &str| transfer::path_of(&text(&follow.seen, "transfer_id"), action);
+    let call = match verb {
+        "person" => {
+            let body = fenced(follow, with_text("reason", rest));
+            Call::post(path_of(&follow.id, "/transfers"), body)
+        }
+        "cancel" => Call::post(transfer("/cancel"), fenced(follow, json!({}))),
+        "rate" => {
+            let (score, comment) = rest.split_once(' ').unwrap_or((rest, ""));
+            let Ok(score) = score.parse::<u8>() else {
+                output::remark("expected a number from 1 to 5: /rate 5 quick and kind");
+                return Ok(());
+            };
+            let mut body = with_text("comment", comment.trim());
+            body["score"] = score.into();
+            Call::post(transfer("/rate"), body)
+        }
+        "choose" => Call::put(path_of(&follow.id, "/agent"), json!({ "agent_id": rest })),
+        "close" => Call::post(path_of(&follow.id, "/close"), json!({})),
+        "help" => {
+            output::remark(HELP);
+            return Ok(());
+        }
+        other => {
+            unknown(other);
+            return Ok(());
+        }
+    };
+    if wire.try_to(call).await?.is_some() && verb == "rate" {
+        output::remark("thank you");
+    }
+    Ok(())
+}
+
+/// Agents ask in the epoch that they have seen.
+fn fenced(follow: &Follow, mut body: Value) -> Value {
+    if !follow.is_customers() {
+        body["epoch"] = follow.seen["epoch"].clone();
+    }
+    body
+}
+
+/// What was said about a transfer on its way, so that it is not said again.
+#[derive(Debug, Default)]
+struct Told {
+    status: String,
+    place: Option<String>,
+    n_looks: u32,
+}
+
+impl Told {
+    async fn about(&mut self, wire: &Wire, follow: &Follow) -> Result<()> {
+        let Some(id) = follow.seen["transfer_id"].as_str() else { return Ok(()) };
+        let status = text(&follow.seen, "transfer_status");
+        let before = std::mem::replace(&mut self.status, status.clone());
+        let is_new = before != status;
+        self.n_looks = if is_new { 0 } else { self.n_looks + 1 };
+        let is_waiting = status == "queued" && self.n_looks.is_multiple_of(LOOKS_PER_PLACE);
+        if is_waiting {
+            let shown = wire.ask(Call::get(transfer::path_of(id, ""))).await?;
+            let place = transfer::place(&shown);
+            if let Some(place) = place.filter(|place| Some(place) != self.place.as_ref()) {
+                output::remark(&format!("you are waiting: {place}"));
+                self.place = Some(place);
+            }
+        }
+        match status.as_str() {
+            "ringing" if is_new => output::remark("somebody is being asked"),
+            "on_hold" if is_new => output::remark("you are on hold"),
+            "connected" if before == "on_hold" => output::remark("you are not on hold any more"),
+            "completed" if is_new && follow.is_customers() => {
+                let shown = wire.ask(Call::get(transfer::path_of(id, ""))).await?;
+                if shown["asks_rating"] == true {
+                    output::remark("how was it? /rate 1 is very bad, /rate 5 very good");
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,159 @@
+//! `tasuki queue`: who waits for a person, and how a queue works.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use clap::{ArgGroup, Args, Subcommand};
+use protocol::time::{Span, Time};
+use serde_json::{Value, json};
+
+use super::transfer::{likely, text};
+use super::{Reach, read_json, token};
+use crate::client::{Call, Client, percent_encode};
+use crate::{exit_code, output};
+
+#[derive(Debug, Args)]
+pub struct QueueArgs {
+    #[command(flatten)]
+    reach: Reach,
+    #[command(subcommand)]
+    command: QueueCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum QueueCommand {
+    /// Show who waits, in their order, and how the queue works
+    Show {
+        #[arg(default_value = "default")]
+        id: String,
+    },
+    /// Say how a queue works; what no flag names stays as it is
+    Set(SetArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(group(
+    ArgGroup::new("settings").required(true).multiple(true)
+        .args(["file", "mode", "ring", "wait", "hold"])
+))]
+struct SetArgs {
+    #[arg(default_value = "default")]
+    id: String,
+    /// A JSON file that replaces all settings; `-` reads standard input
+    #[arg(long)]
+    file: Option<PathBuf>,
+    /// Offer what waits to people, or let them pick
+    #[arg(long, value_parser = ["offer", "pick"])]
+    mode: Option<String>,
+    /// How long somebody is asked before the next one is, such as 30s
+    #[arg(long, value_name = "SPAN")]
+    ring: Option<Span>,
+    /// How long customers wait before the bot has them back, such as 1h
+    #[arg(long, value_name = "SPAN")]
+    wait: Option<Span>,
+    /// How long a customer may be on hold, such as 10m
+    #[arg(long, value_name = "SPAN")]
+    hold: Option<Span>,
+}
+
+pub async fn run(args: QueueArgs) -> Result<u8> {
+    let reached = args.reach.connect().await?;
+    let client = &reached.client;
+    let answer = match args.command {
+        QueueCommand::Show { id } => client.call(Call::get(path_of(&id))).await?.success()?,
+        QueueCommand::Set(set) => {
+            let path = path_of(&set.id);
+            let settings = set.settings(client).await?;
+            client.call(Call::put(path, settings)).await?.success()?
+        }
+    };
+    if args.reach.json {
+        output::json(&answer);
+    } else {
+        show(&answer);
+    }
+    reached.finish().await;
+    Ok(exit_code::OK)
+}
+
+pub fn path_of(id: &str) -> String {
+    format!("/v1/queues/{}", percent_encode(id))
+}
+
+impl SetArgs {
+    /// All of them, as they shall be: from the file, or as they are, with the flags on top.
+    async fn settings(self, client: &Client) -> Result<Value> {
+        let mut settings = match &self.file {
+            Some(file) => read_json(file)?,
+            None => {
+                let shown = client.call(Call::get(path_of(&self.id))).await?.success()?;
+                shown["settings"].clone()
+            }
+        };
+        let Some(fields) = settings.as_object_mut() else {
+            bail!("--file: expected a JSON object");
+        };
+        if let Some(mode) = self.mode {
+            fields.insert("mode".to_owned(), mode.into());
+        }
+        for (name, span) in [("ring", self.ring), ("wait", self.wait), ("hold", self.hold)] {
+            if let Some(span) = span {
+                fields.insert(name.to_owned(), json!(span));
+            }
+        }
+        Ok(settings)
+    }
+}
+
+/// How it works and who waits, in their order.
+pub fn show(queue: &Value) {
+    let settings = &queue["settings"];
+    let is_open = if queue["is_open"] == true { "open" } else { "closed" };
+    let mut lines = vec![
+        format!("{}  [{is_open}]", output::clean(&text(queue, "queue"))),
+        format!("  waiting    {}", queue["n_waiting"]),
+        format!("  available  {}", queue["n_available"]),
+        format!("  mode       {}", output::clean(&text(settings, "mode"))),
+    ];
+    let spans = ["ring", "wait", "hold"].map(|name| {
+        let span = output::clean(&text(settings, name));
+        format!("{name} {span}")
+    });
+    lines.push(format!("  spans      {}", spans.join(", ")));
+    if let Some(opens_at) = queue["opens_at"].as_str() {
+        lines.push(format!("  opens at   {}", output::clean(opens_at)));
+    }
+    if let Some(wait) = likely(queue) {
+        lines.push(format!("  a newcomer waits {wait}"));
+    }
+    output::line(&lines.join("\n"));
+    match queue["waiting"].as_array() {
+        None => output::remark("who waits is shown to people of the queue and to coordinators"),
+        Some(waiting) if waiting.is_empty() => {}
+        Some(waiting) => output::line(&format!("\n{}", table(waiting, token::now()))),
+    }
+}
+
+fn table(waiting: &[Value], now: Time) -> String {
+    // A leg of a transfer waits without a place of its own: the order says it.
+    let rows = (1..).zip(waiting).map(|(place, transfer)| {
+        let since = text(transfer, "requested_at").parse::<Time>().ok();
+        vec![
+            place.to_string(),
+            text(transfer, "transfer_id"),
+            name_of(transfer),
+            transfer["priority"].to_string(),
+            since.map_or("–".to_owned(), |at| output::relative(at, now)),
+            likely(transfer).unwrap_or("–".to_owned()),
+            text(transfer, "reason"),
+        ]
+    });
+    let header = ["place", "transfer", "customer", "priority", "asked", "likely", "reason"];
+    output::table(&header, rows.collect())
+}
+
+/// What a customer is called, as far as people are told.
+pub fn name_of(transfer: &Value) -> String {
+    let name = transfer["bundle"]["identity"]["displayName"].as_str();
+    name.unwrap_or("a customer").to_owned()
+}

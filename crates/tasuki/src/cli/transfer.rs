@@ -1,0 +1,386 @@
+//! `tasuki transfer`: a conversation passes to a person, step by step.
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value, json};
+
+use super::{Reach, put, read_json, transfer_story};
+use crate::client::{Call, Client, percent_encode};
+use crate::{exit_code, output};
+
+const NOT_FOUND: u16 = 404;
+
+#[derive(Debug, Args)]
+pub struct TransferArgs {
+    #[command(flatten)]
+    reach: Reach,
+    #[command(subcommand)]
+    command: TransferCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum TransferCommand {
+    /// Show how a transfer stands
+    Show { id: String },
+    /// List the transfers of conversations that you hold; coordinators see all
+    List(ListArgs),
+    /// Ask for a person; prints the id of the transfer
+    Request(RequestArgs),
+    /// Take it from the queue; of several the first has it
+    Pickup {
+        #[command(flatten)]
+        at: At,
+        /// Answer at once
+        #[arg(long)]
+        accept: bool,
+    },
+    /// Answer, as the person for whom it rings
+    Accept {
+        #[command(flatten)]
+        at: At,
+    },
+    /// Let the next one be asked
+    Decline {
+        #[command(flatten)]
+        at: At,
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Put the customer on hold
+    Hold {
+        #[command(flatten)]
+        at: At,
+    },
+    /// Be back
+    Resume {
+        #[command(flatten)]
+        at: At,
+    },
+    /// It is settled: whoever held the conversation before has it back
+    Complete {
+        #[command(flatten)]
+        at: At,
+        /// What they must know
+        #[arg(long)]
+        summary: Option<String>,
+    },
+    /// It is over, and so is the conversation
+    End {
+        #[command(flatten)]
+        at: At,
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// It is not wanted any more; or nobody else is asked in
+    Cancel {
+        #[command(flatten)]
+        at: At,
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Give it up, as a coordinator
+    Fail {
+        #[command(flatten)]
+        at: At,
+        #[arg(long)]
+        reason: String,
+    },
+    /// Ask another person in, or pass the conversation on
+    Transfer(TransferOnArgs),
+    /// Write something for colleagues; the customer does not see it
+    Note {
+        #[command(flatten)]
+        at: At,
+        text: String,
+    },
+    /// Tell something to the person who answers, and to nobody else
+    Whisper {
+        #[command(flatten)]
+        at: At,
+        text: String,
+    },
+    /// Say how it was, as the customer
+    Rate {
+        id: String,
+        /// From 1, very bad, to 5, very good
+        score: u8,
+        #[arg(long)]
+        comment: Option<String>,
+    },
+}
+
+/// Which transfer, and what its caller has seen of it.
+#[derive(Debug, Args)]
+struct At {
+    id: String,
+    /// The epoch that you have seen [default: the current one]
+    #[arg(long)]
+    epoch: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+struct ListArgs {
+    /// Only those that stand so, such as queued, ringing or connected
+    #[arg(long)]
+    status: Option<String>,
+    /// How many conversations to look at, up to 200
+    #[arg(long, default_value_t = 200)]
+    limit: usize,
+    /// Go on where an earlier list ended
+    #[arg(long)]
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct RequestArgs {
+    /// The conversation
+    id: String,
+    /// Where it waits [default: default]
+    #[arg(long)]
+    queue: Option<String>,
+    #[arg(long = "type", value_parser = ["bot_to_human", "warm", "blind"])]
+    kind: Option<String>,
+    #[arg(long)]
+    reason: Option<String>,
+    /// What happened so far, for the person
+    #[arg(long)]
+    summary: Option<String>,
+    /// From -100 to 100
+    #[arg(long, allow_hyphen_values = true)]
+    priority: Option<i32>,
+    /// The epoch in which an agent asks [default: the current one]
+    #[arg(long)]
+    epoch: Option<u64>,
+    /// Your own name for this request: once more with the same one changes nothing
+    #[arg(long)]
+    request_key: Option<String>,
+    /// A JSON file with more of the request; `-` reads standard input
+    #[arg(long)]
+    file: Option<std::path::PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct TransferOnArgs {
+    #[command(flatten)]
+    at: At,
+    /// A person or a queue
+    #[arg(long)]
+    to: String,
+    /// [default: human_to_human]
+    #[arg(long = "type",
+          value_parser = ["human_to_human", "warm", "supervisor_consult", "blind"])]
+    kind: Option<String>,
+    #[arg(long)]
+    reason: Option<String>,
+    /// What happened so far, for the other person
+    #[arg(long)]
+    summary: Option<String>,
+}
+
+pub async fn run(args: TransferArgs) -> Result<u8> {
+    let reached = args.reach.connect().await?;
+    let asked = Asked { client: &reached.client, json: args.reach.json };
+    match args.command {
+        TransferCommand::Show { id } => {
+            transfer_story::print(asked.client, &id, asked.json).await?
+        }
+        TransferCommand::List(list) => {
+            let path = list.path();
+            transfer_story::print_list(asked.client, path, list.status, asked.json).await?;
+        }
+        TransferCommand::Request(request) => asked.request(request).await?,
+        TransferCommand::Pickup { at, accept } => {
+            asked.act(at, "pickup", json!({ "accept": accept })).await?;
+        }
+        TransferCommand::Accept { at } => asked.act(at, "accept", json!({})).await?,
+        TransferCommand::Decline { at, reason } => {
+            asked.act(at, "decline", one("reason", reason)).await?;
+        }
+        TransferCommand::Hold { at } => asked.act(at, "hold", json!({})).await?,
+        TransferCommand::Resume { at } => asked.act(at, "resume", json!({})).await?,
+        TransferCommand::Complete { at, summary } => {
+            asked.act(at, "complete", one("summary", summary)).await?;
+        }
+        TransferCommand::End { at, reason } => asked.act(at, "end", one("reason", reason)).await?,
+        TransferCommand::Cancel { at, reason } => {
+            asked.act(at, "cancel", one("reason", reason)).await?;
+        }
+        TransferCommand::Fail { at, reason } => {
+            asked.act(at, "fail", json!({ "reason": reason })).await?;
+        }
+        TransferCommand::Transfer(on) => {
+            let (at, body) = on.split();
+            asked.act(at, "transfer", body).await?;
+        }
+        TransferCommand::Note { at, text } => {
+            asked.act(at, "note", json!({ "text": text })).await?;
+        }
+        TransferCommand::Whisper { at, text } => {
+            asked.act(at, "whisper", json!({ "text": text })).await?;
+        }
+        TransferCommand::Rate { id, score, comment } => {
+            let mut body = one("comment", comment);
+            body["score"] = score.into();
+            asked.print(Call::post(path_of(&id, "/rate"), body)).await?;
+        }
+    }
+    reached.finish().await;
+    Ok(exit_code::OK)
+}
+
+struct Asked<'a> {
+    client: &'a Client,
+    json: bool,
+}
+
+impl Asked<'_> {
+    async fn request(&self, request: RequestArgs) -> Result<()> {
+        let id = percent_encode(&request.id);
+        let path = format!("/v1/conversations/{id}/transfers");
+        let epoch = match request.epoch {
+            Some(epoch) => Some(epoch),
+            None => {
+                let call = Call::get(format!("/v1/conversations/{id}"));
+                let shown = self.client.call(call).await?.success()?;
+                seen(&shown, "opened_by")
+            }
+        };
+        let answer = self.client.call(Call::post(path, request.body(epoch)?)).await?.success()?;
+        if self.json {
+            output::json(&answer);
+            return Ok(());
+        }
+        output::line(&text(&answer, "transfer_id"));
+        output::remark(&stands(&answer));
+        Ok(())
+    }
+
+    async fn act(&self, at: At, action: &str, mut body: Value) -> Result<()> {
+        let epoch = match at.epoch {
+            Some(epoch) => Some(epoch),
+            None => {
+                let shown = self.client.call(Call::get(path_of(&at.id, ""))).await?;
+                // What somebody else has is not shown; the server says so when it is asked for.
+                let is_hidden = shown.status == NOT_FOUND;
+                if is_hidden { None } else { seen(&shown.success()?, "requested_by") }
+            }
+        };
+        if let Some(epoch) = epoch {
+            body["epoch"] = epoch.into();
+        }
+        self.print(Call::post(path_of(&at.id, &format!("/{action}")), body)).await
+    }
+
+    async fn print(&self, call: Call) -> Result<()> {
+        let answer = self.client.call(call).await?.success()?;
+        match self.json {
+            true => output::json(&answer),
+            false => output::remark(&stands(&answer)),
+        }
+        Ok(())
+    }
+}
+
+/// The epoch of what somebody looked at. Customers have none: they lack a field.
+fn seen(shown: &Value, field: &str) -> Option<u64> {
+    shown["epoch"].as_u64().filter(|_| shown.get(field).is_some())
+}
+
+pub fn path_of(id: &str, below: &str) -> String {
+    format!("/v1/transfers/{}{below}", percent_encode(id))
+}
+
+/// How it stands, in a line.
+pub fn stands(transfer: &Value) -> String {
+    let of = |name: &str| output::clean(&text(transfer, name));
+    let mut line = format!(
+        "is now {}; {} holds the conversation, epoch {}",
+        of("status"),
+        of("holder"),
+        transfer["epoch"]
+    );
+    if let Some(place) = place(transfer) {
+        line.push_str(&format!("; {place}"));
+    }
+    line
+}
+
+/// `place 2, likely 1m to 3m`.
+pub fn place(transfer: &Value) -> Option<String> {
+    let place = transfer["queue_position"].as_u64()?;
+    let likely = likely(transfer).map(|wait| format!(", likely {wait}")).unwrap_or_default();
+    Some(format!("place {place}{likely}"))
+}
+
+/// How long it may take, if anything is known.
+pub fn likely(view: &Value) -> Option<String> {
+    let wait = &view["estimated_wait"];
+    let end = |name: &str| wait[name].as_str().map(output::clean);
+    Some(format!("{} to {}", end("from")?, end("to")?))
+}
+
+pub fn text(value: &Value, name: &str) -> String {
+    value[name].as_str().unwrap_or_default().to_owned()
+}
+
+fn one(name: &str, value: Option<String>) -> Value {
+    let mut fields = Map::new();
+    put(&mut fields, name, value);
+    fields.into()
+}
+
+impl ListArgs {
+    fn path(&self) -> String {
+        let mut path = format!("/v1/conversations?limit={}", self.limit);
+        if let Some(cursor) = &self.cursor {
+            path.push_str(&format!("&cursor={}", percent_encode(cursor)));
+        }
+        path
+    }
+}
+
+impl RequestArgs {
+    fn body(self, epoch: Option<u64>) -> Result<Value> {
+        let from_file = self.file.as_deref().map(read_json).transpose()?;
+        let mut body = from_file.unwrap_or(json!({}));
+        let texts = [
+            ("queue", self.queue),
+            ("type", self.kind),
+            ("reason", self.reason),
+            ("request_key", self.request_key),
+        ];
+        let Some(fields) = body.as_object_mut() else {
+            anyhow::bail!("--file: expected a JSON object");
+        };
+        for (name, value) in texts {
+            put(fields, name, value);
+        }
+        if let Some(priority) = self.priority {
+            fields.insert("priority".to_owned(), priority.into());
+        }
+        if let Some(epoch) = epoch {
+            fields.insert("epoch".to_owned(), epoch.into());
+        }
+        if let Some(summary) = self.summary {
+            let context = fields.entry("context").or_insert_with(|| json!({}));
+            let Some(context) = context.as_object_mut() else {
+                anyhow::bail!("--file: context: expected a JSON object");
+            };
+            context.insert("summary".to_owned(), summary.into());
+        }
+        Ok(body)
+    }
+}
+
+impl TransferOnArgs {
+    fn split(self) -> (At, Value) {
+        let mut fields = Map::new();
+        put(&mut fields, "to", Some(self.to));
+        put(&mut fields, "type", self.kind);
+        put(&mut fields, "reason", self.reason);
+        if let Some(summary) = self.summary {
+            fields.insert("context".to_owned(), json!({ "summary": summary }));
+        }
+        (self.at, fields.into())
+    }
+}

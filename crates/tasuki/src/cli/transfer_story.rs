@@ -1,0 +1,122 @@
+//! `tasuki transfer show` and `list`: how transfers stand, as people tell it. What customers and
+//! agents wrote is shown behind a bar, so that no line of theirs looks like one of ours.
+
+use anyhow::Result;
+use protocol::time::Time;
+use serde_json::{Value, json};
+
+use super::queue::name_of;
+use super::token::now;
+use super::transfer::{path_of, place, text};
+use crate::client::{Call, Client};
+use crate::output::{self, clean};
+
+pub async fn print(client: &Client, id: &str, json: bool) -> Result<()> {
+    let answer = client.call(Call::get(path_of(id, ""))).await?.success()?;
+    match json {
+        true => output::json(&answer),
+        false => output::line(&tell(&answer, now())),
+    }
+    Ok(())
+}
+
+/// The server knows transfers by their conversations, so those are listed and looked through.
+pub async fn print_list(
+    client: &Client,
+    path: String,
+    status: Option<String>,
+    json: bool,
+) -> Result<()> {
+    let mut answer = client.call(Call::get(path)).await?.success()?;
+    let conversations = answer["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
+    let is_wanted = |one: &Value| {
+        one["transfer_id"].is_string()
+            && status.as_deref().is_none_or(|status| one["transfer_status"] == status)
+    };
+    let items: Vec<_> = conversations.into_iter().filter(is_wanted).collect();
+    let cursor = answer["next_cursor"].as_str().map(str::to_owned);
+    if json {
+        let shown = items.iter().map(|one| {
+            json!({
+                "transfer_id": one["transfer_id"], "status": one["transfer_status"],
+                "conversation_id": one["conversation_id"], "holder": one["holder"],
+                "epoch": one["epoch"], "changed_at": one["changed_at"],
+            })
+        });
+        output::json(&json!({ "items": shown.collect::<Vec<_>>(), "next_cursor": cursor }));
+        return Ok(());
+    }
+    let now = now();
+    let rows = items.iter().map(|one| {
+        let at = text(one, "changed_at").parse::<Time>().ok();
+        vec![
+            text(one, "transfer_id"),
+            text(one, "transfer_status"),
+            one["customer"]["name"].as_str().unwrap_or("–").to_owned(),
+            text(one, "holder"),
+            one["epoch"].to_string(),
+            at.map_or("–".to_owned(), |at| output::relative(at, now)),
+        ]
+    });
+    let header = ["transfer", "status", "customer", "holder", "epoch", "changed"];
+    output::line(&output::table(&header, rows.collect()));
+    if let Some(cursor) = cursor {
+        output::remark(&format!("more with --cursor {}", clean(&cursor)));
+    }
+    Ok(())
+}
+
+fn tell(transfer: &Value, now: Time) -> String {
+    let of = |name: &str| clean(&text(transfer, name));
+    let is_customers = transfer.get("requested_by").is_none();
+    let whom = if is_customers { "you".to_owned() } else { clean(&name_of(transfer)) };
+    let mut lines = vec![
+        format!("A person for {whom}  [{}]", of("status")),
+        format!("  id            {}", of("transfer_id")),
+        format!("  conversation  {}", of("conversation_id")),
+        format!("  queue         {}", of("queue")),
+        format!("  holder        {}, epoch {}", of("holder"), transfer["epoch"]),
+    ];
+    let at = text(transfer, "requested_at").parse::<Time>().ok();
+    let when = at.map_or("–".to_owned(), |at| output::relative(at, now));
+    lines.push(match transfer["requested_by"].as_str() {
+        Some(by) => format!("  asked for     by {}, {when}", clean(by)),
+        None => format!("  asked for     {when}"),
+    });
+    if let Some(agent) = transfer["agent"]["agentName"].as_str() {
+        lines.push(format!("  person        {}", clean(agent)));
+    }
+    if let Some(place) = place(transfer) {
+        lines.push(format!("  waits         {place}"));
+    }
+    if let Some(until) = transfer["until"].as_str().and_then(|at| at.parse::<Time>().ok()) {
+        lines.push(format!("  until         {}", output::relative(until, now)));
+    }
+    let leg = &transfer["leg"];
+    if leg.is_object() {
+        let of = |name: &str| clean(&text(leg, name));
+        lines.push(format!("  asked in      {}, {}, {}", of("to"), of("type"), of("status")));
+    }
+    lines.extend(known(transfer).into_iter().map(|line| format!("  {line}")));
+    if transfer["asks_rating"] == true {
+        lines.push("  the customer is asked how it was".to_owned());
+    }
+    lines.join("\n")
+}
+
+/// What the person is told beforehand.
+pub fn known(transfer: &Value) -> Vec<String> {
+    let bundle = &transfer["bundle"];
+    let told = [
+        ("reason", transfer["reason"].as_str().map(str::to_owned)),
+        ("summary", bundle["transcriptSummary"].as_str().map(str::to_owned)),
+        ("context", bundle["warmContext"].as_object().map(|it| json!(it).to_string())),
+        ("attributes", bundle["customAttributes"].as_object().map(|it| json!(it).to_string())),
+    ];
+    let mut lines = Vec::new();
+    for (name, text) in told {
+        let text = text.unwrap_or_default();
+        lines.extend(text.lines().map(|line| format!("| {name}: {}", clean(line))));
+    }
+    lines
+}

@@ -1,0 +1,247 @@
+//! Two people at two terminals: a customer asks for a person, the person answers, they talk, and
+//! the customer is asked how it was. As pasted from the demo, and with the server away in between.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::shell::{split, tasuki};
+use crate::server::Server;
+
+/// More than anybody reads in a test.
+const LINES_MAX: usize = 10_000;
+
+/// Somebody at a terminal.
+struct Terminal {
+    child: Child,
+    keyboard: Option<ChildStdin>,
+    lines: Receiver<String>,
+    /// What was not waited for yet. Remarks and messages overtake each other on their way here.
+    waiting: Vec<String>,
+    seen: Vec<String>,
+}
+
+impl Terminal {
+    fn open(folder: &Path, command: &str) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tasuki"))
+            .args(split(command))
+            .current_dir(folder)
+            .env_clear()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the executable starts");
+        let (sender, lines) = sync_channel(LINES_MAX);
+        read_lines(child.stdout.take().expect("it is piped"), sender.clone());
+        read_lines(child.stderr.take().expect("it is piped"), sender);
+        let keyboard = child.stdin.take();
+        Self { child, keyboard, lines, waiting: Vec::new(), seen: Vec::new() }
+    }
+
+    fn enter(&mut self, line: &str) {
+        let keyboard = self.keyboard.as_mut().expect("it is still open");
+        writeln!(keyboard, "{line}").expect("it is read");
+    }
+
+    /// Reads on until a line has these words, unless one has come already.
+    fn sees(&mut self, words: &str) -> String {
+        loop {
+            if let Some(at) = self.waiting.iter().position(|line| line.contains(words)) {
+                return self.waiting.remove(at);
+            }
+            let line = self.lines.recv_timeout(Duration::from_secs(60));
+            let line = line.unwrap_or_else(|_| panic!("no {words:?} in {:#?}", self.seen));
+            self.seen.push(line.clone());
+            self.waiting.push(line);
+        }
+    }
+
+    /// Ctrl-C.
+    fn interrupt(&self) {
+        let pid = i32::try_from(self.child.id()).expect("pids are small");
+        let pid = rustix::process::Pid::from_raw(pid).expect("a pid is not 0");
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
+    }
+
+    /// Reads the rest, and how it ended.
+    fn leave(&mut self) -> Option<i32> {
+        drop(self.keyboard.take());
+        let code = self.child.wait().expect("it ends").code();
+        self.seen.extend(self.lines.iter());
+        code
+    }
+
+    fn n_times(&self, words: &str) -> usize {
+        self.seen.iter().filter(|line| line.contains(words)).count()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // It may have ended already, which is what is wanted.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const NEW: &str = "chat --new --agent bob --customer-name Ana --data data";
+
+/// A server with a bot, two people, and a queue from which they pick.
+fn desk(folder: &Path) -> Server {
+    let server = Server::start_on(&folder.join("data"), |_| {});
+    let commands = [
+        "agent register bob --kind worker",
+        "agent register default --kind queue",
+        "agent register hana --kind human --name Hana",
+        "agent register ivan --kind human --name Ivan",
+        "queue set --mode pick",
+    ];
+    for command in commands {
+        let outcome = tasuki(folder, &split(&format!("{command} --data data")), &[], "");
+        assert_eq!(outcome.code, 0, "{command}: {}", outcome.stderr);
+    }
+    server
+}
+
+fn read_lines(from: impl Read + Send + 'static, to: SyncSender<String>) {
+    std::thread::spawn(move || {
+        for line in BufReader::new(from).lines().map_while(Result::ok) {
+            if to.send(line).is_err() {
+                return;
+            }
+        }
+    });
+}
+
+#[test]
+fn what_the_demo_prints_can_be_pasted() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut server = Terminal::open(folder.path(), "serve --demo --listen 127.0.0.1:0 --data data");
+    server.sees("ready url=");
+    let commands: Vec<_> =
+        server.seen.iter().filter_map(|line| line.trim().strip_prefix("tasuki chat")).collect();
+    let [hana, ana] = commands[..] else { panic!("two commands: {commands:?}") };
+    let mut hana = Terminal::open(folder.path(), &format!("chat {hana}"));
+    let mut ana = Terminal::open(folder.path(), &format!("chat {ana}"));
+    hana.sees("you are hana, and available");
+    ana.sees("Bob: Hello Ana");
+    ana.enter("/person my bill is wrong");
+    hana.sees("* Ana rings");
+    hana.sees("| reason: my bill is wrong");
+    hana.sees("/accept or /decline");
+    hana.enter("/accept");
+    hana.sees("you are with Ana");
+    ana.sees("* Hana is here");
+    hana.enter("//slash, I see it");
+    ana.sees("Hana: /slash, I see it");
+    ana.enter("thanks");
+    hana.sees("Ana (customer): thanks");
+    hana.enter("/note charged twice");
+    hana.sees("note by hana: charged twice");
+    hana.enter("/hold");
+    ana.sees("you are on hold");
+    hana.enter("/resume");
+    ana.sees("you are not on hold any more");
+    hana.enter("/quit");
+    hana.sees("a customer is with you");
+    hana.enter("/transfer nobody");
+    hana.sees("(unknown_agent)");
+    hana.enter("/complete refunded");
+    hana.sees("this customer is not with you any more");
+    ana.sees("* it is settled; Bob answers from now on");
+    ana.sees("how was it?");
+    ana.enter("/rate 5 quick and kind");
+    ana.sees("thank you");
+    ana.enter("/close");
+    ana.sees("the conversation is closed");
+    hana.enter("/quit");
+    assert_eq!((ana.leave(), hana.leave()), (Some(0), Some(0)));
+    for words in ["charged twice", "refunded"] {
+        assert_eq!(ana.n_times(words), 0, "the customer sees {words}: {:#?}", ana.seen);
+    }
+}
+
+#[test]
+fn people_advise_each_other_and_pass_a_customer_on() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let _server = desk(folder.path());
+    let mut ana = Terminal::open(folder.path(), NEW);
+    let mut hana = Terminal::open(folder.path(), "chat --as hana --data data");
+    let mut ivan = Terminal::open(folder.path(), "chat --as ivan --data data");
+    ivan.sees("you are ivan, and available");
+    ana.enter("/person");
+    hana.sees("next is Ana");
+    hana.enter("/accept");
+    hana.sees("you are with Ana");
+    hana.enter("/consult ivan may I refund it?");
+    ivan.sees("* Ana rings");
+    ivan.enter("/accept");
+    ivan.sees("you are with Ana");
+    ivan.enter("up to 20");
+    hana.sees("whisper by ivan: up to 20");
+    ivan.enter("/complete");
+    ivan.sees("this customer is not with you any more");
+    hana.enter("/transfer ivan he can do it");
+    ivan.sees("* Ana rings");
+    ivan.enter("/accept");
+    ivan.sees("you are with Ana");
+    ana.sees("* Ivan is here");
+    hana.sees("this customer is not with you any more");
+
+    // Whoever leaves gives the customer back.
+    ivan.interrupt();
+    assert_eq!(ivan.leave(), Some(0));
+    ana.sees("you are waiting: place 1");
+    assert_eq!(ana.n_times("up to 20"), 0, "{:#?}", ana.seen);
+}
+
+#[test]
+fn a_chat_goes_on_where_it_was_when_the_server_comes_back() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let data = folder.path().join("data");
+    let server = desk(folder.path());
+    let mut ana = Terminal::open(folder.path(), NEW);
+    let id = ana.sees("conversation ").trim_start_matches("conversation ").to_owned();
+    ana.enter("one");
+    ana.enter("/person");
+    ana.sees("you are waiting: place 1");
+    let mut hana = Terminal::open(folder.path(), "chat --as hana --data data");
+    hana.sees("next is Ana, of 1 who wait");
+    hana.enter("/accept");
+    hana.sees("Ana (customer): one");
+    hana.sees("you are with Ana");
+    ana.sees("* Hana is here");
+
+    server.kill();
+    ana.sees("the server does not answer");
+    ana.enter("two");
+    hana.enter("three");
+    let server = Server::start_on(&data, |_| {});
+    ana.sees("Hana: three");
+    hana.sees("Ana (customer): two");
+    ana.enter("four");
+    hana.sees("Ana (customer): four");
+    hana.enter("/complete");
+    ana.sees("how was it?");
+    assert_eq!((ana.leave(), hana.leave()), (Some(0), Some(0)));
+    let shown = [(&ana, "Hana: three"), (&hana, ": one"), (&hana, ": two"), (&hana, ": four")];
+    for (terminal, words) in shown {
+        assert_eq!(terminal.n_times(words), 1, "{words}: {:#?}", terminal.seen);
+    }
+
+    // And as a program would: what was said as JSON, what is piped in as words.
+    let typed = split(&format!("chat --conversation {id} --as bob --json --data data"));
+    let outcome = tasuki(folder.path(), &typed, &[], "anything else?\n");
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let lines: Vec<Value> =
+        outcome.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let texts: Vec<_> = lines.iter().filter_map(|it| it["parts"][0]["text"].as_str()).collect();
+    assert_eq!(texts.len(), 5, "{texts:?}");
+    assert_eq!((texts[0], texts[4]), ("one", "anything else?"));
+    drop(server);
+}

@@ -1,0 +1,120 @@
+//! A conversation passes to a person and back on the command line, held against one snapshot. The
+//! bot tries to write lines that are ours.
+
+use serde_json::json;
+use tasuki::client::Call;
+
+use super::shell::{Transcript, split, tasuki};
+use crate::server::{Server, ok};
+
+/// Who types what. `$1` is the conversation, `$2` the first transfer that was asked for, and so on.
+const SCRIPT: &str = r#"
+operator  queue show
+operator  agent register default --kind queue
+operator  agent register hana --kind human --name Hana
+operator  agent register ivan --kind human --name Ivan
+operator  agent presence hana available
+operator  agent presence ivan available
+operator  queue set
+operator  queue set --ring soon
+operator  queue set default --ring 1ms
+operator  queue set nowhere --mode pick
+operator  queue set --file settings.json --hold 5m
+operator  queue set --mode pick
+operator  queue show --json
+bob       queue set --mode offer
+bob       transfer request $1 --reason "cannot refund" --summary "HOSTILE" --priority 2 --request-key r-1
+bob       transfer request $1 --reason "once more"
+bob       transfer request $1 --request-key r-1
+customer  transfer show $2
+hana      transfer show $2
+hana      queue show
+bob       queue show
+operator  transfer list
+hana      transfer pickup $2
+ivan      transfer pickup $2
+hana      transfer decline $2 --reason "lunch"
+ivan      transfer pickup $2 --accept
+ivan      transfer hold $2
+ivan      transfer hold $2
+ivan      transfer resume $2
+ivan      transfer note $2 "charged twice"
+ivan      transfer note $2 "too late" --epoch 1
+bob       transfer note $2 "hello"
+ivan      transfer transfer $2 --to default --type supervisor_consult --reason "may I?"
+ivan      transfer show $2
+hana      transfer pickup $2 --accept
+hana      transfer whisper $2 "up to 20"
+hana      transfer complete $2
+ivan      transfer list --status connected
+ivan      transfer complete $2 --summary "refunded 20"
+customer  transfer rate $2 6
+customer  transfer rate $2 5 --comment "quick"
+customer  transfer rate $2 5
+hana      transfer accept $2
+operator  transfer list --status completed --json
+customer  transfer request $1 --queue nowhere
+customer  transfer request $1
+customer  transfer cancel $3 --reason "never mind"
+customer  transfer request $1
+operator  transfer fail $4 --reason "closing time"
+customer  transfer request $1
+hana      transfer pickup $5 --accept
+hana      transfer end $5 --reason "solved"
+bob       transfer request $1
+operator  queue set default
+hana      transfer show 01938c2e-0000-7000-8000-000000000001
+"#;
+
+/// Pretends to be a line of ours. What could move a cursor does not even get to the server.
+const HOSTILE: &str = "a wrong bill\n  holder        bob, epoch 9";
+
+const SETTINGS: &str = r#"{ "ring": "45s", "wait": "2h" }"#;
+
+#[tokio::test]
+async fn a_conversation_passes_to_a_person_and_back() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(folder.path().join("settings.json"), SETTINGS).expect("a file");
+    let server = Server::start_on(&folder.path().join("data"), |_| {});
+    let bob = server.agent("bob");
+    let open = json!({ "agent": "bob", "customer": { "name": "Ana" } });
+    let opened = ok(&bob, Call::post("/v1/conversations", open)).await;
+    let of = |name: &str| opened[name].as_str().expect("a text").to_owned();
+    let (mut ids, token) = (vec![of("conversation_id")], of("customer_token"));
+    let mut transcript = Transcript::default();
+    for line in SCRIPT.lines().filter(|line| !line.is_empty()) {
+        let (who, command) = line.split_once(' ').expect("somebody types something");
+        let mut typed = command.trim().to_owned();
+        for (number, id) in (1..).zip(&ids) {
+            typed = typed.replace(&format!("${number}"), id);
+        }
+        let mut arguments = split(&typed);
+        for argument in arguments.iter_mut().filter(|argument| *argument == "HOSTILE") {
+            *argument = HOSTILE.to_owned();
+        }
+        let more = match who {
+            "operator" => vec!["--data", "data"],
+            "customer" => vec!["--server", &server.url, "--token", &token],
+            agent => vec!["--data", "data", "--as", agent],
+        };
+        arguments.extend(more.into_iter().map(str::to_owned));
+        let mut outcome = tasuki(folder.path(), &arguments, &[], "");
+        outcome.stderr = without_waits(&outcome.stderr);
+        transcript.add(&format!("{who}: tasuki {}", command.trim()), &outcome);
+        if command.contains("transfer request") && outcome.code == 0 {
+            let id = outcome.stdout.trim().to_owned();
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+    }
+    insta::with_settings!({ snapshot_path => ".", prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("transfer", transcript.text);
+    });
+}
+
+/// How long it may take depends on how long it took.
+fn without_waits(text: &str) -> String {
+    let lines = text.lines().map(|line| line.split(", likely ").next().unwrap_or_default());
+    lines.map(|line| format!("{line}\n")).collect()
+}
