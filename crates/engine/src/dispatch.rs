@@ -9,10 +9,10 @@ mod shift;
 use std::collections::BTreeSet;
 
 use protocol::caller::Caller;
-use protocol::conversation;
+use protocol::conversation::{self, Conversation};
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::{Entry, Stream, Subject};
-use protocol::queue::{Candidate, Mode, Settings, choose};
+use protocol::queue::{Candidate, Mode, Settings, Wanted, choose};
 use protocol::step::{Command, State};
 use protocol::time::{Span, Time};
 use protocol::transfer::{self, Transfer};
@@ -221,7 +221,9 @@ impl Engine {
             let Some(State::Conversation(conversation)) = state.as_deref() else { continue };
             let Some(transfer) = conversation.open_transfer() else { continue };
             let now = self.clock.now();
-            let Some(chosen) = whom(transfer, &settings, &people, now) else { continue };
+            let Some(chosen) = whom(conversation, transfer, &settings, &people, now) else {
+                continue;
+            };
             let ring = transfer::Command::Ring { transfer: transfer.id, agent: chosen.clone() };
             let has_rung = self.submit_transfer(row.stream, ring).await?;
             let person = people.iter_mut().find(|person| person.agent == chosen);
@@ -259,21 +261,26 @@ fn is_departure(entry: &Entry) -> bool {
 /// Who is offered it: not whoever has said no, nor whoever has it; and whoever has not answered
 /// only if there is nobody else.
 fn whom(
+    conversation: &Conversation,
     transfer: &Transfer,
     settings: &Settings,
     people: &[Candidate],
     now: Time,
 ) -> Option<AgentId> {
     let terms = &transfer.terms;
-    let wanted = match &transfer.leg {
-        Some(_) => settings.wanted.clone(),
-        None => terms.wanted.clone(),
-    };
+    // What the queue asks is asked by the one in which it waits now.
+    let own = if transfer.leg.is_some() { &Wanted::default() } else { &terms.wanted };
+    let language = conversation.setup.customer.language.as_deref();
+    let wanted = settings.wanted_for(own, language);
     let wanted = settings.patience.relaxed(&wanted, now.since(terms.requested_at));
-    let mut not_again: BTreeSet<AgentId> = transfer.declined.iter().cloned().collect();
+    let (declined, missed) = match &transfer.leg {
+        Some(leg) => (&leg.declined, &leg.missed),
+        None => (&transfer.declined, &transfer.missed),
+    };
+    let mut not_again: BTreeSet<AgentId> = declined.iter().cloned().collect();
     not_again.extend(transfer.people().cloned());
     let mut not_yet = not_again.clone();
-    not_yet.extend(transfer.missed.iter().cloned());
+    not_yet.extend(missed.iter().cloned());
     let chosen = choose(people, &wanted, &not_yet).or_else(|| choose(people, &wanted, &not_again));
     chosen.map(|person| person.agent.clone())
 }

@@ -115,7 +115,8 @@ impl Command {
         if let Command::Transfer(command) = self {
             let transfer = state.and_then(Conversation::open_transfer);
             let overflow = transfer.and_then(|it| it.overflow.as_ref()).map(|it| &it.to);
-            let waits_in = transfer.and_then(|it| it.waiting()).map(|waiting| waiting.queue);
+            let last = state.and_then(|conversation| conversation.transfer.as_deref());
+            let waits_in = last.map(|it| it.waiting().map_or(&it.queue, |waiting| waiting.queue));
             let ended = transfer.filter(|_| command.may_end_it());
             let directory = ended.map(|it| Directory::Named(vec![it.terms.previous.clone()]));
             return Needs { directory, ..command.needs(overflow, waits_in) };

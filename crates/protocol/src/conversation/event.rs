@@ -167,6 +167,11 @@ impl Event {
         }
     }
 
+    /// Whether it may still happen when the conversation is over.
+    pub fn is_afterthought(&self) -> bool {
+        matches!(self, Event::Transfer(transfer::Event::Rated(_)))
+    }
+
     /// Its place in the transcript, if it has one.
     pub fn number(&self) -> Option<u64> {
         match self {

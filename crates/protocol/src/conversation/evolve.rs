@@ -22,7 +22,9 @@ pub fn evolve(
 ) -> Result<Conversation, BadHistory> {
     match (state, event) {
         (None, Event::Opened(opened)) => Ok(open(id, opened, at)),
-        (Some(mut conversation), event) if conversation.closed.is_none() => {
+        (Some(mut conversation), event)
+            if conversation.closed.is_none() || event.is_afterthought() =>
+        {
             match event {
                 Event::Opened(_) => return Err(BadHistory { event: event.name() }),
                 Event::Said(said) => say(&mut conversation, said, at),

@@ -153,6 +153,9 @@ impl Command {
                 let queue = queue.and_then(named);
                 Needs { caller: true, caller_slot: true, queue, ..Needs::default() }
             }
+            Command::Act { act: Act::Accept | Act::Decline { .. }, .. } => {
+                Needs { caller: true, ..Needs::default() }
+            }
             Command::Act { act: Act::Transfer(transfer), .. } => {
                 let (agent, slot) = (Some(transfer.to.clone()), Some(transfer.to.clone()));
                 Needs { agent, slot, ..Needs::default() }

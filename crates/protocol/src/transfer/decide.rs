@@ -18,6 +18,7 @@ use super::command::{Act, Command};
 use super::event::Event as TransferEvent;
 use super::state::Transfer;
 use super::status::{Action, next};
+use crate::agent::Kind;
 use crate::conversation::event::{Event, Why};
 use crate::conversation::state::{Conversation, Side};
 use crate::handoff::decide::Context;
@@ -36,7 +37,7 @@ pub fn decide(
             request::decide(conversation, *transfer, request, context)
         }
         Command::Act { transfer, epoch, act } => {
-            let known = on_the_record(conversation, *transfer)?;
+            let known = on_the_record(conversation, *transfer, context)?;
             let asked = Asked { conversation, transfer: known, epoch: *epoch, context };
             match act {
                 Act::Pickup { accept } => pickup::pickup(&asked, *accept),
@@ -61,13 +62,26 @@ pub fn decide(
 }
 
 /// The transfer of that id. One that others have followed is gone.
-fn on_the_record(conversation: &Conversation, id: TransferId) -> Result<&Transfer, Rejection> {
-    let transfer = conversation.transfer.as_deref();
-    let transfer = transfer.ok_or(Rejection::NotFound { what: "transfer" })?;
+fn on_the_record<'c>(
+    conversation: &'c Conversation,
+    id: TransferId,
+    context: Context<'_>,
+) -> Result<&'c Transfer, Rejection> {
+    let no_such = Rejection::NotFound { what: "transfer" };
+    let transfer = conversation.transfer.as_deref().ok_or(no_such.clone())?;
     match transfer.id == id {
         true => Ok(transfer),
-        false => Err(Rejection::TransferGone { status: None }),
+        false if may_know(conversation, context) => Err(Rejection::TransferGone { status: None }),
+        false => Err(no_such),
     }
+}
+
+/// Who is told that a transfer is over: whoever has a part in the conversation, and people, for
+/// whom it may have rung.
+fn may_know(conversation: &Conversation, context: Context<'_>) -> bool {
+    let caller = context.facts.caller.as_ref();
+    let is_person = caller.is_some_and(|agent| agent.kind == Kind::Human);
+    is_person || conversation.side(context.caller).is_some()
 }
 
 /// What somebody asks of a transfer.

@@ -31,7 +31,7 @@ pub fn evolve(conversation: &mut Conversation, event: &Event, at: Time) -> Resul
         }
         Event::Ringing(ringing) => ring(transfer, ringing),
         Event::Returned(returned) => {
-            put_back(transfer, returned);
+            put_back(transfer, returned, at);
             let (queue, epoch) = (transfer.queue.clone(), returned.epoch);
             if returned.leg == 0 && epoch != conversation.epoch {
                 conversation.pass_to_queue(queue, epoch);
@@ -135,26 +135,42 @@ fn ring(transfer: &mut Transfer, ringing: &Ringing) {
     }
 }
 
-fn put_back(transfer: &mut Transfer, returned: &Returned) {
-    let passed_over = match returned.why {
-        WhyReturned::Declined | WhyReturned::Blind => Some(&mut transfer.declined),
-        WhyReturned::NotAnswered => Some(&mut transfer.missed),
-        WhyReturned::AgentLost => None,
+fn put_back(transfer: &mut Transfer, returned: &Returned, at: Time) {
+    let was_answered = transfer.answering().is_some();
+    let leg = transfer.leg.as_mut().filter(|_| returned.leg != 0);
+    let (declined, missed) = match leg {
+        Some(leg) => {
+            leg.stage = LegStage::Queued;
+            (&mut leg.declined, &mut leg.missed)
+        }
+        None => (&mut transfer.declined, &mut transfer.missed),
     };
-    if let Some(list) = passed_over {
-        list.retain(|agent| *agent != returned.agent);
-        list.push(returned.agent.clone());
-        if list.len() > PASSED_OVER_MAX {
-            list.remove(0);
-        }
+    match returned.why {
+        WhyReturned::Declined | WhyReturned::Blind => remember(declined, &returned.agent),
+        WhyReturned::NotAnswered => remember(missed, &returned.agent),
+        WhyReturned::AgentLost => {}
     }
-    match &mut transfer.leg {
-        Some(leg) if returned.leg != 0 => leg.stage = LegStage::Queued,
-        // Whoever was asked in by somebody who is gone is not needed any more.
-        Some(_) | None => {
-            transfer.leg = None;
-            transfer.stage = Stage::Queued;
-        }
+    if returned.leg != 0 {
+        return;
+    }
+    // Whoever was asked in by somebody who is gone is not needed any more.
+    transfer.leg = None;
+    transfer.stage = Stage::Queued;
+    if was_answered {
+        // The place is the old one, and the patience a new one.
+        transfer.limits.gives_up_at = at.plus(transfer.limits.wait);
+        transfer.overflow = None;
+    }
+    if returned.why == WhyReturned::Blind {
+        transfer.forget_texts();
+    }
+}
+
+fn remember(list: &mut Vec<AgentId>, agent: &AgentId) {
+    list.retain(|known| known != agent);
+    list.push(agent.clone());
+    if list.len() > PASSED_OVER_MAX {
+        list.remove(0);
     }
 }
 
@@ -183,6 +199,8 @@ fn leg(requested: &LegRequested) -> Leg {
         limits: requested.limits,
         bundle: requested.bundle.clone().map(Into::into),
         stage: LegStage::Queued,
+        declined: Vec::new(),
+        missed: Vec::new(),
     }
 }
 
@@ -191,7 +209,7 @@ fn end(transfer: &mut Transfer, over: &Over, at: Time) {
     transfer.overflow = None;
     transfer.declined.clear();
     transfer.missed.clear();
-    transfer.stage = Stage::Over { outcome: over.outcome, at };
+    transfer.stage = Stage::Over { outcome: over.outcome, at, number: over.number };
 }
 
 impl Conversation {

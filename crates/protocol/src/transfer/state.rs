@@ -68,6 +68,7 @@ pub struct Terms {
 pub struct Limits {
     pub ring: Span,
     pub hold: Span,
+    pub wait: Span,
     /// When whoever waits is told that nobody came.
     pub gives_up_at: Time,
 }
@@ -97,10 +98,23 @@ pub enum Kind {
 pub enum Stage {
     Requested,
     Queued,
-    Ringing { claim: Claim, until: Time },
-    Connected { claim: Claim },
-    OnHold { claim: Claim, until: Time },
-    Over { outcome: Outcome, at: Time },
+    Ringing {
+        claim: Claim,
+        until: Time,
+    },
+    Connected {
+        claim: Claim,
+    },
+    OnHold {
+        claim: Claim,
+        until: Time,
+    },
+    /// `number` is where the transcript says so.
+    Over {
+        outcome: Outcome,
+        at: Time,
+        number: u64,
+    },
 }
 
 /// Who has it, and which of their slots it takes.
@@ -132,6 +146,11 @@ pub struct Leg {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundle: Option<Fixed<Bundle>>,
     pub stage: LegStage,
+    /// Who said no, and who did not answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub declined: Vec<AgentId>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missed: Vec<AgentId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

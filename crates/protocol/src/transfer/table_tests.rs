@@ -60,6 +60,15 @@ fn from_bot_to_human_and_back() {
         world.check(line);
     }
     assert!(world.slots().is_empty());
+    // The bot closes it, and the customer says afterwards how it was.
+    check(&[
+        "hana answer epoch=2 => connected hana@3",
+        "hana complete epoch=3 => completed bob@4",
+        "bob close => completed bob@4 closed",
+        "customer rate score=4 => completed bob@4 closed",
+        "customer rate score=4 => already_exists",
+        "hana note epoch=4 => HANDOFF_GONE",
+    ]);
 }
 
 #[test]
@@ -184,6 +193,14 @@ fn a_lost_person_is_replaced_and_the_place_is_kept() {
     }
     assert_eq!(world.conversation().transfer.as_ref().unwrap().order, order);
     assert_eq!(world.slots(), ["ivan/1"]);
+    // Whoever is lost late leaves a customer who waits as long as any other.
+    check(&[
+        "hana answer epoch=2 => connected hana@3",
+        "wait 3h => nothing",
+        "system lose agent=hana => queued support@4",
+        "wait 59m => nothing",
+        "wait 1m => failed bob@5",
+    ]);
     check(&[
         "system ring agent=hana => ringing support@2",
         "system lose agent=hana => queued support@2",
@@ -213,6 +230,22 @@ fn nobody_is_given_more_than_they_can_take() {
 fn nobody_comes() {
     let world = check(&["wait 59m => nothing", "wait 1m => failed bob@3"]);
     assert_eq!(world.bodies[0]["reason"], "nobody came in time");
+    // Somebody who is there and does not answer is no reason to wait for ever.
+    check(&[
+        "wait 59m => nothing",
+        "system ring agent=hana => ringing support@2",
+        "wait 2m => queued support@2",
+        "system ring agent=hana => wrong_state",
+        "wait 1s => failed bob@3",
+    ]);
+    World::script(&[
+        "shop open agent=bob => idle bob@1",
+        "customer request queue=slow => queued slow@2",
+        "system ring agent=hana => ringing slow@2",
+        "wait 3m => queued slow@2",
+        "system ring agent=hana => wrong_state",
+        "wait 1s => queued support@3",
+    ]);
     World::script(&[
         "shop open agent=bob => idle bob@1",
         "customer request queue=slow => queued slow@2",
@@ -220,6 +253,24 @@ fn nobody_comes() {
         "wait 59m => nothing",
         "wait 1m => failed bob@4",
     ]);
+}
+
+/// A bot that cannot be told is no reason to call people about a customer who has left.
+#[test]
+fn people_are_called_about_customers_who_wait_for_an_answer() {
+    let mut world = World::script(&[
+        "shop open agent=erin => idle erin@1",
+        "customer request => queued support@2",
+        "hana answer epoch=2 => connected hana@3",
+        "hana complete epoch=3 => completed erin@4",
+    ]);
+    assert_eq!(world.bodies[0]["deliver"], true);
+    world.check("wait 1h => nothing");
+    world.check("system not_delivered epoch=4 through=3 => completed erin@4");
+    assert_eq!(world.recorded, ["conversation.unreached"]);
+    world.check("customer say => completed erin@4");
+    world.check("wait 1h => nothing");
+    world.check("system not_delivered epoch=4 through=4 => queued support@5");
 }
 
 #[test]
@@ -290,12 +341,23 @@ fn another_queue_is_asked() {
         "hana answer epoch=2 => connected hana@3",
         "hana transfer to=bills epoch=3 => connected hana@3",
         "ivan pickup epoch=3 => not_found",
+        "hana pickup epoch=3 => not_allowed",
         "sue pickup epoch=3 => connected hana@3",
         "sue decline epoch=3 => connected hana@3",
         "sue pickup epoch=3 => connected hana@3",
         "sue accept epoch=3 => connected sue@4",
     ]);
     assert_eq!(world.conversation().transfer.as_ref().unwrap().queue.as_str(), "bills");
+    check(&[
+        "hana answer epoch=2 => connected hana@3",
+        "hana transfer to=support epoch=3 => connected hana@3",
+        "hana pickup epoch=3 => claimed by hana",
+        "ivan pickup epoch=3 => connected hana@3",
+        "ivan decline epoch=3 => connected hana@3",
+        "system ring agent=ivan => no_capacity",
+        "system lose agent=hana => queued support@4",
+        "system ring agent=ivan => ringing support@4",
+    ]);
     check(&[
         "hana answer epoch=2 => connected hana@3",
         "hana transfer to=bills epoch=3 => connected hana@3",
@@ -313,6 +375,8 @@ fn a_blind_transfer_leaves_at_once_and_takes_nothing_along() {
         "hana transfer to=bills type=blind epoch=3 => queued bills@5",
     ]);
     assert!(world.slots().is_empty());
+    let terms = &world.conversation().transfer.as_ref().unwrap().terms;
+    assert_eq!((&terms.bundle, terms.reason.as_str()), (&None, ""));
     world.check("hana say epoch=5 => not_holder");
     world.check("sue answer epoch=5 => connected sue@6");
 }

@@ -57,7 +57,7 @@ pub async fn shown(
             };
             let mut part = part(status, it.transfer.to_string(), Value::Null);
             part["toAgent"] = json!(names.of(&it.to).await?);
-            if !it.reason.is_empty() {
+            if !it.reason.is_empty() && !is_customer(names.caller) {
                 part["reason"] = it.reason.as_str().into();
             }
             if !it.summary.is_empty() && !is_customer(names.caller) {

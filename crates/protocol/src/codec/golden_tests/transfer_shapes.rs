@@ -24,7 +24,7 @@ fn shape(shape: &'static str, name: &str, body: Value) -> (&'static str, Event) 
 }
 
 fn limits() -> Value {
-    json!({ "ring": "30s", "hold": "10m", "gives_up_at": "2026-02-21T15:00:00Z" })
+    json!({ "ring": "30s", "hold": "10m", "wait": "1h", "gives_up_at": "2026-02-21T15:00:00Z" })
 }
 
 fn bundle() -> Value {

@@ -8,12 +8,16 @@ use super::human::{self, Ask, AskedBy};
 use crate::conversation::event::{Event, How, Routed};
 use crate::conversation::state::Conversation;
 use crate::handoff::decide::Context;
+use crate::transfer::state::Stage;
 
 const REASON: &str = "the agent could not be reached";
 
 pub fn next_hands(conversation: &Conversation, context: Context<'_>) -> Vec<Event> {
     let supervisor = conversation.setup.topology.supervisor();
     let Some(to) = supervisor.filter(|agent| **agent != conversation.holder) else {
+        if !waits_for_an_answer(conversation) {
+            return Vec::new();
+        }
         let (by, reason) = (AskedBy::Unreached, REASON.to_owned());
         let ask = Ask { by, reason, queue: None };
         return human::ask(conversation, &ask, context).unwrap_or_default();
@@ -31,4 +35,21 @@ pub fn next_hands(conversation: &Conversation, context: Context<'_>) -> Vec<Even
         route: None,
         deliver: context.facts.at_endpoint.contains(to),
     })]
+}
+
+/// Whether the customer has said something since people had the conversation: nobody is called
+/// about somebody who has left.
+fn waits_for_an_answer(conversation: &Conversation) -> bool {
+    let last_over = match conversation.transfer.as_deref().map(|transfer| &transfer.stage) {
+        Some(Stage::Over { number, .. }) => *number,
+        Some(
+            Stage::Requested
+            | Stage::Queued
+            | Stage::Ringing { .. }
+            | Stage::Connected { .. }
+            | Stage::OnHold { .. },
+        )
+        | None => 0,
+    };
+    conversation.turn.number > last_over.max(conversation.turn.answered)
 }

@@ -1,7 +1,7 @@
 //! `accept` and `decline`: the person for whom it rings says yes or no.
 
 use super::pickup::Place;
-use super::{Asked, events};
+use super::{Asked, events, may_know};
 use crate::conversation::event::Event as ConversationEvent;
 use crate::handoff::decide::check_text;
 use crate::ids::AgentId;
@@ -32,7 +32,10 @@ pub fn decline(
 fn rung<'a>(asked: &Asked<'a>, action: &'static str) -> Result<(Place<'a>, &'a Claim), Rejection> {
     let status = asked.transfer.status();
     if status.is_over() {
-        return Err(Rejection::TransferGone { status: Some(status) });
+        return Err(match may_know(asked.conversation, asked.context) {
+            true => Rejection::TransferGone { status: Some(status) },
+            false => Rejection::NotFound { what: "transfer" },
+        });
     }
     let caller = asked.context.caller.agent();
     if let Some(leg) = &asked.transfer.leg

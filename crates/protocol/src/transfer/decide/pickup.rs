@@ -22,11 +22,14 @@ pub fn pickup(asked: &Asked<'_>, accept: bool) -> Result<Vec<ConversationEvent>,
     let Some(person) = person.filter(|it| it.kind == AgentKind::Human) else {
         return Err(asked.side().map_or_else(|no_such| no_such, |_| not_allowed));
     };
-    let place = vacant(asked.transfer)?;
     let queue = asked.context.facts.queue.as_ref();
     if !queue.is_some_and(|queue| is_in_queue(person, queue)) {
         return Err(asked.side().map_or_else(|no_such| no_such, |_| not_allowed));
     }
+    if asked.transfer.people().any(|it| *it == person.id) {
+        return Err(Rejection::AlreadyClaimed { by: person.id.clone() });
+    }
+    let place = vacant(asked.transfer)?;
     // Whoever is not there could vanish without anybody noticing.
     if person.presence() == Presence::Offline {
         let who = "a person who is there; say your presence, or connect, first";
@@ -57,12 +60,29 @@ pub fn ring(
             return Err(Rejection::NotAllowed { action: "offer a transfer", who: "the server" });
         }
     }
-    let transfer = on_the_record(conversation, id)?;
+    let transfer = on_the_record(conversation, id, context)?;
     let place = vacant(transfer)?;
     let unknown = Rejection::UnknownAgent { field: "agent", agent: agent.clone() };
     let person = context.facts.agent.as_ref().ok_or(unknown)?;
-    if !person.is_available() || transfer.declined.contains(agent) {
+    let declined = match place {
+        Place::Transfer => &transfer.declined,
+        Place::Leg(leg) => &leg.declined,
+    };
+    if !person.is_available() || declined.contains(agent) {
         return Err(Rejection::NoCapacity { agent: agent.clone() });
+    }
+    // What is overdue stays where it is until that is noticed.
+    let is_overdue = match place {
+        Place::Transfer => {
+            let overflows = transfer.overflow.as_ref().map(|overflow| overflow.at);
+            transfer.limits.gives_up_at <= context.now
+                || overflows.is_some_and(|at| at <= context.now)
+        }
+        Place::Leg(leg) => leg.limits.gives_up_at <= context.now,
+    };
+    if is_overdue {
+        let status = transfer.status();
+        return Err(Rejection::WrongTransferState { action: "ring", status });
     }
     let slot = slot(person, context.facts.slot)?;
     Ok(events([Event::Ringing(ringing(conversation, transfer, place, person, slot, context))]))

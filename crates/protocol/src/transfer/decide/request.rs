@@ -176,7 +176,6 @@ fn entered(
 ) -> Result<Vec<ConversationEvent>, Rejection> {
     let settings = queue.queue_settings();
     check_open(&queue.id, settings.hours.as_ref(), now)?;
-    let language = conversation.setup.customer.language.as_deref();
     let limits = limits(&settings, now);
     let bundle_id = format!("{}-0", asked.id);
     let requested = Requested {
@@ -190,7 +189,7 @@ fn entered(
         kind: asked.kind,
         reason: asked.reason,
         priority: asked.priority,
-        wanted: settings.wanted_for(&asked.wanted, language),
+        wanted: asked.wanted,
         limits,
         bundle: Bundle::of(conversation, bundle_id, asked.kind, asked.about, now),
     };
@@ -221,7 +220,8 @@ pub(super) fn check_open(
 }
 
 pub(super) fn limits(settings: &Settings, now: Time) -> Limits {
-    Limits { ring: settings.ring, hold: settings.hold, gives_up_at: now.plus(settings.wait) }
+    let Settings { ring, hold, wait, .. } = *settings;
+    Limits { ring, hold, wait, gives_up_at: now.plus(wait) }
 }
 
 /// Where it goes next, of those that are still to come.

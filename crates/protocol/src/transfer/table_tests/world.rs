@@ -15,7 +15,7 @@ use crate::ids::{AgentId, ConversationId, TeamspaceId, TransferId};
 use crate::ledger::{Stream, Subject};
 use crate::queue;
 use crate::rejection::Rejection;
-use crate::step::{self, Change, Deadline, Facts, HoldState, QueueOf, State};
+use crate::step::{self, Change, Deadline, Directory, Facts, HoldState, QueueOf, State};
 use crate::time::{Span, Time};
 use crate::transfer::command::{Act, Command, Request, Transfer};
 
@@ -110,6 +110,11 @@ impl World {
                 return Asked::Say(read::<Say>(fields));
             }
             "close" => return Asked::Close { reason: None },
+            "not_delivered" => {
+                let through = fields["through"].as_u64().expect("a number");
+                let (epoch, detail) = (epoch.expect("an epoch"), "down".to_owned());
+                return Asked::NotDelivered { epoch, through, detail };
+            }
             "select" => return Asked::Select { agent: read(fields["agent"].take()) },
             "route" => return Asked::Route(Box::new(read(fields))),
             "request" => {
@@ -236,12 +241,19 @@ impl World {
             None => None,
         };
         let own = caller.agent().filter(|_| needs.caller_slot);
+        let at_endpoint = match &needs.directory {
+            Some(Directory::Named(names)) => {
+                names.iter().filter(|name| name.as_str() == "erin").cloned().collect()
+            }
+            Some(Directory::Everyone) | None => Vec::new(),
+        };
         Facts {
             agent: needs.agent.as_ref().and_then(known),
             caller: caller.agent().filter(|_| needs.caller).and_then(known),
             slot: needs.slot.as_ref().and_then(|id| self.free_slot(id)),
             caller_slot: own.and_then(|id| self.free_slot(id)),
             queue,
+            at_endpoint,
             ..Facts::default()
         }
     }
@@ -284,6 +296,7 @@ fn known(id: &AgentId) -> Option<Agent> {
         ..Profile::default()
     };
     let mut agent = Agent::new(id.clone(), kind, profile);
+    agent.endpoint = (id.as_str() == "erin").then(|| "https://agents.example/turns".to_owned());
     agent.attendance.reach = Reach::Connected;
     agent.attendance.said = match id.as_str() {
         "olga" => Presence::Away,
