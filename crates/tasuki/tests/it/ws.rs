@@ -5,7 +5,7 @@ mod bounds;
 mod frames;
 mod handshake;
 mod resume;
-mod socket;
+pub mod socket;
 mod story;
 
 use serde_json::{Value, json};

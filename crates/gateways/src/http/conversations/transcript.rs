@@ -108,8 +108,7 @@ pub async fn read(
     let mut last = after;
     for (number, line) in (after.saturating_add(1)..).zip(&lines) {
         last = number;
-        // What colleagues tell each other has its place, and is not for the customer.
-        if !(is_customer(&asker.caller) && to_people::is_internal(line)) {
+        if to_people::is_for(&asker.caller, line) {
             items.push(shown(&mut names, id, number, line).await?);
         }
     }
@@ -171,13 +170,17 @@ fn disposition(name: &str) -> HeaderValue {
     HeaderValue::from_str(&text).expect("an escaped name is plain ASCII")
 }
 
-/// One message as the caller sees it; `None` for what is no message, or none any more.
+/// One message as the caller sees it; `None` for what is no message, or none any more, or not for
+/// the caller.
 pub async fn one(
     gateway: &Gateway,
     caller: &Caller,
     id: ConversationId,
     line: &Sequenced,
 ) -> Result<Option<LineView>, Problem> {
+    if !to_people::is_for(caller, line) {
+        return Ok(None);
+    }
     let Some(number) = event(line).and_then(|event| event.number()) else { return Ok(None) };
     let mut names = Names { gateway, caller, known: BTreeMap::new() };
     shown(&mut names, id, number, line).await.map(Some)
