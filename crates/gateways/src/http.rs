@@ -26,6 +26,7 @@ mod outbox;
 mod presence;
 mod problem;
 mod purge;
+mod queue_news;
 mod queues;
 mod reference;
 mod strict;

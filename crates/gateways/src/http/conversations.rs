@@ -5,6 +5,7 @@ pub mod announced;
 pub mod by_tools;
 mod to_people;
 pub mod transcript;
+pub mod transfer_news;
 
 use std::collections::BTreeMap;
 

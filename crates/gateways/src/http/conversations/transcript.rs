@@ -196,7 +196,7 @@ pub fn event(line: &Sequenced) -> Option<Event> {
 
 /// Agents by what they are called, each looked up once.
 pub(super) struct Names<'a> {
-    gateway: &'a Gateway,
+    pub(super) gateway: &'a Gateway,
     pub(super) caller: &'a Caller,
     known: BTreeMap<AgentId, AgentIdentity>,
 }
@@ -238,7 +238,7 @@ async fn shown(
             let part = transfer(names, id, &routed).await?;
             (Some(From::System), Some(routed.epoch), vec![part], None)
         }
-        Some(Event::Transfer(event)) => to_people::shown(names, id, &event).await?,
+        Some(Event::Transfer(event)) => to_people::shown(names, id, &event, line).await?,
         Some(Event::Opened(_) | Event::NotHeard(_) | Event::Closed(_)) | None => {
             (None, None, Vec::new(), None)
         }
