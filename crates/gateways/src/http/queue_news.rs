@@ -191,7 +191,8 @@ impl Place<'_> {
         Ok(open.map(|(leg, queue)| changed(queue, "cancelled", None, leg)))
     }
 
-    /// The queue in which a leg waits or waited; none once it has ended, or if it is for one person.
+    /// The queue in which a leg waits or waited; none once it has ended, or if it is for one
+    /// person.
     async fn leg_queue(
         &self,
         is_wanted: impl Fn(u16) -> bool,

@@ -11,6 +11,7 @@ use super::graph::TurnAsked;
 use super::part::Part;
 use super::state::{Conversation, Customer};
 use super::topology::{Level, Topology};
+use crate::callback;
 use crate::ids::{AgentId, GraphId};
 use crate::route::graph::Scalar;
 use crate::step::{Needs, QueueOf};
@@ -31,6 +32,8 @@ pub enum Command {
     },
     /// Something about a transfer to a person.
     Transfer(transfer::Command),
+    /// Something about calling the customer back.
+    Callback(callback::Command),
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
@@ -93,6 +96,7 @@ impl Command {
             Command::Select { .. } => "select_agent",
             Command::Close { .. } => "close_conversation",
             Command::Transfer(command) => command.name(),
+            Command::Callback(command) => command.name(),
         }
     }
 
@@ -104,11 +108,17 @@ impl Command {
             let waits_in = transfer.and_then(|it| it.waiting()).map(|waiting| waiting.queue);
             return command.needs(overflow, waits_in);
         }
+        if let Command::Callback(command) = self {
+            return command.needs(state);
+        }
         let agent = match self {
             Command::Open(open) => open.agent.clone().or_else(|| open.topology.first().cloned()),
             Command::Route(route) => Some(route.goto.clone()),
             Command::Select { agent } => Some(agent.clone()),
-            Command::Say(_) | Command::Close { .. } | Command::Transfer(_) => None,
+            Command::Say(_)
+            | Command::Close { .. }
+            | Command::Transfer(_)
+            | Command::Callback(_) => None,
         };
         let graph = match self {
             Command::Open(open) => open.graph.clone(),
@@ -116,6 +126,7 @@ impl Command {
             | Command::Route(_)
             | Command::Select { .. }
             | Command::Transfer(_)
+            | Command::Callback(_)
             | Command::Close { .. } => None,
         };
         let turn = match (self, state) {
@@ -126,6 +137,7 @@ impl Command {
                 | Command::Route(_)
                 | Command::Select { .. }
                 | Command::Transfer(_)
+                | Command::Callback(_)
                 | Command::Close { .. },
                 _,
             ) => None,

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::graph::TurnRoute;
 use super::part::Part;
 use super::state::Setup;
+use crate::callback;
 use crate::ids::AgentId;
 use crate::signal::{Escalate, SignalScore};
 use crate::transfer;
@@ -21,6 +22,8 @@ pub enum Event {
     Closed(Closed),
     /// Something happened to its transfer to a person.
     Transfer(transfer::Event),
+    /// Somebody shall call the customer, or has.
+    Callback(callback::Event),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -135,6 +138,7 @@ impl Event {
             Event::Routed(_) => "conversation.routed",
             Event::Closed(_) => "conversation.closed",
             Event::Transfer(event) => event.name(),
+            Event::Callback(event) => event.name(),
         }
     }
 
@@ -144,7 +148,7 @@ impl Event {
             Event::Said(said) => Some(said.number),
             Event::Routed(routed) => Some(routed.number),
             Event::Transfer(event) => event.number(),
-            Event::Opened(_) | Event::NotHeard(_) | Event::Closed(_) => None,
+            Event::Opened(_) | Event::NotHeard(_) | Event::Closed(_) | Event::Callback(_) => None,
         }
     }
 }

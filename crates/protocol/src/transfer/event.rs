@@ -228,8 +228,8 @@ impl Event {
         }
     }
 
-    /// What it did to the transfer as a whole, and where that stands since. `None` for what is about
-    /// another person who is asked in, or between colleagues.
+    /// What it did to the transfer as a whole, and where that stands since. `None` for what is
+    /// about another person who is asked in, or between colleagues.
     pub fn moved(&self) -> Option<(Action, Status)> {
         match self {
             Event::Requested(_) => Some((Action::Request, Status::Requested)),

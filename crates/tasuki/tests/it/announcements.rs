@@ -201,15 +201,7 @@ async fn everybody_sees_how_a_transfer_stands() {
     let note = told.iter().find(|frame| frame["action"] == "note").expect("told");
     assert_eq!((&note["agent"]["agentId"], &note["by"]), (&json!("hana"), &json!("agent:hana")));
 
-    // Whoever comes back after any cursor is told the rest, once.
-    for at in (0..live.len()).filter(|at| live[*at]["cursor"].is_u64()).step_by(3) {
-        let mut back = Socket::open(&desk.server, &customer).await;
-        back.ok(json!({ "do": "subscribe", "after": live[at]["cursor"] })).await;
-        if at + 1 < live.len() {
-            let rest = told_until(&mut back, "conversation.closed").await;
-            assert_eq!(in_words(&rest), in_words(&live[at + 1..]), "after {at}");
-        }
-    }
+    check_resumed(&desk, &customer, &live).await;
     let stream = format!("/v1/events?after=0&stream=conversation/{}", desk.conversation);
     let mut stream = Stream::open(&desk.operator, &stream, None).await;
     let mut told = Vec::new();
@@ -217,6 +209,18 @@ async fn everybody_sees_how_a_transfer_stands() {
         told.push(stream.next_entry().await.expect("the stream goes on").data);
     }
     assert_eq!(in_words(&told), FOR_MEMBERS);
+}
+
+/// Whoever comes back after any cursor is told the rest, once.
+async fn check_resumed(desk: &Desk, customer: &str, live: &[Value]) {
+    for at in (0..live.len()).filter(|at| live[*at]["cursor"].is_u64()).step_by(3) {
+        let mut back = Socket::open(&desk.server, customer).await;
+        back.ok(json!({ "do": "subscribe", "after": live[at]["cursor"] })).await;
+        if at + 1 < live.len() {
+            let rest = told_until(&mut back, "conversation.closed").await;
+            assert_eq!(in_words(&rest), in_words(&live[at + 1..]), "after {at}");
+        }
+    }
 }
 
 /// One person passes the customer on to another; the parts of the transcript have ids of their own.

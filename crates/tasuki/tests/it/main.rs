@@ -6,6 +6,7 @@ mod announcements;
 mod audit;
 mod authorization;
 mod backup;
+mod callbacks;
 mod cli;
 mod concurrency;
 mod conversations;

@@ -47,6 +47,7 @@ pub async fn announcements(
             | Event::Opened(_)
             | Event::Said(_)
             | Event::NotHeard(_)
+            | Event::Callback(_)
             | Event::Closed(_),
         )
         | None => Ok(Vec::new()),

@@ -7,7 +7,7 @@ use protocol::ids::ConversationId;
 use protocol::step::State;
 use protocol::transfer::Event;
 use protocol::transfer::event::Over;
-use protocol::transfer::state::{Kind, Outcome};
+use protocol::transfer::state::Kind;
 use serde_json::{Value, json};
 
 use super::is_customer;
@@ -63,13 +63,7 @@ pub async fn shown(
             (Some(From::System), Some(it.epoch), vec![part], None)
         }
         Event::Over(it) => {
-            let status = match it.outcome {
-                Outcome::Completed => "completed",
-                Outcome::Ended => "ended",
-                Outcome::Failed => "failed",
-                Outcome::Cancelled => "cancelled",
-            };
-            let mut part = part(status, it.number);
+            let mut part = part(it.outcome.status().as_str(), it.number);
             let kind = requested_kind(names, line, it).await?;
             part["transferType"] = json!(kind.unwrap_or_default());
             part["toAgent"] = json!(names.of(&it.to).await?);

@@ -222,7 +222,8 @@ pub async fn earlier<T>(
     Ok(None)
 }
 
-/// `routeDecision` and `graphPath`, if a graph asked for the person: the message before it has them.
+/// `routeDecision` and `graphPath`, if a graph asked for the person: the message before it has
+/// them.
 pub async fn add_route(
     to: &mut Value,
     gateway: &Gateway,

@@ -106,6 +106,16 @@ pub fn on_close(conversation: &Conversation, reason: &str) -> Option<Conversatio
     Some(ConversationEvent::Transfer(Event::Over(over)))
 }
 
+/// What waits is not wanted any more, because of something else that happens.
+pub fn cancelled(
+    conversation: &Conversation,
+    transfer: &Transfer,
+    reason: &str,
+) -> ConversationEvent {
+    let over = over(conversation, transfer, Outcome::Cancelled);
+    ConversationEvent::Transfer(Event::Over(Over { reason: reason.to_owned(), ..over }))
+}
+
 pub(super) fn over(conversation: &Conversation, transfer: &Transfer, outcome: Outcome) -> Over {
     Over {
         holder: conversation.holder.clone(),
