@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use engine::deliver::{Answered as Told, Delivery};
 use engine::outbox::{Adapter, not_configured};
 use engine::wake::{Call, Taken};
 use protocol::handoff::artifact::Seen;
@@ -48,5 +49,10 @@ impl Adapter for Outside {
     fn wake(&self, call: Call) -> Taken {
         let calling = Arc::clone(&self.webhook);
         Box::pin(async move { calling.call(&call).await })
+    }
+
+    fn deliver(&self, delivery: Delivery) -> Told {
+        let telling = Arc::clone(&self.webhook);
+        Box::pin(async move { telling.deliver(&delivery).await })
     }
 }

@@ -1,28 +1,43 @@
-//! Calls agents that were sent something critical: one signed `POST` over a connection of its own,
-//! which says that there is a message and not what it says.
+//! Calls agents: one signed `POST` over a connection of its own. Whoever was sent something
+//! critical is told that there is a message and not what it says; whoever holds a conversation is
+//! told what was said in it, and may answer in place.
 //!
 //! The URL is an operator's, but a name may lead anywhere, so the address is checked like that of
-//! an artifact. Redirects are not followed, and nothing of an answer is read but its status.
+//! an artifact. Redirects are not followed, and nothing that an agent answers is repeated but as
+//! its own words in its conversation.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use engine::deliver::Delivery;
 use engine::wake::Call;
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::header::CONTENT_TYPE;
 use hyper::{Method, StatusCode};
+use protocol::conversation::part::Part;
+use protocol::json::{self as strict, Bounds};
 use protocol::step::Wake;
-use protocol::wake::{self, WakeKey};
-use serde_json::json;
+use protocol::time::Time;
+use protocol::wake::{self, Secret, WakeKey};
+use serde_json::{Value, json};
 use tokio::time::timeout;
 use tokio_rustls::rustls::ClientConfig;
 
 use crate::artifacts::locations::Location;
-use crate::artifacts::network::{self, Network, Reach, SystemNetwork, Unreached};
+use crate::artifacts::network::{self, Answer, Network, Reach, SystemNetwork, Unreached};
 
 /// From the name to the status: whoever wakes up in earnest answers first and works then.
 pub const CALL_MS_MAX: u64 = 5_000;
+
+/// From the name to the end of the answer: a model may answer in place, and customers do not wait
+/// for longer.
+pub const TURN_MS_MAX: u64 = 30_000;
+
+/// A message with as many files as it may have.
+const ANSWER_BYTES_MAX: usize = 3 * 1024 * 1024;
+
+const TOO_SLOW: &str = "the agent does not answer in time";
 
 #[derive(Debug)]
 pub struct Webhook {
@@ -31,32 +46,61 @@ pub struct Webhook {
     key: WakeKey,
     allow_private_addresses: bool,
     call_ms_max: u64,
+    turn_ms_max: u64,
 }
 
 impl Webhook {
     pub fn new(key: WakeKey, allow_private_addresses: bool) -> Self {
         let (network, tls) = (Box::new(SystemNetwork), network::public_tls());
-        Self { network, tls, key, allow_private_addresses, call_ms_max: CALL_MS_MAX }
+        let (call_ms_max, turn_ms_max) = (CALL_MS_MAX, TURN_MS_MAX);
+        Self { network, tls, key, allow_private_addresses, call_ms_max, turn_ms_max }
     }
 
-    pub fn taking_at_most(self, call_ms_max: u64) -> Self {
-        Self { call_ms_max, ..self }
+    pub fn taking_at_most(self, ms_max: u64) -> Self {
+        Self { call_ms_max: ms_max, turn_ms_max: ms_max, ..self }
     }
 
     /// `Err` says what went wrong, in words that repeat nothing of the URL or the answer.
     pub async fn call(&self, call: &Call) -> Result<(), String> {
-        let calling = timeout(Duration::from_millis(self.call_ms_max), self.post(call));
-        match calling.await.unwrap_or(Err("the agent does not answer in time".to_owned()))? {
-            status if status.is_success() => Ok(()),
-            status if status.is_redirection() => {
-                Err("the agent redirects, which is not followed".to_owned())
-            }
-            status => Err(format!("the agent answered {}", status.as_u16())),
-        }
+        let Wake { agent, message, .. } = &call.wake;
+        let posting = self.post(Signed {
+            url: &call.url,
+            secret: self.key.secret(&call.teamspace, agent),
+            id: wake::id(*message, agent),
+            at: call.at,
+            body: body(call),
+        });
+        let calling = timeout(Duration::from_millis(self.call_ms_max), posting);
+        let answer = calling.await.unwrap_or(Err(TOO_SLOW.to_owned()))?;
+        taken(answer.response.status())
     }
 
-    async fn post(&self, call: &Call) -> Result<StatusCode, String> {
-        let location = Location::parse(&call.url).ok_or("its URL is not a plain one")?;
+    /// The same for a turn of a conversation. What is said in it is not sent in the clear but
+    /// where private networks are allowed.
+    pub async fn deliver(&self, delivery: &Delivery) -> Result<Option<Vec<Part>>, String> {
+        if !self.allow_private_addresses && !delivery.url.starts_with("https://") {
+            return Err("its URL is not https".to_owned());
+        }
+        let posting = async {
+            let mut answer = self
+                .post(Signed {
+                    url: &delivery.url,
+                    secret: self.key.secret(&delivery.teamspace, &delivery.agent),
+                    id: delivery.id.clone(),
+                    at: delivery.at,
+                    body: delivery.body.clone(),
+                })
+                .await?;
+            taken(answer.response.status())?;
+            let body = Limited::new(answer.response.body_mut(), ANSWER_BYTES_MAX).collect().await;
+            Ok(body.map_err(|_| "the answer of the agent is cut off or too long")?.to_bytes())
+        };
+        let delivering = timeout(Duration::from_millis(self.turn_ms_max), posting);
+        read_answer(&delivering.await.unwrap_or(Err(TOO_SLOW.to_owned()))?)
+    }
+
+    async fn post(&self, signed: Signed<'_>) -> Result<Answer, String> {
+        let location = Location::parse(signed.url).ok_or("its URL is not a plain one")?;
         let reach = match self.allow_private_addresses {
             true => Reach::Private,
             false => Reach::Public,
@@ -68,19 +112,51 @@ impl Webhook {
                 Unreached::Unanswered => "the agent cannot be reached",
             },
         )?;
-        let Wake { agent, message, .. } = &call.wake;
-        let (id, body) = (wake::id(*message, agent), body(call));
-        let secret = self.key.secret(&call.teamspace, agent);
+        let Signed { secret, id, at, body, .. } = signed;
         let request = network::request(Method::POST, &location)
             .header(CONTENT_TYPE, "application/json")
             .header("webhook-id", &id)
-            .header("webhook-timestamp", wake::seconds(call.at))
-            .header("webhook-signature", secret.signature(&id, call.at, body.as_bytes()))
+            .header("webhook-timestamp", wake::seconds(at))
+            .header("webhook-signature", secret.signature(&id, at, body.as_bytes()))
             .body(Full::new(Bytes::from(body)))
             .map_err(|_| "its URL is not a plain one")?;
         let answer = network::send(stream, request).await;
-        Ok(answer.map_err(|_| "the agent does not answer as HTTP asks")?.response.status())
+        Ok(answer.map_err(|_| "the agent does not answer as HTTP asks")?)
     }
+}
+
+/// What is sent, and with whose secret.
+struct Signed<'a> {
+    url: &'a str,
+    secret: Secret,
+    id: String,
+    at: Time,
+    body: String,
+}
+
+fn taken(status: StatusCode) -> Result<(), String> {
+    match status {
+        status if status.is_success() => Ok(()),
+        status if status.is_redirection() => {
+            Err("the agent redirects, which is not followed".to_owned())
+        }
+        status => Err(format!("the agent answered {}", status.as_u16())),
+    }
+}
+
+/// Nothing, or `{ "parts": [...] }`.
+fn read_answer(bytes: &[u8]) -> Result<Option<Vec<Part>>, String> {
+    if bytes.trim_ascii().is_empty() {
+        return Ok(None);
+    }
+    let bounds = Bounds { string_bytes_max: ANSWER_BYTES_MAX, ..Bounds::default() };
+    let parts = match strict::parse(bytes, &bounds) {
+        Ok(Value::Object(mut said)) if said.len() == 1 => said.remove("parts"),
+        Ok(_) | Err(_) => None,
+    };
+    let parts = parts.and_then(|parts| serde_json::from_value(parts).ok());
+    let expected = "the answer of the agent is neither empty nor { \"parts\": [...] }";
+    parts.map(Some).ok_or(expected.to_owned())
 }
 
 /// As Standard Webhooks has it: a type, a time, and what it is about.

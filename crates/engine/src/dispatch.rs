@@ -174,7 +174,8 @@ impl Engine {
                 status: Some(conversation::Status::Open),
             })
         };
-        for of in [of(Some(agent.clone()), None), of(None, Some(agent.clone()))] {
+        // What is asked of them first: whoever answers meanwhile is found among what they hold.
+        for of in [of(None, Some(agent.clone())), of(Some(agent.clone()), None)] {
             let mut before = None;
             loop {
                 let page = self.list(teamspace, of.clone(), before, LIST_ROWS_MAX).await?;

@@ -3,8 +3,9 @@
 use protocol::agent::profile::CAPACITY_MAX;
 use protocol::agent::{Agent, free_slot, slot_prefix};
 use protocol::caller::{Caller, Principal};
-use protocol::ids::{AgentId, TeamspaceId};
+use protocol::ids::{AgentId, MessageId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
+use protocol::message::Message;
 use protocol::message::decide::send::BROADCAST_MAX;
 use protocol::step::{Directory, Facts, HoldState, Needs, QueueOf, State};
 
@@ -23,8 +24,11 @@ impl Engine {
         hold: HoldState,
     ) -> Result<Facts, StoreError> {
         let mut facts = Facts::default();
-        let names_an_agent = needs.agent.is_some();
-        if let Some(id) = needs.agent {
+        if let Some(id) = needs.graph.as_ref() {
+            facts.graph = self.graph(&stream.teamspace, id).await?;
+        }
+        let first = facts.graph.as_ref().and_then(|graph| graph.compiled().first().cloned());
+        if let Some(id) = needs.agent.or(first) {
             facts.agent = self.agent(&stream.teamspace, id).await?;
         }
         if needs.caller
@@ -42,24 +46,12 @@ impl Engine {
             let agents = self.directory(&stream.teamspace, directory, needs.wakes).await?;
             let can_be_called = agents.iter().filter(|agent| agent.wake_url.is_some());
             facts.wakeable = can_be_called.map(|agent| agent.id.clone()).collect();
+            let at_endpoint = agents.iter().filter(|agent| agent.is_at_endpoint);
+            facts.at_endpoint = at_endpoint.map(|agent| agent.id.clone()).collect();
             facts.directory = agents.into_iter().map(|agent| agent.id).collect();
         }
         if let Some(id) = needs.message {
-            let subject = Subject::Message(id);
-            let stream = Stream { teamspace: stream.teamspace.clone(), subject };
-            facts.message = match self.current(&stream).await?.as_deref() {
-                Some(State::Message(message)) => Some(message.clone()),
-                Some(
-                    State::Handoff(_)
-                    | State::Agent(_)
-                    | State::Token(_)
-                    | State::Conversation(_)
-                    | State::Ledger(_)
-                    | State::Graph(_)
-                    | State::Teamspace(_),
-                )
-                | None => None,
-            };
+            facts.message = self.message(&stream.teamspace, id).await?;
         }
         if let Some(id) = needs.slot {
             facts.slot = self.free_slot(&stream.teamspace, id).await?;
@@ -78,13 +70,6 @@ impl Engine {
         }
         if needs.settings {
             facts.settings = self.settings(&stream.teamspace).await?;
-        }
-        if let Some(id) = needs.graph {
-            facts.graph = self.graph(&stream.teamspace, &id).await?;
-            let first = facts.graph.as_ref().and_then(|graph| graph.compiled().first().cloned());
-            if let (false, Some(first)) = (names_an_agent, first) {
-                facts.agent = self.agent(&stream.teamspace, first).await?;
-            }
         }
         if let (Some(asked), Principal::Customer(_)) = (needs.turn, &caller.principal) {
             let turn = self.turn(&stream.teamspace, *asked).await?;
@@ -109,6 +94,27 @@ impl Engine {
         let limit = usize::from(CAPACITY_MAX);
         let occupied = self.store.held(teamspace, &slot_prefix(&agent.id), limit).await?;
         Ok(free_slot(&agent.id, capacity, &occupied))
+    }
+
+    async fn message(
+        &self,
+        teamspace: &TeamspaceId,
+        id: MessageId,
+    ) -> Result<Option<Message>, StoreError> {
+        let stream = Stream { teamspace: teamspace.clone(), subject: Subject::Message(id) };
+        Ok(match self.current(&stream).await?.as_deref() {
+            Some(State::Message(message)) => Some(message.clone()),
+            Some(
+                State::Handoff(_)
+                | State::Agent(_)
+                | State::Token(_)
+                | State::Conversation(_)
+                | State::Ledger(_)
+                | State::Graph(_)
+                | State::Teamspace(_),
+            )
+            | None => None,
+        })
     }
 
     pub(crate) async fn agent(
@@ -154,7 +160,7 @@ impl Engine {
                 for row in self.store.list(list).await? {
                     let Subject::Agent(id) = &row.stream.subject else { continue };
                     found.push(match wakes {
-                        false => Found { id: id.clone(), wake_url: None },
+                        false => Found { id: id.clone(), wake_url: None, is_at_endpoint: false },
                         true => match self.read_state(&row.stream, &row.state_text).await? {
                             State::Agent(agent) => Found::from(agent),
                             State::Handoff(_)
@@ -184,10 +190,12 @@ const DEFAULT_QUEUE: &str = "default";
 struct Found {
     id: AgentId,
     wake_url: Option<String>,
+    is_at_endpoint: bool,
 }
 
 impl From<Agent> for Found {
     fn from(agent: Agent) -> Self {
-        Self { id: agent.id, wake_url: agent.wake_url }
+        let is_at_endpoint = agent.endpoint.is_some();
+        Self { id: agent.id, wake_url: agent.wake_url, is_at_endpoint }
     }
 }

@@ -7,8 +7,9 @@
 //! 1. [`port`]: what the engine asks of a store. [`clock`], [`ids`]: time and randomness, injected.
 //! 2. [`submit`]: the road. [`slots`]: how commands on one stream queue up.
 //! 3. [`feed`]: following the ledger. The loops: [`connections`], [`deadlines`], [`dispatch`],
-//!    [`notices`], [`outbox`], [`retention`], [`seal`]. [`wake`]: calling agents. [`fork`]: after a
-//!    loss.
+//!    [`notices`], [`outbox`], [`retention`], [`seal`]. [`wake`], [`deliver`]: calling agents.
+//!    [`fork`]: after a
+//!    loss. [`erasing`]: a whole conversation.
 //! 4. [`query`], [`mailbox`], [`access`], [`settings`], [`graphs`]: reading, who a bearer is, what
 //!    holds in its teamspace, and who answers a customer.
 
@@ -16,7 +17,9 @@ pub mod access;
 pub mod clock;
 pub mod connections;
 pub mod deadlines;
+pub mod deliver;
 pub mod dispatch;
+pub mod erasing;
 mod facts;
 pub mod feed;
 pub mod fork;
@@ -39,13 +42,13 @@ pub mod wake;
 use std::sync::Arc;
 
 use protocol::checkpoint::Signer;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use clock::Clock;
 use feed::Feed;
 use ids::Ids;
-use outbox::Adapter;
+use outbox::{Adapter, Places};
 use port::Store;
 use retention::Retention;
 use seal::CheckpointSink;
@@ -69,8 +72,9 @@ pub struct Engine {
     flows: Arc<dispatch::Flows>,
     roster: Arc<tokio::sync::Mutex<dispatch::Roster>>,
     /// Rung when there is something new to do outside.
-    outbox_bell: Arc<Notify>,
+    outbox_bells: Arc<outbox::Bells>,
     outside: Arc<outbox::Outside>,
+    telling: Arc<deliver::Telling>,
 }
 
 /// What the metrics page shows about the road.
@@ -126,8 +130,9 @@ impl Engine {
             counts: Arc::default(),
             flows: Arc::default(),
             roster: Arc::default(),
-            outbox_bell: Arc::default(),
+            outbox_bells: Arc::default(),
             outside: Arc::default(),
+            telling: Arc::default(),
         }
     }
 
@@ -158,7 +163,13 @@ impl Engine {
         let (stop, stopped) = watch::channel(false);
         let tasks = vec![
             tokio::spawn(deadlines::run(self.clone(), stopped.clone())),
-            tokio::spawn(outbox::run(self.clone(), adapter, stopped.clone())),
+            tokio::spawn(outbox::run(
+                self.clone(),
+                Places::Slow,
+                Arc::clone(&adapter),
+                stopped.clone(),
+            )),
+            tokio::spawn(outbox::run(self.clone(), Places::Turns, adapter, stopped.clone())),
             tokio::spawn(seal::run(self.clone(), signer, sink, stopped)),
         ];
         Loops { notices, others: Loop { stop, tasks } }

@@ -7,17 +7,19 @@ use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
 use protocol::caller::Caller;
+use protocol::conversation::telling::DELIVER;
 use protocol::handoff;
 use protocol::handoff::artifact::Seen;
 use protocol::handoff::package::Artifact;
 use protocol::handoff::workq::{Answer, Answered, Degradation, Transfer};
-use protocol::step::{self, Command, State, Work};
+use protocol::step::{self, Command, Effect, State, Work};
 use protocol::time::Span;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 use crate::Engine;
-use crate::port::{Claim, Claimed, OutboxWrite, StoreError};
+use crate::deliver::{Answered as Told, Delivery};
+use crate::port::{Claim, Claimed, Names, OutboxWrite, StoreError};
 use crate::submit::SubmitError;
 use crate::wake::{Call, Taken};
 
@@ -32,6 +34,10 @@ const RENEW_EVERY: Span = Span::from_millis(20_000);
 
 /// What runs at once. Each may hash gigabytes; more would take the machine from everybody else.
 pub const RUNNING_MAX: usize = 4;
+
+/// Turns of conversations that are on their way at once. Each is a connection that waits, so they
+/// take little, and must not wait for those that hash.
+pub const TURNS_MAX: usize = 64;
 
 /// After the first failure; doubled with each that follows.
 const RETRY_AFTER_MIN: Span = Span::from_millis(1_000);
@@ -56,6 +62,81 @@ pub trait Adapter: Send + Sync + 'static {
 
     /// Calls an agent that was sent something critical. It must take seconds, not minutes.
     fn wake(&self, call: Call) -> Taken;
+
+    /// Tells the holder of a conversation what was said. The same delivery may come again, with the
+    /// same id.
+    fn deliver(&self, delivery: Delivery) -> Told {
+        drop(delivery);
+        Box::pin(std::future::ready(Err("nobody tells turns here".to_owned())))
+    }
+}
+
+/// Who does it: what may take long and wants much of the machine has places of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Places {
+    Slow,
+    Turns,
+}
+
+impl Places {
+    fn count(self) -> usize {
+        match self {
+            Places::Slow => RUNNING_MAX,
+            Places::Turns => TURNS_MAX,
+        }
+    }
+
+    fn names(self) -> Names {
+        match self {
+            Places::Slow => Names::Without(DELIVER),
+            Places::Turns => Names::With(DELIVER),
+        }
+    }
+}
+
+/// Rung when there is something new to do, for each of the places.
+#[derive(Debug, Default)]
+pub(crate) struct Bells {
+    slow: Notify,
+    turns: Notify,
+}
+
+/// Which bells are to be rung once it is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Rings {
+    slow: bool,
+    turns: bool,
+}
+
+impl Rings {
+    pub fn of<'a>(begin: impl IntoIterator<Item = &'a Effect>) -> Self {
+        let mut rings = Self::default();
+        for effect in begin {
+            match effect.name.starts_with(DELIVER) {
+                true => rings.turns = true,
+                false => rings.slow = true,
+            }
+        }
+        rings
+    }
+}
+
+impl Bells {
+    pub fn ring(&self, rings: Rings) {
+        if rings.slow {
+            self.slow.notify_one();
+        }
+        if rings.turns {
+            self.turns.notify_one();
+        }
+    }
+
+    fn of(&self, places: Places) -> &Notify {
+        match places {
+            Places::Slow => &self.slow,
+            Places::Turns => &self.turns,
+        }
+    }
 }
 
 /// Whoever is asked to look at something besides what the outbox holds.
@@ -83,6 +164,7 @@ pub fn not_configured(transfer: Transfer) -> Vec<Answered> {
 
 pub(crate) async fn run(
     engine: Engine,
+    places: Places,
     adapter: Arc<dyn Adapter>,
     mut stopped: watch::Receiver<bool>,
 ) {
@@ -92,12 +174,17 @@ pub(crate) async fn run(
         // A claim is a write, and what is done outside could not be recorded.
         () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => return,
     }
+    // Whoever held something before this process is gone, and a customer may be waiting.
+    let release = OutboxWrite::Release { names: places.names() };
+    if let Err(error) = engine.store.write_outbox(release).await {
+        tracing::warn!(%error, "what was being done outside waits for its leases to run out");
+    }
     let mut running = JoinSet::new();
     loop {
         while let Some(ended) = running.try_join_next() {
             report(ended);
         }
-        match engine.claim(RUNNING_MAX - running.len()).await {
+        match engine.claim(places, places.count() - running.len()).await {
             Ok(claimed) => {
                 for one in claimed {
                     let (engine, adapter) = (engine.clone(), Arc::clone(&adapter));
@@ -108,7 +195,7 @@ pub(crate) async fn run(
         }
         tokio::select! {
             Some(ended) = running.join_next() => report(ended),
-            () = engine.outbox_bell.notified() => {}
+            () = engine.outbox_bells.of(places).notified() => {}
             () = engine.clock.sleep(LOOK_EVERY) => {}
             // What is not done is still wanted at the next start.
             () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => return,
@@ -136,7 +223,8 @@ impl Engine {
     /// Does everything outside that is due now, one after the other. Returns how much it was. For
     /// programs without loops, and for tests.
     pub async fn carry_out_due(&self, adapter: &dyn Adapter) -> Result<usize, StoreError> {
-        let claimed = self.claim(RUNNING_MAX).await?;
+        let mut claimed = self.claim(Places::Slow, RUNNING_MAX).await?;
+        claimed.extend(self.claim(Places::Turns, TURNS_MAX).await?);
         for one in &claimed {
             self.carry_out(one, adapter).await?;
         }
@@ -150,16 +238,16 @@ impl Engine {
     ) -> Result<(), StoreError> {
         let (teamspace, now) = (teamspace.clone(), self.clock.now());
         self.store.write_outbox(OutboxWrite::Revive { teamspace, now }).await?;
-        self.outbox_bell.notify_one();
+        self.outbox_bells.ring(Rings { slow: true, turns: true });
         Ok(())
     }
 
-    async fn claim(&self, limit: usize) -> Result<Vec<Claimed>, StoreError> {
+    async fn claim(&self, places: Places, limit: usize) -> Result<Vec<Claimed>, StoreError> {
         if limit == 0 {
             return Ok(Vec::new());
         }
         let now = self.clock.now();
-        self.store.claim(Claim { now, until: now.plus(LEASE), limit }).await
+        self.store.claim(Claim { now, until: now.plus(LEASE), limit, names: places.names() }).await
     }
 
     async fn carry_out(&self, claimed: &Claimed, adapter: &dyn Adapter) -> Result<(), StoreError> {
@@ -181,6 +269,7 @@ impl Engine {
                 (handoff::Command::WorkqAnswered { package_hash, way, answers }, None)
             }
             Work::Wake(wake) => return self.carry_out_wake(claimed, wake, adapter).await,
+            Work::Deliver(turn) => return self.carry_out_delivery(claimed, &turn, adapter).await,
         };
         let caller = Caller::system(claimed.stream.teamspace.clone());
         let command = Command::Handoff(command);
@@ -198,19 +287,18 @@ impl Engine {
     }
 
     /// What is to be done, if the stream still wants it.
-    async fn work(&self, claimed: &Claimed) -> Result<Option<Work>, StoreError> {
+    pub(crate) async fn work(&self, claimed: &Claimed) -> Result<Option<Work>, StoreError> {
         let Some(state) = self.current(&claimed.stream).await? else { return Ok(None) };
         let document = match state.as_ref() {
             State::Handoff(handoff) => {
                 self.store.document(&claimed.stream, handoff.document_hash()).await?
             }
-            State::Message(_) => None,
+            State::Message(_) | State::Conversation(_) => None,
             State::Agent(_)
             | State::Token(_)
             | State::Ledger(_)
             | State::Teamspace(_)
-            | State::Graph(_)
-            | State::Conversation(_) => {
+            | State::Graph(_) => {
                 return Ok(None);
             }
         };
@@ -238,12 +326,22 @@ impl Engine {
     }
 
     pub(crate) fn again_later(&self, claimed: &Claimed, error: String) -> OutboxWrite {
+        self.again_within(RETRY_AFTER_MAX, claimed, error)
+    }
+
+    /// The same, for what does not wait that long.
+    pub(crate) fn again_within(
+        &self,
+        pause_max: Span,
+        claimed: &Claimed,
+        error: String,
+    ) -> OutboxWrite {
         if claimed.attempt >= ATTEMPTS_MAX {
             return put_away(claimed, error);
         }
         let doublings = claimed.attempt.saturating_sub(1).min(20);
         let pause = RETRY_AFTER_MIN.as_millis() << doublings;
-        let pause = pause.min(RETRY_AFTER_MAX.as_millis());
+        let pause = pause.min(pause_max.as_millis());
         // Up to a quarter more, so that those that failed together do not come back together.
         let jitter = i64::from(self.ids.bytes()[0]) * pause / 1_024;
         let due = self.clock.now().plus(Span::from_millis(pause + jitter));

@@ -278,6 +278,14 @@ pub struct Claim {
     /// How long what is claimed is held.
     pub until: Time,
     pub limit: usize,
+    pub names: Names,
+}
+
+/// Which effects, by what their names begin with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Names {
+    With(&'static str),
+    Without(&'static str),
 }
 
 /// An effect that somebody holds for a while.
@@ -298,6 +306,8 @@ pub enum OutboxWrite {
     PutOff { claimed: Claimed, due: Time, error: String },
     /// It did not work too often. It stays until somebody revives it.
     GiveUp { claimed: Claimed, error: String },
+    /// Whoever held these is gone.
+    Release { names: Names },
     /// Everything of the teamspace that was given up is tried again.
     Revive { teamspace: TeamspaceId, now: Time },
 }

@@ -17,6 +17,7 @@ use tracing::Instrument;
 use crate::Engine;
 use crate::fork::Behind;
 use crate::in_line::InLine;
+use crate::outbox::Rings;
 use crate::port::{
     Commit, CommitError, Committed, KeyScope, KeyedOutcome, RecordedOutcome, StoreError,
 };
@@ -192,9 +193,7 @@ impl Engine {
             Decided::InLine(in_line, done, outside) => {
                 drop(turn);
                 let written = in_line.settle().await;
-                if let Outside::Something = outside {
-                    self.outbox_bell.notify_one();
-                }
+                self.outbox_bells.ring(outside);
                 self.settle(asked, done, written)
             }
             Decided::Nothing(latest, outcome) => {
@@ -224,10 +223,7 @@ impl Engine {
                 Decided::Together(latest, Box::new(change), now)
             }
             Ok(change) if !change.events.is_empty() => {
-                let outside = match change.begin.is_empty() {
-                    true => Outside::Nothing,
-                    false => Outside::Something,
-                };
+                let outside = Rings::of(&change.begin);
                 let prepared = self.prepare(asked, &latest, change, now);
                 let receipt = self.store.commit(prepared.commit);
                 *turn = Some(prepared.next);
@@ -444,17 +440,11 @@ pub(crate) struct Prepared {
 
 /// What came of stepping.
 enum Decided {
-    InLine(InLine, Done, Outside),
+    InLine(InLine, Done, Rings),
     /// Other streams must move along.
     Together(Latest, Box<Change>, Time),
     Nothing(Latest, Outcome),
     Refused(Latest, Rejection),
-}
-
-/// Whether there is something to do outside once it is written.
-enum Outside {
-    Nothing,
-    Something,
 }
 
 pub(crate) enum Attempt {

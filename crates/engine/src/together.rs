@@ -13,6 +13,7 @@ use tokio::sync::{MutexGuard, OwnedMutexGuard};
 
 use crate::Engine;
 use crate::in_line::InLine;
+use crate::outbox::Rings;
 use crate::port::{CommitError, StoreError};
 use crate::slots::{Durability, Latest};
 use crate::submit::{Asked, AssumedHold, Attempt, SubmitError};
@@ -119,8 +120,8 @@ impl Engine {
         others: Vec<Other>,
         changes: Vec<Change>,
     ) -> Result<Attempt, SubmitError> {
-        let something_outside =
-            !first.change.begin.is_empty() || changes.iter().any(|change| !change.begin.is_empty());
+        let begin = changes.iter().flat_map(|change| &change.begin);
+        let outside = Rings::of(first.change.begin.iter().chain(begin));
         let hold_key = step::needs(first.latest.state.as_deref(), asked.command).hold;
         let prepared = self.prepare(asked, &first.latest, first.change, first.now);
         *first.turn = Some(prepared.next);
@@ -145,9 +146,7 @@ impl Engine {
         let receipt = self.store.commit_together(commits);
         drop((first.turn, turns));
         let written = InLine::of_several(receipt, heralds).settle().await;
-        if something_outside {
-            self.outbox_bell.notify_one();
-        }
+        self.outbox_bells.ring(outside);
         match written {
             // What the others hold is read anew; what the first one assumes must be told.
             Err(CommitError::HoldTaken { key, .. }) if Some(&key) != hold_key.as_ref() => {

@@ -55,7 +55,7 @@ use crate::listen::ConnectionCounts;
 use crate::proxy::TrustedProxies;
 use crate::rate::{RateLimit, RateLimiter};
 use crate::trace_context::JoinTrace;
-use conversations::{by_tools, transcript};
+use conversations::{by_tools, erase, export, transcript};
 use observed::Routes;
 use ops::Metrics;
 
@@ -196,6 +196,24 @@ impl Gateway {
 }
 
 impl Routes {
+    fn with_conversations(self) -> Self {
+        self.route("/v1/conversations", |at| at.get(conversations::list).post(conversations::open))
+            .route("/v1/conversations/{conversation}", |at| at.get(conversations::show))
+            .route("/v1/conversations/{conversation}/messages", |at| {
+                at.get(transcript::read).post(conversations::say)
+            })
+            .route("/v1/conversations/{conversation}/messages/{number}/attachments/{index}", |at| {
+                at.get(transcript::download)
+            })
+            .route("/v1/conversations/{conversation}/commands", |at| at.post(conversations::route))
+            .route("/v1/conversations/{conversation}/agent", |at| at.put(conversations::select))
+            .route("/v1/conversations/{conversation}/tool-calls", |at| at.post(by_tools::called))
+            .route("/v1/conversations/{conversation}/tokens", |at| at.post(conversations::mint))
+            .route("/v1/conversations/{conversation}/close", |at| at.post(conversations::close))
+            .route("/v1/conversations/{conversation}/erase", |at| at.post(erase::erase))
+            .route("/v1/conversations/{conversation}/export", |at| at.get(export::export))
+    }
+
     fn with_transfers(self) -> Self {
         self.route("/v1/conversations/{conversation}/transfers", |at| at.post(transfers::request))
             .route("/v1/conversations/{conversation}/callbacks", |at| at.post(callbacks::ask))
@@ -276,24 +294,11 @@ fn routes() -> Routes {
         .route("/v1/acp/status", |at| at.get(messages::status))
         .route("/v1/events", |at| at.get(events::follow))
         .route("/v1/acp/messages/purge", |at| at.post(purge::purge))
-        .route("/v1/conversations", |at| at.get(conversations::list).post(conversations::open))
-        .route("/v1/conversations/{conversation}", |at| at.get(conversations::show))
-        .route("/v1/conversations/{conversation}/messages", |at| {
-            at.get(transcript::read).post(conversations::say)
-        })
-        .route("/v1/conversations/{conversation}/messages/{number}/attachments/{index}", |at| {
-            at.get(transcript::download)
-        })
-        .route("/v1/conversations/{conversation}/commands", |at| at.post(conversations::route))
-        .route("/v1/conversations/{conversation}/agent", |at| at.put(conversations::select))
-        .route("/v1/conversations/{conversation}/tool-calls", |at| at.post(by_tools::called))
-        .route("/v1/conversations/{conversation}/tokens", |at| at.post(conversations::mint))
-        .route("/v1/conversations/{conversation}/close", |at| at.post(conversations::close))
-        .route("/v1/conversations/{conversation}/erase", |at| at.post(conversations::erase))
         .route("/v1/agents/{agent}/handoff-tools", |at| at.get(by_tools::definitions))
         .route("/v1/outbox", |at| at.get(outbox::list))
         .route("/v1/outbox/revive", |at| at.post(outbox::revive))
         .route("/v1/ledger/fork", |at| at.post(ledger::fork))
+        .with_conversations()
         .with_transfers()
         .with_graphs()
 }

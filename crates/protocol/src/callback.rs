@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::conversation::Conversation;
 use crate::ids::AgentId;
-use crate::step::{BadHistory, Needs, QueueOf};
+use crate::step::{BadHistory, Directory, Needs, QueueOf};
 use crate::time::Time;
 
 /// One that is open: somebody of its queue settles it.
@@ -116,7 +116,9 @@ impl Command {
                 let waits = state.and_then(Conversation::waiting_transfer);
                 let named = ask.queue.as_ref().or(waits.map(|transfer| &transfer.queue));
                 let queue = named.cloned().map_or(QueueOf::Default, QueueOf::Named);
-                Needs { queue: Some(queue), ..Needs::default() }
+                // Whoever gets it back is told where turns reach it.
+                let back = waits.map(|it| Directory::Named(vec![it.terms.previous.clone()]));
+                Needs { queue: Some(queue), directory: back, ..Needs::default() }
             }
             Command::Settle(_) => {
                 let open = state.and_then(|conversation| conversation.callback.as_deref());

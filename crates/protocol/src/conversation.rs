@@ -3,7 +3,8 @@
 //!
 //! Read [`state`] first, then [`command`] and [`event`], then one file per command in [`decide`].
 //! [`part`] is what a message is made of, [`topology`] who may hand the conversation to whom,
-//! [`graph`] what a graph says about a turn.
+//! [`graph`] what a graph says about a turn,
+//! [`telling`] what the holder is told at its endpoint.
 //! Messages are entries of the ledger and rows of the store; the state knows only how many there
 //! are and what they hash to. Nothing here knows how a command arrived.
 
@@ -14,6 +15,7 @@ pub mod evolve;
 pub mod graph;
 pub mod part;
 pub mod state;
+pub mod telling;
 pub mod topology;
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use crate::conversation::telling;
 use crate::fork::{self, Forked};
 use crate::handoff::command::Looked;
 use crate::handoff::decide::Context;
@@ -100,6 +101,8 @@ pub enum Work {
     Transfer { package_hash: String, way: Way, transfer: Transfer },
     /// Call a recipient of a message.
     Wake(Wake),
+    /// Tell the holder of a conversation what was said.
+    Deliver(Box<telling::Turn>),
 }
 
 /// What an agent that is called is told: that there is something, and not what it says.
@@ -200,7 +203,7 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
     let command = match command {
         Command::Handoff(command) => command,
         Command::Message(command) => return command.needs(),
-        Command::Conversation(command) => return command.needs(conversation_of(state)),
+        Command::Conversation(command) => return command.needs(derived::conversation(state)),
         Command::Agent(_)
         | Command::Token(_)
         | Command::Teamspace(_)
@@ -222,22 +225,6 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
         | None => None,
     };
     command.needs(handoff)
-}
-
-fn conversation_of(state: Option<&State>) -> Option<&conversation::Conversation> {
-    match state {
-        Some(State::Conversation(conversation)) => Some(conversation),
-        Some(
-            State::Handoff(_)
-            | State::Agent(_)
-            | State::Token(_)
-            | State::Ledger(_)
-            | State::Message(_)
-            | State::Graph(_)
-            | State::Teamspace(_),
-        )
-        | None => None,
-    }
 }
 
 /// Decides, evolves and derives.

@@ -2,6 +2,7 @@
 //! outlives the process. For tests, simulations and trying things out.
 
 mod lists;
+mod outbox;
 mod waiting;
 
 use std::borrow::Cow;
@@ -236,14 +237,20 @@ impl Store for Memory {
 
     fn due(&self, now: Time, limit: usize) -> Answer<Vec<Due>> {
         let tables = self.tables();
-        let due = tables.deadlines.keys().take_while(|(due, _, _)| *due <= now).take(limit);
-        answer(
-            due.map(|(due, stream, name)| Due {
+        let due = tables.deadlines.keys().take_while(|(due, _, _)| *due <= now);
+        let mut due: Vec<_> = due
+            .map(|(due, stream, name)| Due {
                 stream: stream.clone(),
                 deadline: Deadline { name: name.clone(), due: *due },
             })
-            .collect(),
-        )
+            .collect();
+        // What is due at the same moment comes in the order in which other stores keep it.
+        due.sort_by_cached_key(|Due { stream, deadline }| {
+            let subject = stream.subject.to_string();
+            (deadline.due, stream.teamspace.clone(), subject, deadline.name.clone())
+        });
+        due.truncate(limit);
+        answer(due)
     }
 
     fn next_due(&self) -> Answer<Option<Time>> {
@@ -318,55 +325,6 @@ impl Store for Memory {
 }
 
 impl Tables {
-    fn claim(&mut self, claim: Claim) -> Vec<Claimed> {
-        let is_free = |lying: &Lying| {
-            lying.due.is_some_and(|due| due <= claim.now) && lying.leased_until <= claim.now
-        };
-        let mut free: Vec<_> = self.outbox.iter_mut().filter(|(_, lying)| is_free(lying)).collect();
-        free.sort_by_key(|(_, lying)| lying.due);
-        let claimed = free.into_iter().take(claim.limit).map(|((stream, effect), lying)| {
-            lying.attempts += 1;
-            lying.leased_until = claim.until;
-            Claimed { stream: stream.clone(), effect: effect.clone(), attempt: lying.attempts }
-        });
-        claimed.collect()
-    }
-
-    fn write_outbox(&mut self, write: OutboxWrite) {
-        let nobody = Time::from_millis(0);
-        let (claimed, due, leased_until, error) = match write {
-            OutboxWrite::Revive { teamspace, now } => {
-                for ((stream, _), lying) in &mut self.outbox {
-                    if stream.teamspace == teamspace && lying.due.is_none() {
-                        *lying = Lying {
-                            due: Some(now),
-                            leased_until: nobody,
-                            attempts: 0,
-                            error: lying.error.take(),
-                        };
-                    }
-                }
-                return;
-            }
-            OutboxWrite::Renew { claimed, until } => {
-                let key = (claimed.stream, claimed.effect);
-                if let Some(lying) =
-                    self.outbox.get_mut(&key).filter(|lying| lying.attempts == claimed.attempt)
-                {
-                    lying.leased_until = until;
-                }
-                return;
-            }
-            OutboxWrite::PutOff { claimed, due, error } => (claimed, Some(due), nobody, error),
-            OutboxWrite::GiveUp { claimed, error } => (claimed, None, nobody, error),
-        };
-        let attempts = claimed.attempt;
-        let key = (claimed.stream, claimed.effect);
-        if let Some(lying) = self.outbox.get_mut(&key).filter(|lying| lying.attempts == attempts) {
-            *lying = Lying { due, leased_until, attempts, error: Some(error) };
-        }
-    }
-
     fn newest(&self) -> u64 {
         self.entries.len() as u64
     }

@@ -39,7 +39,7 @@ use rusqlite::{Connection, OpenFlags};
 
 pub use audit_rows::{
     Columns, ConversationColumns, DocumentRow, HandoffColumns, LedgerRow, MessageColumns,
-    SnapshotPlace, SnapshotRow,
+    SnapshotPlace, SnapshotRow, TranscriptRow,
 };
 pub use reader::ReadOnly;
 use reader::Readers;

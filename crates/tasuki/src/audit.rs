@@ -15,6 +15,7 @@ mod notes;
 mod report;
 mod snapshots;
 mod tail;
+mod transcripts;
 
 use std::fs::File;
 use std::io::BufReader;

@@ -10,6 +10,7 @@
 pub mod age;
 pub mod artifacts;
 pub mod child;
+pub mod conversation;
 pub mod http;
 pub mod load;
 pub mod raw;

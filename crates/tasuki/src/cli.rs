@@ -6,7 +6,10 @@ mod audit_commands;
 mod backup_commands;
 mod bench_artifacts;
 mod bench_command;
+mod bench_conversation;
 mod bench_route;
+mod conversation;
+mod conversation_story;
 pub mod demo;
 mod detect;
 mod doctor;
@@ -63,6 +66,8 @@ enum Command {
     Inbox(message::InboxArgs),
     /// Send, answer, read and find messages.
     Message(message::MessageArgs),
+    /// Open, follow, hand over, export and erase conversations with customers.
+    Conversation(conversation::ConversationArgs),
     /// Show what must still happen outside, and try again what was given up
     Outbox(outbox::OutboxArgs),
     /// Check an agent graph and try it out, offline; save it at a server.
@@ -171,6 +176,7 @@ async fn dispatch(command: Command) -> Result<u8> {
         Command::Handoff(args) => handoff::run(args).await,
         Command::Inbox(args) => message::inbox(args).await,
         Command::Message(args) => message::run(args).await,
+        Command::Conversation(args) => conversation::run(args).await,
         Command::Outbox(args) => outbox::run(args).await,
         Command::Graph(args) => graph::run(args).await,
         Command::Audit(args) => audit_commands::run(args).await,
@@ -309,6 +315,9 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
             }
             "not_found" if refused.detail == "no such token" => {
                 Some("`tasuki token list` shows what there is")
+            }
+            "not_found" if refused.detail == "no such conversation" => {
+                Some("`tasuki conversation list` shows what there is")
             }
             "not_found" => Some("`tasuki handoff list` shows what there is"),
             "ledger_behind_checkpoint" => {

@@ -3,6 +3,8 @@
 
 pub mod announced;
 pub mod by_tools;
+pub mod erase;
+pub mod export;
 mod to_people;
 pub mod transcript;
 pub mod transfer_news;
@@ -35,7 +37,7 @@ use super::Gateway;
 use super::agents;
 use super::auth::Asker;
 use super::callbacks::{self, CallbackView};
-use super::handoffs::{EraseInput, parse_cursor, parse_limit};
+use super::handoffs::{parse_cursor, parse_limit};
 use super::input::{Asked, Named, Write};
 use super::problem::Problem;
 use super::tokens::{self, Nothing};
@@ -266,25 +268,6 @@ pub async fn close(
     let caller = write.asker.caller;
     let key = write.key.for_action("close_conversation", Some(&id.to_string()));
     submit(&gateway, &caller, id, Command::Close { reason }, key).await?;
-    let item = visible(&gateway, &caller, id).await?;
-    view(&caller, &item).map(Json)
-}
-
-pub async fn erase(
-    State(gateway): State<Gateway>,
-    Named(id): Named<ConversationId>,
-    write: Write<EraseInput>,
-) -> Result<Json<ConversationView>, Problem> {
-    let (write, EraseInput { position, reason }) = write.split();
-    let caller = write.asker.operator()?.caller;
-    let item = visible(&gateway, &caller, id).await?;
-    if !(1..=item.position).contains(&position) {
-        let expected = "the position of an entry of this conversation";
-        return Err(Problem::schema_invalid("position", expected));
-    }
-    let key = write.key.for_action("erase", Some(&id.to_string()));
-    let command = step::Command::Erase { position, reason };
-    gateway.engine.submit(&caller, item.stream, command, Some(key)).await?;
     let item = visible(&gateway, &caller, id).await?;
     view(&caller, &item).map(Json)
 }

@@ -3,37 +3,30 @@
 
 mod conversations;
 mod graphs;
+mod handoffs;
 mod transfers;
 
-use protocol::handoff::Offer;
 use protocol::message::Outgoing;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use super::acp::{AcpRequest, AcpResponse};
 use super::agents::{AgentsInput, RegisterInput, RolesInput};
-use super::completion::{CompleteInput, ConfirmInput, DisputeInput};
-use super::delegation::ReassignInput;
-use super::dry_run::InitiateQuery;
 use super::events::FollowInput;
-use super::handoffs::{
-    AcceptInput, ActivateInput, CloseInput, EraseInput, ListInput, PageInput, RejectInput,
-};
+use super::handoffs::PageInput;
 use super::ledger::{ForkInput, ForkView};
 use super::messages::{InboxInput, MailboxStatus, MessageView, QueryInput};
-use super::negotiation::{ApproveInput, ExtendSlaInput, RefuseInput, WithdrawInput};
 use super::outbox::OutboxView;
-use super::presence::{EndpointInput, PresenceInput};
+use super::presence::{EndpointInput, EndpointView, PresenceInput};
 use super::purge::{PurgeInput, PurgeView};
 use super::teamspaces::{
     ConfigureInput, CreateInput, TeamspaceCreated, TeamspaceListed, TeamspaceView,
 };
 use super::tokens::{IssueInput, Nothing};
-use super::view::{
-    ActionDone, AgentView, EntryView, HandoffDetail, HandoffView, ListPage, TokenIssued, TokenView,
-};
+use super::view::{ActionDone, AgentView, ListPage, TokenIssued, TokenView};
 use super::wake::{WakeInput, WakeView};
 use conversations::CONVERSATIONS;
 use graphs::GRAPHS;
+use handoffs::HANDOFFS;
 use transfers::TRANSFERS;
 
 type MakeSchema = fn(&mut SchemaGenerator) -> Schema;
@@ -104,7 +97,7 @@ const fn action(
 /// All of them, in the order a reader wants them.
 pub const OPERATIONS: [Operation; COUNT] = {
     let mut all = [GENERAL[0]; COUNT];
-    let parts: [&[Operation]; 4] = [&CONVERSATIONS, &TRANSFERS, &GRAPHS, &GENERAL];
+    let parts: [&[Operation]; 5] = [&HANDOFFS, &CONVERSATIONS, &TRANSFERS, &GRAPHS, &GENERAL];
     let (mut part, mut row, mut index) = (0, 0, 0);
     while part < parts.len() {
         while row < parts[part].len() {
@@ -116,146 +109,10 @@ pub const OPERATIONS: [Operation; COUNT] = {
     all
 };
 
-const COUNT: usize = CONVERSATIONS.len() + TRANSFERS.len() + GRAPHS.len() + GENERAL.len();
+const COUNT: usize =
+    HANDOFFS.len() + CONVERSATIONS.len() + TRANSFERS.len() + GRAPHS.len() + GENERAL.len();
 
-const GENERAL: [Operation; 56] = [
-    Operation {
-        query: Some(schema::<ListInput>),
-        response: Response::Json(schema::<ListPage<HandoffView>>),
-        ..read("/v1/handoffs", "list_handoffs", "Lists handoffs, newest first.")
-    },
-    Operation {
-        status: 201,
-        query: Some(schema::<InitiateQuery>),
-        ..action(
-            "/v1/handoffs",
-            "initiate_handoff",
-            "Proposes a task to another agent.",
-            schema::<Offer>,
-        )
-    },
-    Operation {
-        status: 201,
-        ..action(
-            "/v1/handoffs/drafts",
-            "draft_handoff",
-            "Saves a draft, to be proposed later.",
-            schema::<Offer>,
-        )
-    },
-    Operation {
-        response: Response::Json(schema::<HandoffDetail>),
-        ..read("/v1/handoffs/{handoff}", "show_handoff", "Shows a handoff with its package.")
-    },
-    Operation {
-        method: "put",
-        ..action("/v1/handoffs/{handoff}/draft", "edit_draft", "Replaces a draft.", schema::<Offer>)
-    },
-    action(
-        "/v1/handoffs/{handoff}/initiate",
-        "propose_draft",
-        "Proposes a saved draft; an offer in the body replaces it.",
-        schema::<Offer>,
-    ),
-    action(
-        "/v1/handoffs/{handoff}/accept",
-        "accept_handoff",
-        "The target agrees; the gate verifies the package.",
-        schema::<AcceptInput>,
-    ),
-    action(
-        "/v1/handoffs/{handoff}/reject",
-        "reject_handoff",
-        "The target declines, with a reason and a detail.",
-        schema::<RejectInput>,
-    ),
-    action(
-        "/v1/handoffs/{handoff}/approve",
-        "approve_handoff",
-        "A human agrees to a handoff whose policy asks for it.",
-        schema::<ApproveInput>,
-    ),
-    action(
-        "/v1/handoffs/{handoff}/refuse",
-        "refuse_handoff",
-        "A human does not agree, which rejects it.",
-        schema::<RefuseInput>,
-    ),
-    action(
-        "/v1/handoffs/{handoff}/counter",
-        "counter_handoff",
-        "After a rejection the sender proposes again; what the offer leaves out stays.",
-        schema::<Offer>,
-    ),
-    action(
-        "/v1/handoffs/{handoff}/withdraw",
-        "withdraw_handoff",
-        "The sender takes it back before it is accepted.",
-        schema::<WithdrawInput>,
-    ),
-    action(
-        "/v1/handoffs/{handoff}/extend_sla",
-        "extend_sla",
-        "A coordinator gives the stage that is running more time.",
-        schema::<ExtendSlaInput>,
-    ),
-    action(
-        "/v1/handoffs/{handoff}/delegate",
-        "delegate_handoff",
-        "The owner hands a part of the task on, as a handoff of its own.",
-        schema::<Offer>,
-    ),
-    action(
-        "/v1/handoffs/{handoff}/reassign",
-        "reassign_handoff",
-        "A coordinator closes it and hands the task to somebody else instead.",
-        schema::<ReassignInput>,
-    ),
-    action(
-        "/v1/handoffs/{handoff}/activate",
-        "activate_handoff",
-        "The target starts the work and owns the task.",
-        schema::<ActivateInput>,
-    ),
-    action(
-        "/v1/handoffs/{handoff}/complete",
-        "complete_handoff",
-        "The target reports the work as done; final artifacts are verified first.",
-        schema::<CompleteInput>,
-    ),
-    action(
-        "/v1/handoffs/{handoff}/confirm",
-        "confirm_completion",
-        "Somebody other than the owner agrees that the work is done.",
-        schema::<ConfirmInput>,
-    ),
-    action(
-        "/v1/handoffs/{handoff}/dispute",
-        "dispute_completion",
-        "Somebody other than the owner does not agree; the work goes on.",
-        schema::<DisputeInput>,
-    ),
-    action(
-        "/v1/handoffs/{handoff}/close",
-        "close_handoff",
-        "Sender, target or a coordinator makes the record final.",
-        schema::<CloseInput>,
-    ),
-    Operation {
-        who: Who::Operator,
-        response: Response::Json(schema::<HandoffDetail>),
-        ..action(
-            "/v1/handoffs/{handoff}/erase",
-            "erase_content",
-            "Erases what one entry of a closed handoff says; the chain stays whole.",
-            schema::<EraseInput>,
-        )
-    },
-    Operation {
-        query: Some(schema::<PageInput>),
-        response: Response::Json(schema::<ListPage<EntryView>>),
-        ..read("/v1/handoffs/{handoff}/history", "handoff_history", "The ledger of a handoff.")
-    },
+const GENERAL: [Operation; 34] = [
     Operation {
         response: Response::Json(schema::<AcpResponse>),
         ..action(
@@ -364,7 +221,7 @@ const GENERAL: [Operation; 56] = [
         method: "put",
         who: Who::Operator,
         request: Some(schema::<EndpointInput>),
-        response: Response::Json(schema::<AgentView>),
+        response: Response::Json(schema::<EndpointView>),
         ..read("/v1/agents/{agent}/endpoint", "set_endpoint", "Says where turns reach a worker.")
     },
     Operation {

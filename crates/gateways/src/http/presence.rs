@@ -7,7 +7,7 @@ use protocol::agent::{Command, Presence};
 use protocol::ids::AgentId;
 use protocol::step;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::Gateway;
 use super::agents::{read, stream};
@@ -31,6 +31,16 @@ pub struct EndpointInput {
     pub url: Option<String>,
 }
 
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct EndpointView {
+    #[serde(flatten)]
+    pub agent: AgentView,
+    /// With which turns are signed, as Standard Webhooks has it. The same each time, and for calls
+    /// as well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
+}
+
 pub async fn set(
     State(gateway): State<Gateway>,
     Named(id): Named<AgentId>,
@@ -49,12 +59,16 @@ pub async fn set_endpoint(
     State(gateway): State<Gateway>,
     Named(id): Named<AgentId>,
     write: Write<EndpointInput>,
-) -> Result<Json<AgentView>, Problem> {
+) -> Result<Json<EndpointView>, Problem> {
     let (write, input) = write.split();
     let asker = write.asker.operator()?;
     let key = write.key.for_action("set_endpoint", Some(id.as_str()));
     let stream = stream(&asker.caller.teamspace, id.clone());
+    let is_reached = input.url.is_some();
     let command = step::Command::Agent(Command::SetEndpoint { url: input.url });
     gateway.engine.submit(&asker.caller, stream, command, Some(key)).await?;
-    read(&gateway, &asker.caller, id).await.map(Json)
+    let agent = read(&gateway, &asker.caller, id.clone()).await?;
+    let wake_key = gateway.wake_key.as_ref().filter(|_| is_reached);
+    let secret = wake_key.map(|key| key.secret(&asker.caller.teamspace, &id).text());
+    Ok(Json(EndpointView { agent, secret }))
 }

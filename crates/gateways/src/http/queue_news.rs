@@ -99,6 +99,7 @@ async fn changes(
         }
         Event::Ringing(it) => place.of(it.leg, "ringing", agent(&it.agent)).await?,
         Event::Connected(it) => place.of(it.leg, "connected", agent(&it.agent)).await?,
+        Event::Consulted(it) => place.of(it.leg, "connected", agent(&it.agent)).await?,
         Event::Returned(it) => {
             let mut all = place.of(it.leg, "queued", None).await?;
             if it.leg == 0 {
@@ -167,6 +168,7 @@ impl Place<'_> {
             Event::Over(it) => &it.holder,
             Event::Requested(_)
             | Event::Queued(_)
+            | Event::Consulted(_)
             | Event::Held(_)
             | Event::Resumed(_)
             | Event::LegRequested(_)
@@ -209,12 +211,13 @@ impl Place<'_> {
                     Target::Human(_) => None,
                 }),
                 Event::LegEnded(it) if is_wanted(it.leg) => Some(None),
-                Event::Connected(it) if it.leg != 0 && it.number.is_some() => Some(None),
+                Event::Connected(it) if it.leg != 0 => Some(None),
                 Event::Requested(_) => Some(None),
                 Event::Queued(_)
                 | Event::Ringing(_)
                 | Event::Returned(_)
                 | Event::Connected(_)
+                | Event::Consulted(_)
                 | Event::Held(_)
                 | Event::Resumed(_)
                 | Event::LegRequested(_)

@@ -420,6 +420,6 @@ fn leg(leg: &Leg) -> LegView {
             LegStage::Consulting { .. } => "consulting",
         },
         agent: leg.claim().map(|claim| claim.agent.to_string()),
-        bundle: leg.bundle.as_ref().map(|bundle| Bundle::clone(bundle)),
+        bundle: leg.bundle.as_deref().cloned(),
     }
 }

@@ -59,7 +59,7 @@ fn ask(
         note: check_text("note", ask.note.as_deref())?.unwrap_or_default(),
         not_before: ask.not_before,
     };
-    let over = waits.map(|transfer| cancelled(conversation, transfer, CALLED_BACK));
+    let over = waits.map(|transfer| cancelled(conversation, transfer, CALLED_BACK, context));
     Ok(over.into_iter().chain([ConversationEvent::Callback(Event::Asked(asked))]).collect())
 }
 

@@ -109,6 +109,8 @@ events! {
     Event::Conversation(conversation::Event::Opened(_)) => "conversation.opened",
     Event::Conversation(conversation::Event::Said(_)) => "conversation.said",
     Event::Conversation(conversation::Event::NotHeard(_)) => "conversation.not_heard",
+    Event::Conversation(conversation::Event::Delivered(_)) => "conversation.delivered",
+    Event::Conversation(conversation::Event::Unreached(_)) => "conversation.unreached",
     Event::Conversation(conversation::Event::Routed(_)) => "conversation.routed",
     Event::Conversation(conversation::Event::Closed(_)) => "conversation.closed",
     Event::Conversation(conversation::Event::Transfer(transfer::Event::Requested(_))) =>
@@ -121,6 +123,8 @@ events! {
         "transfer.returned",
     Event::Conversation(conversation::Event::Transfer(transfer::Event::Connected(_))) =>
         "transfer.connected",
+    Event::Conversation(conversation::Event::Transfer(transfer::Event::Consulted(_))) =>
+        "transfer.consulted",
     Event::Conversation(conversation::Event::Transfer(transfer::Event::Held(_))) =>
         "transfer.held",
     Event::Conversation(conversation::Event::Transfer(transfer::Event::Resumed(_))) =>

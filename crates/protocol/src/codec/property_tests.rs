@@ -42,7 +42,7 @@ use crate::teamspace::{self, Configuration, Settings};
 use crate::time::Time;
 use crate::token::{self, BearerKind, Grant};
 
-const NAMES: [&str; 38] = [
+const NAMES: [&str; 40] = [
     "handoff.drafted",
     "handoff.proposed",
     "handoff.validation_started",
@@ -74,6 +74,8 @@ const NAMES: [&str; 38] = [
     "conversation.opened",
     "conversation.said",
     "conversation.not_heard",
+    "conversation.delivered",
+    "conversation.unreached",
     "conversation.routed",
     "conversation.closed",
     "ledger.erased",

@@ -14,7 +14,7 @@ use super::topology::{Level, Topology};
 use crate::callback;
 use crate::ids::{AgentId, GraphId};
 use crate::route::graph::Scalar;
-use crate::step::{Needs, QueueOf};
+use crate::step::{Directory, Needs, QueueOf};
 use crate::transfer;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -34,6 +34,17 @@ pub enum Command {
     Transfer(transfer::Command),
     /// Something about calling the customer back.
     Callback(callback::Command),
+    /// The holder was told at its endpoint what was said up to here.
+    Delivered {
+        epoch: u64,
+        through: u64,
+    },
+    /// It was tried, and in vain.
+    NotDelivered {
+        epoch: u64,
+        through: u64,
+        detail: String,
+    },
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
@@ -97,16 +108,21 @@ impl Command {
             Command::Close { .. } => "close_conversation",
             Command::Transfer(command) => command.name(),
             Command::Callback(command) => command.name(),
+            Command::Delivered { .. } => "delivered",
+            Command::NotDelivered { .. } => "not_delivered",
         }
     }
 
-    /// What to read besides the conversation: the agent that shall hold it, and what a graph says.
+    /// What to read besides the conversation: the agent that shall hold it, what a graph says, and
+    /// whether turns reach whoever holds it then at an endpoint.
     pub fn needs(&self, state: Option<&Conversation>) -> Needs {
         if let Command::Transfer(command) = self {
             let transfer = state.and_then(Conversation::open_transfer);
             let overflow = transfer.and_then(|it| it.overflow.as_ref()).map(|it| &it.to);
             let waits_in = transfer.and_then(|it| it.waiting()).map(|waiting| waiting.queue);
-            return command.needs(overflow, waits_in);
+            let ended = transfer.filter(|_| command.may_end_it());
+            let directory = ended.map(|it| Directory::Named(vec![it.terms.previous.clone()]));
+            return Needs { directory, ..command.needs(overflow, waits_in) };
         }
         if let Command::Callback(command) = self {
             return command.needs(state);
@@ -117,12 +133,16 @@ impl Command {
             Command::Select { agent } => Some(agent.clone()),
             Command::Say(_)
             | Command::Close { .. }
-            | Command::Transfer(_)
-            | Command::Callback(_) => None,
+            | Command::Delivered { .. }
+            | Command::NotDelivered { .. }
+            | Command::Callback(_)
+            | Command::Transfer(_) => None,
         };
         let graph = match self {
             Command::Open(open) => open.graph.clone(),
             Command::Say(_)
+            | Command::Delivered { .. }
+            | Command::NotDelivered { .. }
             | Command::Route(_)
             | Command::Select { .. }
             | Command::Transfer(_)
@@ -138,6 +158,8 @@ impl Command {
                 | Command::Select { .. }
                 | Command::Transfer(_)
                 | Command::Callback(_)
+                | Command::Delivered { .. }
+                | Command::NotDelivered { .. }
                 | Command::Close { .. },
                 _,
             ) => None,
@@ -149,8 +171,30 @@ impl Command {
             {
                 Some(QueueOf::Default)
             }
+            (Command::NotDelivered { .. }, Some(_)) => Some(QueueOf::Default),
             (_, _) => None,
         };
-        Needs { agent, graph, turn, queue, ..Needs::default() }
+        let directory = self.told_next(state).map(|agent| Directory::Named(vec![agent.clone()]));
+        Needs { agent, graph, turn, queue, directory, ..Needs::default() }
+    }
+
+    /// Who must be told besides the agent that is named: the holder when the customer speaks, who
+    /// has no epoch, and the supervisor where it steps in.
+    fn told_next<'a>(&self, state: Option<&'a Conversation>) -> Option<&'a AgentId> {
+        let conversation = state?;
+        match self {
+            Command::Say(say) => say.epoch.is_none().then_some(&conversation.holder),
+            Command::Route(route) if conversation.is_too_much(&route.goto) => {
+                conversation.setup.topology.supervisor()
+            }
+            Command::NotDelivered { .. } => conversation.setup.topology.supervisor(),
+            Command::Open(_)
+            | Command::Route(_)
+            | Command::Select { .. }
+            | Command::Close { .. }
+            | Command::Transfer(_)
+            | Command::Callback(_)
+            | Command::Delivered { .. } => None,
+        }
     }
 }

@@ -1,11 +1,13 @@
 //! May this happen, and what follows? One file per command.
 
 mod close;
+mod deliver;
 pub mod human;
 mod open;
 mod route;
 mod say;
 mod turn;
+mod unreached;
 
 pub use open::ATTRIBUTES_MAX;
 pub use route::{SHARED_BYTES_MAX, SHARED_NAMES_MAX, is_stopped};
@@ -32,6 +34,12 @@ pub fn decide(
         Command::Close { reason } => close::decide(state, reason.as_deref(), context),
         Command::Transfer(command) => transfer::decide(state, command, context),
         Command::Callback(command) => callback::decide(state, command, context),
+        Command::Delivered { epoch, through } => {
+            deliver::delivered(state, *epoch, *through, context)
+        }
+        Command::NotDelivered { epoch, through, detail } => {
+            deliver::not_delivered(state, *epoch, *through, detail, context)
+        }
     }
 }
 

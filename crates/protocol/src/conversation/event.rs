@@ -19,6 +19,8 @@ pub enum Event {
     Said(Said),
     NotHeard(NotHeard),
     Routed(Routed),
+    Delivered(Delivered),
+    Unreached(Unreached),
     Closed(Closed),
     /// Something happened to its transfer to a person.
     Transfer(transfer::Event),
@@ -53,6 +55,9 @@ pub struct Said {
     /// What the graph says, unless it changed hands with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub route: Option<TurnRoute>,
+    /// Whoever holds it now is told at its endpoint.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deliver: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -108,6 +113,28 @@ pub struct Routed {
     /// What the graph says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub route: Option<TurnRoute>,
+    /// Whoever holds it now is told at its endpoint.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deliver: bool,
+}
+
+/// The holder was told at its endpoint what was said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivered {
+    pub holder: AgentId,
+    pub epoch: u64,
+    /// The number of the last message that it was told.
+    pub through: u64,
+}
+
+/// The holder could not be told in time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unreached {
+    pub holder: AgentId,
+    pub epoch: u64,
+    pub through: u64,
+    /// What went wrong last.
+    pub detail: String,
 }
 
 /// Who let it change hands.
@@ -136,6 +163,8 @@ impl Event {
             Event::Said(_) => "conversation.said",
             Event::NotHeard(_) => "conversation.not_heard",
             Event::Routed(_) => "conversation.routed",
+            Event::Delivered(_) => "conversation.delivered",
+            Event::Unreached(_) => "conversation.unreached",
             Event::Closed(_) => "conversation.closed",
             Event::Transfer(event) => event.name(),
             Event::Callback(event) => event.name(),
@@ -148,9 +177,28 @@ impl Event {
             Event::Said(said) => Some(said.number),
             Event::Routed(routed) => Some(routed.number),
             Event::Transfer(event) => event.number(),
-            Event::Opened(_) | Event::NotHeard(_) | Event::Closed(_) | Event::Callback(_) => None,
+            Event::Opened(_)
+            | Event::NotHeard(_)
+            | Event::Delivered(_)
+            | Event::Unreached(_)
+            | Event::Callback(_)
+            | Event::Closed(_) => None,
         }
     }
+}
+
+/// Whether entries of this name have a place in the transcript; of one that was erased, the name is
+/// all there is.
+pub fn is_line(name: &str) -> bool {
+    let lines = [
+        "conversation.said",
+        "conversation.routed",
+        "transfer.requested",
+        "transfer.connected",
+        "transfer.noted",
+        "transfer.over",
+    ];
+    lines.contains(&name)
 }
 
 impl Why {

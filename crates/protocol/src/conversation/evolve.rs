@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::event::{Event, How, Opened, Routed, Said, Speaker};
 use super::state::{Closed, Conversation, HELD_MAX, Transcript, Turn};
+use super::telling::Told;
 use crate::callback;
 use crate::canonical;
 use crate::ids::{AgentId, ConversationId};
@@ -25,11 +26,13 @@ pub fn evolve(
         (Some(mut conversation), event) if conversation.closed.is_none() => {
             match event {
                 Event::Opened(_) => return Err(BadHistory { event: event.name() }),
-                Event::Said(said) => say(&mut conversation, said),
+                Event::Said(said) => say(&mut conversation, said, at),
                 Event::NotHeard(_) => {
                     conversation.turn.refused = conversation.turn.refused.saturating_add(1);
                 }
-                Event::Routed(routed) => route(&mut conversation, routed),
+                Event::Routed(routed) => route(&mut conversation, routed, at),
+                Event::Delivered(delivered) => conversation.told.reached(delivered.through, at),
+                Event::Unreached(_) => conversation.told.telling = None,
                 Event::Closed(_) => conversation.closed = Some(Closed { at }),
                 Event::Transfer(event) => transfer::evolve(&mut conversation, event, at)?,
                 Event::Callback(event) => callback::evolve(&mut conversation, event, at)?,
@@ -57,13 +60,14 @@ fn open(id: ConversationId, opened: &Opened, at: Time) -> Conversation {
         turn: Turn { holders: vec![opened.holder.clone()], ..Turn::default() },
         held: vec![opened.holder.clone()],
         signals: SignalState::default(),
+        told: Told::default(),
         closed: None,
         transfer: None,
         callback: None,
     }
 }
 
-fn say(conversation: &mut Conversation, said: &Said) {
+fn say(conversation: &mut Conversation, said: &Said, at: Time) {
     conversation.transcript.add(said.number, said);
     match &said.by {
         Speaker::Customer => {
@@ -77,15 +81,19 @@ fn say(conversation: &mut Conversation, said: &Said) {
                     None => conversation.signals.after(&said.signals),
                 };
             }
+            if said.deliver {
+                conversation.told.wants(number, number, at);
+            }
         }
         Speaker::Agent(_) => {
             let answered = conversation.turn.answered.max(said.in_reply_to.unwrap_or(0));
             conversation.turn.answered = answered;
+            conversation.told.spoke(said, conversation.turn.number, at);
         }
     }
 }
 
-fn route(conversation: &mut Conversation, routed: &Routed) {
+fn route(conversation: &mut Conversation, routed: &Routed, at: Time) {
     conversation.transcript.add(routed.number, routed);
     let mut holders = match routed.how {
         How::AgentHandoff | How::SupervisorRouting => {
@@ -98,12 +106,16 @@ fn route(conversation: &mut Conversation, routed: &Routed) {
     conversation.pass_to(routed.to.clone(), routed.epoch);
     conversation.turn.holders = holders;
     merge(&mut conversation.shared, &routed.update);
+    if routed.deliver {
+        conversation.told.wants(routed.number, conversation.turn.number, at);
+    }
 }
 
 impl Conversation {
     /// Somebody else holds it, and what agents did among themselves before does not count.
     pub(crate) fn pass_to(&mut self, agent: AgentId, epoch: u64) {
         self.epoch = epoch;
+        self.told.begin();
         self.turn.refused = 0;
         self.turn.holders = vec![agent.clone()];
         self.held.retain(|known| *known != agent);
@@ -137,7 +149,8 @@ impl Transcript {
 }
 
 /// The conversation without what its backend said about the customer, without what the agents
-/// share, without how it sounded, and without where to call.
+/// share, without how it sounded, without what people were told beforehand, and without where to
+/// call.
 pub fn without_texts(mut conversation: Conversation) -> Conversation {
     let mut setup = conversation.setup.deref().clone();
     setup.customer = Default::default();
@@ -148,6 +161,9 @@ pub fn without_texts(mut conversation: Conversation) -> Conversation {
     if let Some(callback) = conversation.callback.as_deref_mut() {
         callback.contact = String::new();
         callback.note = String::new();
+    }
+    if let Some(transfer) = &mut conversation.transfer {
+        transfer.forget_texts();
     }
     conversation
 }

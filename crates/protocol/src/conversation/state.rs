@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::telling::Told;
 use super::topology::Topology;
 use crate::callback::Callback;
 use crate::caller::{Caller, Principal};
@@ -33,6 +34,9 @@ pub struct Conversation {
     /// How the last turns sounded, if it has a graph.
     #[serde(default, skip_serializing_if = "SignalState::is_empty")]
     pub signals: SignalState,
+    /// How far the holder is told at its endpoint.
+    #[serde(default)]
+    pub told: Told,
     pub closed: Option<Closed>,
     /// The last transfer to a person, open or over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -168,6 +172,12 @@ impl Conversation {
     /// The same, while nobody has answered.
     pub fn waiting_transfer(&self) -> Option<&Transfer> {
         self.open_transfer().filter(|transfer| transfer.answering().is_none())
+    }
+
+    /// Who may speak for it: the holder, unless that is a queue, which never does.
+    pub fn speaker(&self) -> Option<&AgentId> {
+        let waits = self.open_transfer().is_some_and(|transfer| transfer.answering().is_none());
+        (!waits).then_some(&self.holder)
     }
 
     fn concerns(&self, agent: &AgentId) -> bool {

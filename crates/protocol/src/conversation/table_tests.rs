@@ -1,9 +1,11 @@
 //! The rules of a conversation as tables: who does what on the left of `=>`, what comes of it on
 //! its right. `bob` and `carol` are workers that customers may choose, `dora` is one they may not;
-//! `router` is a system agent, `hana` a person, `coord` coordinates. `shop` opens conversations.
-//! `customer` is the one of the conversation, `stranger` that of another one.
+//! `erin` and `eve` have an endpoint; `router` is a system agent, `hana` a person, `coord`
+//! coordinates. `shop` opens conversations. `customer` is the one of the conversation, `stranger`
+//! that of another one.
 
 mod graphs;
+mod telling;
 mod world;
 
 use base64::Engine;
@@ -199,6 +201,25 @@ fn a_circle_is_stopped_until_the_customer_speaks() {
     ]);
 }
 
+/// Where nobody leads the agents, a person ends it.
+#[test]
+fn a_circle_ends_with_a_person() {
+    let mut world = World::with_people();
+    for line in [
+        "shop open agent=bob => bob@1",
+        "customer say => #1",
+        "bob route goto=carol epoch=1 => carol@2 #2",
+        "carol route goto=bob epoch=2 => bob@3 #3",
+        "bob route goto=carol epoch=3 => default@4 #4 requested queued",
+        "bob route goto=dora epoch=4 => not_holder",
+        "bob say epoch=3 => epoch_outdated",
+        "customer select agent=bob => wrong_state",
+        "customer say => #5",
+    ] {
+        world.check(line);
+    }
+}
+
 /// A circle of agents ends at whoever leads them.
 #[test]
 fn a_supervisor_hands_out_and_gets_back() {
@@ -217,9 +238,23 @@ fn a_supervisor_hands_out_and_gets_back() {
         "bob route goto=carol graph=parent epoch=4 => router@5 #5 instead_of=carol",
         "router route goto=bob epoch=5 => bob@6 #6 supervisor_routing",
         "bob route goto=router epoch=6 => router@7 #7",
-        "router route goto=bob epoch=7 => loop_guard",
         "dora say epoch=7 => not_found",
         "carol say epoch=7 => not_holder",
+        // Another try for the same worker is no circle, but costs as any other.
+        "router route goto=bob epoch=7 => bob@8 #8 supervisor_routing",
+        "bob route goto=router epoch=8 => router@9 #9",
+        "router route goto=bob epoch=9 => loop_guard",
+        "customer say => #10",
+        "router route goto=bob epoch=9 => bob@10 #11 supervisor_routing",
+    ]);
+    check(&[
+        &format!("{open} hops_max=4 => router@1"),
+        "router route goto=bob epoch=1 => bob@2 #1 supervisor_routing",
+        "bob route goto=router epoch=2 => router@3 #2",
+        "router route goto=bob epoch=3 => bob@4 #3 supervisor_routing",
+        "bob route goto=carol graph=parent epoch=4 => carol@5 #4",
+        "carol route goto=bob graph=parent epoch=5 => router@6 #5 instead_of=bob",
+        "router route goto=carol epoch=6 => loop_guard",
     ]);
     check(&[&format!("{open} agent=carol => carol@1")]);
 }

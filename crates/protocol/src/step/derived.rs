@@ -19,6 +19,19 @@ use crate::rejection::Rejection;
 use crate::time::Time;
 use crate::transfer::Transfer;
 
+pub(super) fn conversation(state: Option<&State>) -> Option<&Conversation> {
+    match state? {
+        State::Conversation(conversation) => Some(conversation),
+        State::Handoff(_)
+        | State::Agent(_)
+        | State::Token(_)
+        | State::Ledger(_)
+        | State::Message(_)
+        | State::Graph(_)
+        | State::Teamspace(_) => None,
+    }
+}
+
 pub(super) fn deadline_changes(
     before: Option<&State>,
     after: &State,
@@ -43,12 +56,12 @@ pub(super) fn effect_changes(before: Option<&State>, after: &State) -> (Vec<Effe
     let of = |state: &State| match state {
         State::Handoff(handoff) => derive::effects(handoff),
         State::Message(message) => message.effects(),
+        State::Conversation(conversation) => conversation.effects(),
         State::Agent(_)
         | State::Token(_)
         | State::Ledger(_)
         | State::Teamspace(_)
-        | State::Graph(_)
-        | State::Conversation(_) => Vec::new(),
+        | State::Graph(_) => Vec::new(),
     };
     let old = before.map(of).unwrap_or_default();
     let new = of(after);
@@ -62,12 +75,14 @@ pub fn work(state: &State, effect: &str, document: Option<&str>) -> Option<Work>
     let handoff = match state {
         State::Handoff(handoff) => handoff,
         State::Message(message) => return wake(message, effect).map(Work::Wake),
+        State::Conversation(conversation) => {
+            return conversation.turn_of(effect).map(|turn| Work::Deliver(Box::new(turn)));
+        }
         State::Agent(_)
         | State::Token(_)
         | State::Ledger(_)
         | State::Teamspace(_)
-        | State::Graph(_)
-        | State::Conversation(_) => return None,
+        | State::Graph(_) => return None,
     };
     let is_wanted = derive::effects(handoff).iter().any(|wanted| wanted.name == effect);
     match handoff.as_ref() {

@@ -18,6 +18,8 @@ pub struct Facts {
     pub directory: Vec<AgentId>,
     /// Those of them that can be called.
     pub wakeable: Vec<AgentId>,
+    /// Those of them whom turns reach at an endpoint.
+    pub at_endpoint: Vec<AgentId>,
     pub message: Option<message::Message>,
     /// What the teamspace says about all its work.
     pub settings: teamspace::Settings,

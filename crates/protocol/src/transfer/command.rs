@@ -126,6 +126,17 @@ impl Command {
         }
     }
 
+    /// Whether whoever held the conversation before may have it back after it.
+    pub fn may_end_it(&self) -> bool {
+        match self {
+            Command::Elapse { .. } => true,
+            Command::Act { act, .. } => {
+                matches!(act, Act::Complete { .. } | Act::Cancel { .. } | Act::Fail { .. })
+            }
+            Command::Request { .. } | Command::Ring { .. } | Command::Lose { .. } => false,
+        }
+    }
+
     /// What to read besides the conversation. `waiting` is what its transfer waits for.
     pub fn needs(&self, overflow: Option<&AgentId>, queue: Option<&AgentId>) -> Needs {
         let named = |id: &AgentId| Some(QueueOf::Named(id.clone()));

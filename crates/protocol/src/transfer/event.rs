@@ -17,6 +17,7 @@ pub enum Event {
     Ringing(Ringing),
     Returned(Returned),
     Connected(Connected),
+    Consulted(Consulted),
     Held(Held),
     Resumed(Resumed),
     LegRequested(Box<LegRequested>),
@@ -100,7 +101,7 @@ pub enum WhyReturned {
     Blind,
 }
 
-/// A person answers, and holds the conversation; or, in a consultation, listens.
+/// A person answers, and holds the conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Connected {
     pub holder: AgentId,
@@ -109,10 +110,19 @@ pub struct Connected {
     /// Who answers now.
     pub agent: AgentId,
     pub epoch: u64,
-    /// Its place in the transcript; a consultation has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub number: Option<u64>,
+    /// Its place in the transcript.
+    pub number: u64,
     pub kind: Kind,
+}
+
+/// A person listens to the one who answers, and advises.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Consulted {
+    pub holder: AgentId,
+    pub transfer: TransferId,
+    pub leg: u16,
+    /// Who listens.
+    pub agent: AgentId,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -198,6 +208,9 @@ pub struct Over {
     /// What whoever gets it back must know.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub summary: String,
+    /// Whoever gets it back is told at its endpoint.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deliver: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -218,6 +231,7 @@ impl Event {
             Event::Ringing(_) => "transfer.ringing",
             Event::Returned(_) => "transfer.returned",
             Event::Connected(_) => "transfer.connected",
+            Event::Consulted(_) => "transfer.consulted",
             Event::Held(_) => "transfer.held",
             Event::Resumed(_) => "transfer.resumed",
             Event::LegRequested(_) => "transfer.leg_requested",
@@ -244,10 +258,9 @@ impl Event {
                 };
                 (it.leg == 0).then_some((action, Status::Queued))
             }
-            // Whoever only advises has no number.
             Event::Connected(it) => {
                 let action = if it.leg == 0 { Action::Accept } else { Action::Join };
-                it.number.map(|_| (action, Status::Connected))
+                Some((action, Status::Connected))
             }
             Event::Held(_) => Some((Action::Hold, Status::OnHold)),
             Event::Resumed(_) => Some((Action::Resume, Status::Connected)),
@@ -260,7 +273,11 @@ impl Event {
                 };
                 Some((action, it.outcome.status()))
             }
-            Event::LegRequested(_) | Event::LegEnded(_) | Event::Noted(_) | Event::Rated(_) => None,
+            Event::Consulted(_)
+            | Event::LegRequested(_)
+            | Event::LegEnded(_)
+            | Event::Noted(_)
+            | Event::Rated(_) => None,
         }
     }
 
@@ -268,12 +285,13 @@ impl Event {
     pub fn number(&self) -> Option<u64> {
         match self {
             Event::Requested(it) => Some(it.number),
-            Event::Connected(it) => it.number,
+            Event::Connected(it) => Some(it.number),
             Event::Noted(it) => Some(it.number),
             Event::Over(it) => Some(it.number),
             Event::Queued(_)
             | Event::Ringing(_)
             | Event::Returned(_)
+            | Event::Consulted(_)
             | Event::Held(_)
             | Event::Resumed(_)
             | Event::LegRequested(_)

@@ -3,7 +3,7 @@
 use super::event::{
     Connected, Event, LegRequested, Over, Requested, Returned, Ringing, WhyReturned,
 };
-use super::state::{Claim, Kind, Leg, LegStage, PASSED_OVER_MAX, Stage, Target, Terms, Transfer};
+use super::state::{Claim, Leg, LegStage, PASSED_OVER_MAX, Stage, Target, Terms, Transfer};
 use crate::conversation::Conversation;
 use crate::ids::{AgentId, TransferId};
 use crate::queue::order_key;
@@ -38,9 +38,14 @@ pub fn evolve(conversation: &mut Conversation, event: &Event, at: Time) -> Resul
             }
         }
         Event::Connected(connected) => {
-            if connect(transfer, connected).ok_or_else(bad)? == Joined::Customer {
-                conversation.pass_to(connected.agent.clone(), connected.epoch);
-            }
+            connect(transfer, connected).ok_or_else(bad)?;
+            conversation.pass_to(connected.agent.clone(), connected.epoch);
+        }
+        Event::Consulted(consulted) => {
+            let leg = transfer.leg.as_mut().filter(|leg| leg.number == consulted.leg);
+            let leg = leg.ok_or_else(bad)?;
+            let claim = leg.claim().cloned().ok_or_else(bad)?;
+            leg.stage = LegStage::Consulting { claim };
         }
         Event::Held(held) => {
             let claim = transfer.answering().cloned().ok_or_else(bad)?;
@@ -57,7 +62,12 @@ pub fn evolve(conversation: &mut Conversation, event: &Event, at: Time) -> Resul
         Event::LegEnded(_) => transfer.leg = None,
         Event::Over(over) => {
             end(transfer, over, at);
-            conversation.pass_to(over.to.clone(), over.epoch);
+            if over.epoch != conversation.epoch {
+                conversation.pass_to(over.to.clone(), over.epoch);
+            }
+            if over.deliver {
+                conversation.told.wants(over.number, conversation.turn.number, at);
+            }
         }
         Event::Rated(_) => transfer.rated = true,
     }
@@ -67,16 +77,13 @@ pub fn evolve(conversation: &mut Conversation, event: &Event, at: Time) -> Resul
 fn write_down(conversation: &mut Conversation, event: &Event) {
     match event {
         Event::Requested(it) => conversation.transcript.add(it.number, it),
-        Event::Connected(it) => {
-            if let Some(number) = it.number {
-                conversation.transcript.add(number, it);
-            }
-        }
+        Event::Connected(it) => conversation.transcript.add(it.number, it),
         Event::Noted(it) => conversation.transcript.add(it.number, it),
         Event::Over(it) => conversation.transcript.add(it.number, it),
         Event::Queued(_)
         | Event::Ringing(_)
         | Event::Returned(_)
+        | Event::Consulted(_)
         | Event::Held(_)
         | Event::Resumed(_)
         | Event::LegRequested(_)
@@ -151,31 +158,20 @@ fn put_back(transfer: &mut Transfer, returned: &Returned) {
     }
 }
 
-/// Whether the person speaks with the customer or only with the one who does.
-#[derive(PartialEq)]
-enum Joined {
-    Customer,
-    Colleague,
-}
-
-fn connect(transfer: &mut Transfer, connected: &Connected) -> Option<Joined> {
+fn connect(transfer: &mut Transfer, connected: &Connected) -> Option<()> {
     if connected.leg == 0 {
         let claim = transfer.claim().filter(|claim| claim.agent == connected.agent)?.clone();
         transfer.stage = Stage::Connected { claim };
-        return Some(Joined::Customer);
+        return Some(());
     }
-    let leg = transfer.leg.as_mut()?;
+    let leg = transfer.leg.as_ref()?;
     let claim = leg.claim().filter(|claim| claim.agent == connected.agent)?.clone();
-    if leg.kind == Kind::SupervisorConsult {
-        leg.stage = LegStage::Consulting { claim };
-        return Some(Joined::Colleague);
-    }
     if let Target::Queue(queue) = &leg.target {
         transfer.queue = queue.clone();
     }
     transfer.leg = None;
     transfer.stage = Stage::Connected { claim };
-    Some(Joined::Customer)
+    Some(())
 }
 
 fn leg(requested: &LegRequested) -> Leg {
@@ -202,6 +198,7 @@ impl Conversation {
     /// A queue holds it: nobody speaks, and nobody is told that they are late later on.
     fn pass_to_queue(&mut self, queue: AgentId, epoch: u64) {
         self.epoch = epoch;
+        self.told.begin();
         self.turn.refused = 0;
         self.turn.holders = vec![queue.clone()];
         self.holder = queue;
@@ -217,6 +214,7 @@ impl Event {
             Event::Ringing(it) => it.transfer,
             Event::Returned(it) => it.transfer,
             Event::Connected(it) => it.transfer,
+            Event::Consulted(it) => it.transfer,
             Event::Held(it) => it.transfer,
             Event::Resumed(it) => it.transfer,
             Event::LegRequested(it) => it.transfer,

@@ -221,6 +221,15 @@ impl Transfer {
         }
     }
 
+    /// Leaves out why a person was wanted, and what they were told.
+    pub fn forget_texts(&mut self) {
+        let terms = Terms { reason: String::new(), bundle: None, ..Terms::clone(&self.terms) };
+        self.terms = terms.into();
+        if let Some(leg) = &mut self.leg {
+            leg.bundle = None;
+        }
+    }
+
     pub fn deadlines(&self) -> Vec<Deadline> {
         let mut all = Vec::new();
         let mut arm = |name: &'static str, due| all.push(Deadline { name: name.into(), due });

@@ -87,6 +87,7 @@ fn who_may_pick_up() {
         "operator pickup => not_allowed",
         "hana pickup => epoch_required",
         "hana pickup epoch=1 => epoch_outdated",
+        "paul pickup epoch=2 => not_allowed",
         "olga pickup epoch=2 => ringing support@2",
     ]);
     World::script(&[
@@ -400,6 +401,10 @@ fn the_person_knows_what_happened_before() {
     {
         assert!(!bundle[field].is_null(), "{field}");
     }
+    let mut world = world;
+    world.erase(2);
+    let terms = &world.conversation().transfer.as_ref().unwrap().terms;
+    assert_eq!(terms.bundle, None, "what was said about the customer is erased with it");
     let blind = World::script(&[
         "shop open agent=bob => idle bob@1",
         "bob request epoch=1 type=blind => queued support@2",
@@ -416,11 +421,9 @@ fn every_cell_of_the_table() {
             let Some(line) = line_for(action) else { continue };
             let mut world = world_in(status);
             let shown = world.line(&line(&world));
-            let then = next(status, action).map(|to| next(to, Action::Queue).unwrap_or(to));
-            let expected = match action {
-                Action::Request => then.map(Status::as_str),
-                _ => next(status, action).map(Status::as_str),
-            };
+            let then =
+                |to| if action == Action::Request { next(to, Action::Queue) } else { Some(to) };
+            let expected = next(status, action).and_then(then).map(Status::as_str);
             let word = shown.split(' ').next().expect("a word");
             match expected {
                 Some(expected) => assert_eq!(word, expected, "{status:?} {action:?}"),

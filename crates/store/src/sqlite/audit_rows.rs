@@ -140,6 +140,58 @@ pub fn document_rows(connection: &Connection, from: i64, limit: usize) -> Result
         .collect()
 }
 
+/// A line of a transcript, and which entry it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TranscriptRow {
+    conversation: i64,
+    pub number: i64,
+    pub seq: i64,
+    /// `None` if there is no such conversation.
+    pub stream: Option<Stream>,
+}
+
+pub fn transcript_seq(
+    connection: &Connection,
+    stream: &Stream,
+    number: u64,
+) -> Result<Option<i64>> {
+    connection
+        .prepare_cached(
+            "SELECT t.seq FROM conversations c JOIN transcript t ON t.conversation = c.row
+             WHERE c.teamspace = ?1 AND c.id = ?2 AND t.number = ?3",
+        )?
+        .query_row(params![stream.teamspace.as_str(), stream.subject.id(), number], |row| {
+            row.get(0)
+        })
+        .optional()
+}
+
+pub fn transcript_rows(
+    connection: &Connection,
+    after: Option<&TranscriptRow>,
+    limit: usize,
+) -> Result<Vec<TranscriptRow>> {
+    let (conversation, number) =
+        after.map_or((i64::MIN, i64::MIN), |row| (row.conversation, row.number));
+    connection
+        .prepare_cached(
+            "SELECT t.conversation, t.number, t.seq, c.teamspace, 'conversation/' || c.id
+             FROM transcript t LEFT JOIN conversations c ON c.row = t.conversation
+             WHERE (t.conversation, t.number) > (?1, ?2)
+             ORDER BY t.conversation, t.number LIMIT ?3",
+        )?
+        .query_map(params![conversation, number, rows::count(limit)], |row| {
+            let is_known = row.get::<_, Option<String>>(3)?.is_some();
+            Ok(TranscriptRow {
+                conversation: row.get(0)?,
+                number: row.get(1)?,
+                seq: row.get(2)?,
+                stream: is_known.then(|| rows::stream(row, 3)).transpose()?,
+            })
+        })?
+        .collect()
+}
+
 /// Every snapshot, by the last entry it knows.
 pub fn snapshot_places(connection: &Connection) -> Result<Vec<SnapshotPlace>> {
     let mut places = Vec::new();

@@ -1,6 +1,6 @@
 //! The rows of the outbox: claiming them under a lease, putting them off, giving them up.
 
-use engine::port::{Claim, Claimed, OutboxWrite, Outstanding};
+use engine::port::{Claim, Claimed, Names, OutboxWrite, Outstanding};
 use protocol::ids::TeamspaceId;
 use protocol::step::Effect;
 use protocol::time::Time;
@@ -10,12 +10,14 @@ use super::rows::{count, stream};
 
 /// Those that are due and that nobody holds, earliest first.
 pub fn claim(connection: &Connection, claim: &Claim) -> Result<Vec<Claimed>> {
+    let (start, is_with) = start_of(claim.names);
     let mut claimed: Vec<Claimed> = connection
         .prepare_cached(
             "SELECT teamspace, subject, name, attempts FROM outbox
-             WHERE due IS NOT NULL AND due <= ?1 AND leased_until <= ?1 ORDER BY due LIMIT ?2",
+             WHERE due IS NOT NULL AND due <= ?1 AND leased_until <= ?1
+               AND (substr(name, 1, length(?3)) = ?3) = ?4 ORDER BY due LIMIT ?2",
         )?
-        .query_map(params![claim.now.as_millis(), count(claim.limit)], |row| {
+        .query_map(params![claim.now.as_millis(), count(claim.limit), start, is_with], |row| {
             Ok(Claimed { stream: stream(row, 0)?, effect: effect(row, 2)?, attempt: row.get(3)? })
         })?
         .collect::<Result<_>>()?;
@@ -35,6 +37,14 @@ pub fn claim(connection: &Connection, claim: &Claim) -> Result<Vec<Claimed>> {
         ])?;
     }
     Ok(claimed)
+}
+
+/// What names begin with, and whether they do.
+fn start_of(names: Names) -> (&'static str, bool) {
+    match names {
+        Names::With(start) => (start, true),
+        Names::Without(start) => (start, false),
+    }
 }
 
 /// Only the last who claimed a row may say something about it.
@@ -61,6 +71,16 @@ pub fn write(connection: &Connection, write: &OutboxWrite) -> Result<()> {
             None,
             Some(error),
         ),
+        OutboxWrite::Release { names } => {
+            let (start, is_with) = start_of(*names);
+            return connection
+                .prepare_cached(
+                    "UPDATE outbox SET leased_until = 0
+                     WHERE leased_until > 0 AND (substr(name, 1, length(?1)) = ?1) = ?2",
+                )?
+                .execute(params![start, is_with])
+                .map(|_| ());
+        }
         OutboxWrite::Revive { teamspace, now } => {
             return connection
                 .prepare_cached(

@@ -8,11 +8,12 @@ use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
 use engine::port::{Answer, Due, Sealed, Sequenced, StoreError};
+use protocol::ledger::Stream;
 use protocol::time::Time;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::audit_rows::{self, DocumentRow, LedgerRow, SnapshotPlace, SnapshotRow};
+use super::audit_rows::{self, DocumentRow, LedgerRow, SnapshotPlace, SnapshotRow, TranscriptRow};
 use super::{OpenError, broken, migrate, open_for_reading, rows};
 
 /// One per core of a small machine: reads are short and come from the page cache.
@@ -167,6 +168,20 @@ impl ReadOnly {
     /// Documents as they lie in the file, from the number of an entry on, at most `limit`.
     pub fn document_rows(&self, from: i64, limit: usize) -> Result<Vec<DocumentRow>, StoreError> {
         audit_rows::document_rows(&self.connection, from, limit).map_err(broken)
+    }
+
+    /// The entry that is this line of a transcript.
+    pub fn transcript_seq(&self, stream: &Stream, number: u64) -> Result<Option<i64>, StoreError> {
+        audit_rows::transcript_seq(&self.connection, stream, number).map_err(broken)
+    }
+
+    /// The lines of all transcripts after one of them, at most `limit`.
+    pub fn transcript_rows(
+        &self,
+        after: Option<&TranscriptRow>,
+        limit: usize,
+    ) -> Result<Vec<TranscriptRow>, StoreError> {
+        audit_rows::transcript_rows(&self.connection, after, limit).map_err(broken)
     }
 
     /// Where the snapshots are, by the last entry that each knows.

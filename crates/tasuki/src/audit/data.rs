@@ -15,6 +15,7 @@ use super::jsonl::Logs;
 use super::notes::{Beside, Notes};
 use super::report::{Findings, Report};
 use super::snapshots::Snapshots;
+use super::transcripts::Transcripts;
 use super::{Options, Progress};
 
 /// One read: large enough that the query costs nothing, small enough to show progress.
@@ -66,6 +67,7 @@ fn verify_parts(
         auditor: Auditor::new(Replay::States, notes.sizes()),
         documents: Some(Documents::of(database)),
         snapshots,
+        transcripts: Some(Transcripts::of(database)),
         logs,
         findings,
     };
@@ -75,6 +77,10 @@ fn verify_parts(
         reading.documents_before(i64::MAX)?;
         if let Some(snapshots) = reading.snapshots {
             snapshots.finish(&reading.auditor, &mut reading.findings);
+        }
+        if let Some(transcripts) = reading.transcripts {
+            let finished = transcripts.finish(&mut reading.findings);
+            unless_damaged(finished, "the transcripts", &mut reading.findings)?;
         }
         if let Some(logs) = reading.logs {
             n_lines = logs.finish(&mut reading.findings, &mut remarks)?;
@@ -146,6 +152,7 @@ struct Reading<'d> {
     auditor: Auditor,
     documents: Option<Documents<'d>>,
     snapshots: Option<Snapshots<'d>>,
+    transcripts: Option<Transcripts<'d>>,
     /// Where there are any.
     logs: Option<Logs>,
     findings: Findings,
@@ -218,6 +225,12 @@ impl Reading<'_> {
             self.findings.about(Place::of(seq, entry), what);
         }
         self.document(seq, row, entry, event.as_ref())?;
+        if let Some(transcripts) = &mut self.transcripts {
+            let checked = transcripts.check(seq, entry, &mut self.findings);
+            if unless_damaged(checked, "the transcripts", &mut self.findings)?.is_none() {
+                self.transcripts = None;
+            }
+        }
         if let Some(logs) = &mut self.logs {
             logs.check(seq, entry, event.as_ref(), &mut self.findings)?;
         }

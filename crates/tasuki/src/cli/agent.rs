@@ -107,7 +107,7 @@ pub async fn run(args: AgentArgs) -> Result<u8> {
             let path = format!("/v1/agents/{}/wake", percent_encode(&id));
             let answer = client.call(Call::put(path, json!({ "url": url }))).await?.success()?;
             if !args.reach.json {
-                print_wake(&answer);
+                print_secret(&answer, "is not called any more");
                 reached.finish().await;
                 return Ok(exit_code::OK);
             }
@@ -115,7 +115,13 @@ pub async fn run(args: AgentArgs) -> Result<u8> {
         }
         AgentCommand::Endpoint { id, url } => {
             let path = format!("/v1/agents/{}/endpoint", percent_encode(&id));
-            client.call(Call::put(path, json!({ "url": url }))).await?.success()?
+            let answer = client.call(Call::put(path, json!({ "url": url }))).await?.success()?;
+            if !args.reach.json {
+                print_secret(&answer, "turns do not reach it any more");
+                reached.finish().await;
+                return Ok(exit_code::OK);
+            }
+            answer
         }
         AgentCommand::Presence { id, presence } => {
             let path = format!("/v1/agents/{}/presence", percent_encode(&id));
@@ -150,13 +156,13 @@ pub async fn run(args: AgentArgs) -> Result<u8> {
 }
 
 /// The secret alone is data: it goes into the settings of whoever is called.
-fn print_wake(answer: &Value) {
+fn print_secret(answer: &Value, otherwise: &str) {
     match answer["secret"].as_str() {
         Some(secret) => {
             output::line(secret);
-            output::remark("calls are signed with this secret, as Standard Webhooks has it");
+            output::remark("what is sent is signed with this secret, as Standard Webhooks has it");
         }
-        None => output::remark("is not called any more"),
+        None => output::remark(otherwise),
     }
 }
 

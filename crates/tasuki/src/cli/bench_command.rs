@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{bench_artifacts, bench_route};
+use super::{bench_artifacts, bench_conversation, bench_route};
 use crate::bench::report::{Figures, Report};
 use crate::bench::{self, Plan, Progress, Scratch};
 use crate::{exit_code, output, serve};
@@ -47,6 +47,8 @@ pub struct BenchArgs {
 enum BenchPart {
     /// Measure how long it takes to decide who answers a turn
     Route(bench_route::RouteArgs),
+    /// Measure what a handoff costs in a long conversation
+    Conversation(bench_conversation::ConversationArgs),
     /// Measure what it costs others when somebody hashes a large artifact
     Artifacts(bench_artifacts::ArtifactsArgs),
 }
@@ -54,6 +56,7 @@ enum BenchPart {
 pub async fn run(args: BenchArgs) -> Result<u8> {
     match &args.part {
         Some(BenchPart::Route(args)) => return bench_route::run(args),
+        Some(BenchPart::Conversation(args)) => return bench_conversation::run(args).await,
         Some(BenchPart::Artifacts(args)) => return bench_artifacts::run(args).await,
         None => {}
     }

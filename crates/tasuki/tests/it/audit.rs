@@ -11,3 +11,4 @@ mod jsonl;
 mod ledger;
 mod sound;
 mod trail;
+mod transcripts;

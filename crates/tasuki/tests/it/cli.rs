@@ -1,6 +1,7 @@
 //! The command line, seen from outside: what people type, what they read back, and what a script
 //! can rely on.
 
+mod conversation;
 mod endings;
 mod graph;
 mod help;

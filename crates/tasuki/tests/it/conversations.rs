@@ -1,5 +1,7 @@
 //! Conversations over HTTP: a customer, the bots that answer, and those that come too late.
 
+mod keeping;
+
 use std::process::Command;
 
 use serde_json::{Value, json};

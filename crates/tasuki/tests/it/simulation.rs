@@ -7,6 +7,7 @@
 //! repeats it. `TASUKI_TEST_FULL=1` raises the bound.
 
 mod careless;
+mod chats;
 mod letters;
 mod negotiation;
 mod post;
@@ -40,7 +41,7 @@ const SHORT: Bound = Bound { max: 900, without_news: 8 };
 const FULL: Bound = Bound { max: 1_000, without_news: 100 };
 
 /// All that can be asked for, and all that it can be refused with.
-const COMMANDS: [&str; 37] = [
+const COMMANDS: [&str; 44] = [
     "draft",
     "initiate",
     "accept",
@@ -78,8 +79,15 @@ const COMMANDS: [&str; 37] = [
     "connect",
     "lose_connection",
     "miss",
+    "open",
+    "say",
+    "route",
+    "select_agent",
+    "delivered",
+    "not_delivered",
+    "close_conversation",
 ];
-const CODES: [&str; 10] = [
+const CODES: [&str; 14] = [
     "schema_invalid",
     "ownership_conflict",
     "wrong_state",
@@ -90,6 +98,10 @@ const CODES: [&str; 10] = [
     "already_exists",
     "key_reused",
     "sequence_out_of_order",
+    "epoch_outdated",
+    "not_holder",
+    "loop_guard",
+    "conversation_closed",
 ];
 
 /// What a run has shown: command, the state it met, and what came of it.

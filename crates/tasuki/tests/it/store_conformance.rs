@@ -87,6 +87,7 @@ exercise! {
         what_was_erased_keeps_its_number;
     outbox:
         an_effect_is_claimed_by_one_at_a_time
+        effects_are_claimed_and_released_by_what_their_names_begin_with
         a_lease_that_ran_out_is_claimed_again
         an_effect_that_failed_comes_back_when_it_is_due
         what_is_given_up_stays_until_it_is_revived

@@ -1,9 +1,15 @@
 //! From the bot to a person and back, over HTTP: who gets it, who is told what, and that nothing
 //! the customer says is lost.
 
+mod bots;
+pub mod clocked;
+mod load;
 mod races;
+mod reconnect;
+mod script;
+mod typing;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
@@ -81,15 +87,16 @@ pub fn path(transfer: &Value, action: &str) -> String {
 /// The transfer once it stands so.
 pub async fn until(who: &Client, transfer: &Value, status: &str) -> Value {
     let path = format!("/v1/transfers/{}", transfer["transfer_id"].as_str().expect("an id"));
-    let started = Instant::now();
-    loop {
-        let shown = ok(who, Call::get(path.clone())).await;
-        if shown["status"] == status {
-            return shown;
+    let seen = async {
+        loop {
+            let shown = ok(who, Call::get(path.clone())).await;
+            if shown["status"] == status {
+                return shown;
+            }
         }
-        assert!(started.elapsed() < Duration::from_secs(30), "not {status}: {shown}");
-        tokio::task::yield_now().await;
-    }
+    };
+    let seen = tokio::time::timeout(Duration::from_secs(60), seen).await;
+    seen.unwrap_or_else(|_| panic!("it is not {status}"))
 }
 
 #[tokio::test]

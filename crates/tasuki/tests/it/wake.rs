@@ -1,9 +1,8 @@
 //! Calling agents that were sent something critical, over real sockets: taken, refused, too slow,
 //! sent elsewhere, and not there at all.
 
-use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use adapters::artifacts::{Artifacts, Settings};
 use adapters::outside::Outside;
@@ -22,100 +21,14 @@ use serde_json::{Value, json};
 use store::Sqlite;
 use tasuki::client::Call;
 use tempfile::TempDir;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
+use tokio::net::TcpListener;
 
+use crate::receiver::{Answer, Receiver, Seen};
 use crate::server::{Server, ok, refused};
 use crate::sse::{self, whole_ledger};
 use crate::support::{self, agent, default_teamspace, id};
 
 const SEED: [u8; 32] = [7; 32];
-
-/// How an agent behaves when it is called.
-#[derive(Debug, Clone)]
-enum Answer {
-    Status(u16),
-    Redirect(String),
-    Silence,
-}
-
-/// An agent on a socket: what it was told, and the answers it gives; the last one stays.
-struct Receiver {
-    url: String,
-    seen: Arc<Mutex<Vec<Seen>>>,
-    listening: JoinHandle<()>,
-}
-
-#[derive(Debug, Clone)]
-struct Seen {
-    line: String,
-    headers: BTreeMap<String, String>,
-    body: String,
-}
-
-impl Receiver {
-    async fn answering(answers: &[Answer]) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let url = format!("http://{}/wake?of=bob", listener.local_addr().expect("an address"));
-        let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
-        let (kept, answers) = (Arc::clone(&seen), answers.to_vec());
-        let listening = tokio::spawn(async move {
-            let mut silent = Vec::new();
-            loop {
-                let (mut stream, _) = listener.accept().await.expect("somebody calls");
-                let Some(request) = read(&mut stream).await else { continue };
-                let n_before = kept.lock().expect("nothing panics in here").len();
-                kept.lock().expect("nothing panics in here").push(request);
-                let answer = match &answers[n_before.min(answers.len() - 1)] {
-                    Answer::Status(code) => {
-                        format!("HTTP/1.1 {code} x\r\ncontent-length: 0\r\n\r\n")
-                    }
-                    Answer::Redirect(to) => {
-                        format!("HTTP/1.1 307 x\r\nlocation: {to}\r\ncontent-length: 0\r\n\r\n")
-                    }
-                    Answer::Silence => {
-                        silent.push(stream);
-                        continue;
-                    }
-                };
-                // Whoever called may be gone already.
-                let _ = stream.write_all(answer.as_bytes()).await;
-            }
-        });
-        Self { url, seen, listening }
-    }
-
-    fn seen(&self) -> Vec<Seen> {
-        self.seen.lock().expect("nothing panics in here").clone()
-    }
-}
-
-impl Drop for Receiver {
-    fn drop(&mut self) {
-        self.listening.abort();
-    }
-}
-
-async fn read(stream: &mut TcpStream) -> Option<Seen> {
-    let mut bytes = Vec::new();
-    loop {
-        let text = String::from_utf8(bytes.clone()).expect("a request of ours is text");
-        if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let mut lines = head.lines();
-            let line = lines.next().expect("a request has a line").to_owned();
-            let headers = lines.map(|line| line.split_once(": ").expect("a header"));
-            let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
-            let headers: BTreeMap<_, _> = headers.collect();
-            if body.len() == headers["content-length"].parse::<usize>().expect("a number") {
-                return Some(Seen { line, headers, body: body.to_owned() });
-            }
-        }
-        let mut more = [0; 4_096];
-        let n_read = stream.read(&mut more).await.ok().filter(|n_read| *n_read > 0)?;
-        bytes.extend_from_slice(&more[..n_read]);
-    }
-}
 
 /// An engine on a clock of its own, with the real adapter.
 struct World {

@@ -47,6 +47,8 @@ pub async fn announcements(
             | Event::Opened(_)
             | Event::Said(_)
             | Event::NotHeard(_)
+            | Event::Delivered(_)
+            | Event::Unreached(_)
             | Event::Callback(_)
             | Event::Closed(_),
         )

@@ -9,9 +9,10 @@ use engine::query::LIST_ROWS_MAX;
 use engine::submit::SubmitError;
 use protocol::agent::{Agent, Kind};
 use protocol::caller::Caller;
-use protocol::conversation::Command;
 use protocol::conversation::command::Route;
+use protocol::conversation::event::Why;
 use protocol::conversation::topology::{Level, Topology};
+use protocol::conversation::{Command, Conversation};
 use protocol::ids::{AgentId, ConversationId, TeamspaceId};
 use protocol::rejection::Rejection;
 use protocol::step::{self, State as Aggregate};
@@ -141,7 +142,10 @@ pub async fn called(
             waiting: answers.waiting().map(|call| call.call_id.clone()).collect(),
             routed,
         };
-        let Some(request) = answers.accepted() else { return Ok(Json(view(None))) };
+        let Some(request) = answers.accepted() else {
+            check_turn(conversation_of(&item)?, agent, input.epoch)?;
+            return Ok(Json(view(None)));
+        };
         let goto: AgentId = request.target.parse().expect("a target of the tools is an agent");
         let route = Route {
             goto,
@@ -162,6 +166,25 @@ pub async fn called(
             Err(error) => return Err(error.into()),
         }
     }
+}
+
+/// Where nothing is handed over no command asks this: whoever has lost the conversation is not told
+/// to run tools for it.
+fn check_turn(
+    conversation: &Conversation,
+    agent: &AgentId,
+    epoch: Option<u64>,
+) -> Result<(), Rejection> {
+    if conversation.closed.is_some() {
+        return Err(Rejection::ConversationClosed { action: "call tools" });
+    }
+    let why = match epoch.ok_or(Rejection::EpochRequired)? == conversation.epoch {
+        true if conversation.holder == *agent => return Ok(()),
+        true => Why::NotHolder,
+        false => Why::EpochOutdated,
+    };
+    let (holder, epoch) = (conversation.holder.clone(), conversation.epoch);
+    Err(Rejection::NotHeard { why, holder, epoch })
 }
 
 /// The targets of a turn that are system agents to which nobody hands over.

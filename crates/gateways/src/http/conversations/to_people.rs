@@ -54,7 +54,7 @@ pub async fn shown(
             (Some(From::System), Some(it.epoch), vec![part], None)
         }
         Event::Connected(it) => {
-            let mut part = part("connected", it.number.unwrap_or_default());
+            let mut part = part("connected", it.number);
             part["transferType"] = json!(it.kind);
             if let Some(bundle) = bundle_id(it.transfer, it.leg, it.kind) {
                 part["bundleId"] = bundle.into();
@@ -83,6 +83,7 @@ pub async fn shown(
         Event::Queued(_)
         | Event::Ringing(_)
         | Event::Returned(_)
+        | Event::Consulted(_)
         | Event::Held(_)
         | Event::Resumed(_)
         | Event::LegRequested(_)
@@ -112,6 +113,7 @@ async fn requested_kind(
         | Event::Ringing(_)
         | Event::Returned(_)
         | Event::Connected(_)
+        | Event::Consulted(_)
         | Event::Held(_)
         | Event::Resumed(_)
         | Event::LegRequested(_)

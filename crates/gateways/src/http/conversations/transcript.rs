@@ -239,7 +239,14 @@ async fn shown(
             (Some(From::System), Some(routed.epoch), vec![part], None)
         }
         Some(Event::Transfer(event)) => to_people::shown(names, id, &event, line).await?,
-        Some(Event::Opened(_) | Event::NotHeard(_) | Event::Closed(_) | Event::Callback(_))
+        Some(
+            Event::Opened(_)
+            | Event::NotHeard(_)
+            | Event::Delivered(_)
+            | Event::Unreached(_)
+            | Event::Callback(_)
+            | Event::Closed(_),
+        )
         | None => (None, None, Vec::new(), None),
     };
     let erased = from.is_none();

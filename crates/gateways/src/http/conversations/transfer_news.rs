@@ -111,9 +111,8 @@ impl News<'_> {
     async fn agent_changed(&self) -> Result<Option<Value>, Problem> {
         let (agent, kind, number, reason) = match self.event {
             Event::Connected(it) => {
-                let Some(number) = it.number else { return Ok(None) };
                 let kind = if it.leg == 0 { "bot_to_human" } else { "human_to_human" };
-                (&it.agent, kind, number, "")
+                (&it.agent, kind, it.number, "")
             }
             // Nobody gets back what is closed.
             Event::Over(it) if it.to != it.holder => (&it.to, "returned", it.number, &*it.reason),
@@ -122,6 +121,7 @@ impl News<'_> {
             | Event::Queued(_)
             | Event::Ringing(_)
             | Event::Returned(_)
+            | Event::Consulted(_)
             | Event::Held(_)
             | Event::Resumed(_)
             | Event::LegRequested(_)
@@ -254,6 +254,7 @@ fn target(event: &Event) -> Option<&AgentId> {
         Event::Requested(_)
         | Event::Queued(_)
         | Event::Returned(_)
+        | Event::Consulted(_)
         | Event::LegRequested(_)
         | Event::LegEnded(_)
         | Event::Noted(_)
@@ -271,6 +272,7 @@ fn reason(event: &Event, is_inside: bool) -> Option<&str> {
         Event::Queued(_)
         | Event::Ringing(_)
         | Event::Connected(_)
+        | Event::Consulted(_)
         | Event::Held(_)
         | Event::Resumed(_)
         | Event::LegRequested(_)
@@ -295,7 +297,7 @@ fn waits_since<'c>(
 fn action(event: &Event) -> Option<&'static str> {
     match event {
         Event::Ringing(it) => it.picked.then_some("pickup"),
-        Event::Connected(_) => Some("accept"),
+        Event::Connected(_) | Event::Consulted(_) => Some("accept"),
         Event::Returned(it) => match it.why {
             WhyReturned::Declined => Some("decline"),
             WhyReturned::Blind => Some("transfer"),

@@ -4,15 +4,15 @@ use protocol::conversation::command::{Open, Route, Say};
 
 use super::{Operation, Response, Who, action, read, schema};
 use crate::http::conversations::by_tools::{CalledInput, CalledView, ToolsInput, ToolsView};
+use crate::http::conversations::erase::{EraseConversationInput, ErasedView};
 use crate::http::conversations::transcript::{LineView, TranscriptInput};
 use crate::http::conversations::{
     AgentChanged, CloseInput, ConversationOpened, ConversationView, ListInput, SelectInput, Taken,
 };
-use crate::http::handoffs::EraseInput;
 use crate::http::tokens::Nothing;
 use crate::http::view::{ListPage, TokenIssued};
 
-pub const CONVERSATIONS: [Operation; 14] = [
+pub const CONVERSATIONS: [Operation; 15] = [
     Operation {
         query: Some(schema::<ListInput>),
         response: Response::Json(schema::<ListPage<ConversationView>>),
@@ -125,12 +125,21 @@ pub const CONVERSATIONS: [Operation; 14] = [
     },
     Operation {
         who: Who::Operator,
-        response: Response::Json(schema::<ConversationView>),
+        response: Response::Json(schema::<ErasedView>),
         ..action(
             "/v1/conversations/{conversation}/erase",
             "erase_message",
-            "Erases what one entry of a conversation says, on the record.",
-            schema::<EraseInput>,
+            "Erases what one entry of a conversation says, or all of them, on the record.",
+            schema::<EraseConversationInput>,
+        )
+    },
+    Operation {
+        who: Who::Party,
+        response: Response::Text("application/x-ndjson"),
+        ..read(
+            "/v1/conversations/{conversation}/export",
+            "export_conversation",
+            "Everything that was said, with files and hashes, one JSON object to a line.",
         )
     },
     Operation {

@@ -4,7 +4,9 @@ use serde_json::json;
 
 use super::handoff_shapes::agent;
 use crate::conversation::Event as ConversationEvent;
-use crate::conversation::event::{Closed, How, NotHeard, Opened, Routed, Said, Speaker, Why};
+use crate::conversation::event::{
+    Closed, Delivered, How, NotHeard, Opened, Routed, Said, Speaker, Unreached, Why, is_line,
+};
 use crate::conversation::graph::{TurnDecision, TurnOutcome, TurnRoute};
 use crate::conversation::part::{Attachment, Part, Text};
 use crate::conversation::state::{Customer, Setup};
@@ -15,17 +17,34 @@ use crate::signal::{Escalate, SignalKind, SignalScore};
 use crate::step::Event;
 
 pub fn conversation_shapes() -> Vec<(&'static str, Event)> {
-    let shapes = opened().into_iter().chain(said()).chain(routed()).chain(with_graph()).chain([
-        (
-            "least",
-            ConversationEvent::Closed(Closed { holder: agent("bob"), reason: String::new() }),
-        ),
-        (
-            "most",
-            ConversationEvent::Closed(Closed { holder: agent("bob"), reason: "solved".to_owned() }),
-        ),
-    ]);
+    let shapes = opened()
+        .into_iter()
+        .chain(said())
+        .chain(routed())
+        .chain(with_graph())
+        .chain(told())
+        .chain([
+            (
+                "least",
+                ConversationEvent::Closed(Closed { holder: agent("bob"), reason: String::new() }),
+            ),
+            (
+                "most",
+                ConversationEvent::Closed(Closed {
+                    holder: agent("bob"),
+                    reason: "solved".to_owned(),
+                }),
+            ),
+        ]);
     shapes.map(|(shape, event)| (shape, Event::Conversation(event))).collect()
+}
+
+#[test]
+fn the_name_of_an_event_tells_whether_it_is_a_line() {
+    for (shape, event) in conversation_shapes() {
+        let Event::Conversation(event) = event else { panic!("{shape}: {event:?}") };
+        assert_eq!(is_line(event.name()), event.number().is_some(), "{}", event.name());
+    }
 }
 
 fn opened() -> Vec<(&'static str, ConversationEvent)> {
@@ -76,6 +95,7 @@ fn said() -> Vec<(&'static str, ConversationEvent)> {
         signals: Vec::new(),
         escalation: None,
         route: None,
+        deliver: false,
     };
     let most = Said {
         number: 2,
@@ -95,6 +115,7 @@ fn said() -> Vec<(&'static str, ConversationEvent)> {
         })
     };
     vec![
+        ("told", ConversationEvent::Said(Said { deliver: true, ..least.clone() })),
         ("least", ConversationEvent::Said(least)),
         ("most", ConversationEvent::Said(most)),
         ("least", not_heard(Why::EpochOutdated)),
@@ -115,6 +136,7 @@ fn routed() -> Vec<(&'static str, ConversationEvent)> {
         update: Default::default(),
         instead_of: None,
         route: None,
+        deliver: false,
     };
     let most = Routed {
         how: How::SupervisorRouting,
@@ -126,6 +148,7 @@ fn routed() -> Vec<(&'static str, ConversationEvent)> {
     };
     let chosen = Routed { how: How::UserSelection, ..least.clone() };
     vec![
+        ("told", ConversationEvent::Routed(Routed { deliver: true, ..least.clone() })),
         ("least", ConversationEvent::Routed(least)),
         ("most", ConversationEvent::Routed(most)),
         ("chosen", ConversationEvent::Routed(chosen)),
@@ -159,6 +182,7 @@ fn with_graph() -> Vec<(&'static str, ConversationEvent)> {
             reason: "frustration above 0.7 for 2 turns".to_owned(),
         }),
         route: Some(route),
+        deliver: false,
     };
     let route = |outcome| TurnRoute {
         graph: graph.clone(),
@@ -185,6 +209,7 @@ fn with_graph() -> Vec<(&'static str, ConversationEvent)> {
         update: Default::default(),
         instead_of: None,
         route: Some(route(TurnOutcome::Moved)),
+        deliver: false,
     };
     let opened = Opened { holder: agent("bob"), setup };
     let told = |outcome| ConversationEvent::Said(said(route(outcome)));
@@ -197,5 +222,16 @@ fn with_graph() -> Vec<(&'static str, ConversationEvent)> {
         ("unknown_agent", told(TurnOutcome::UnknownAgent)),
         ("no_graph", no_graph),
         ("graph", ConversationEvent::Routed(routed)),
+    ]
+}
+
+fn told() -> Vec<(&'static str, ConversationEvent)> {
+    let holder = agent("bob");
+    let delivered = Delivered { holder: holder.clone(), epoch: 2, through: 5 };
+    let detail = "the agent cannot be reached".to_owned();
+    let unreached = Unreached { holder, epoch: 2, through: 5, detail };
+    vec![
+        ("least", ConversationEvent::Delivered(delivered)),
+        ("least", ConversationEvent::Unreached(unreached)),
     ]
 }

@@ -74,8 +74,7 @@ fn passed() -> Vec<(&'static str, Event)> {
         "until": "2026-02-21T14:00:30Z" });
     let connected = json!({ "holder": "support", "leg": 0, "agent": "hana", "epoch": 3, "number": 5,
         "kind": "bot_to_human" });
-    let consulted = json!({ "holder": "hana", "leg": 1, "agent": "ivan", "epoch": 3,
-        "kind": "supervisor_consult" });
+    let consulted = json!({ "holder": "hana", "leg": 1, "agent": "ivan" });
     let leg = json!({ "holder": "hana", "leg": 1, "kind": "human_to_human",
         "target": { "human": "ivan" }, "order": 1_771_682_400_000_i64, "limits": limits() });
     let mut most = leg.clone();
@@ -87,7 +86,7 @@ fn passed() -> Vec<(&'static str, Event)> {
         shape("least", "transfer.ringing", ringing),
         shape("most", "transfer.ringing", picked),
         shape("least", "transfer.connected", connected),
-        shape("consulted", "transfer.connected", consulted),
+        shape("least", "transfer.consulted", consulted),
         shape("least", "transfer.leg_requested", leg),
         shape("most", "transfer.leg_requested", most),
     ];
@@ -121,6 +120,7 @@ fn ended() -> Vec<(&'static str, Event)> {
     let mut completed = over("completed");
     completed["reason"] = "solved".into();
     completed["summary"] = "refunded".into();
+    completed["deliver"] = true.into();
     vec![
         shape("least", "transfer.held", held),
         shape("least", "transfer.resumed", json!({ "holder": "hana" })),

@@ -8,7 +8,9 @@ use serde_json::{Map, Value};
 
 use super::{agent, text};
 use crate::conversation::Event as ConversationEvent;
-use crate::conversation::event::{Closed, How, NotHeard, Opened, Routed, Said, Speaker, Why};
+use crate::conversation::event::{
+    Closed, Delivered, How, NotHeard, Opened, Routed, Said, Speaker, Unreached, Why,
+};
 use crate::conversation::graph::{TurnDecision, TurnOutcome, TurnRoute};
 use crate::conversation::part::{Attachment, Part, Text};
 use crate::conversation::state::{Customer, Setup};
@@ -19,7 +21,8 @@ use crate::signal::{Escalate, SignalKind, SignalScore};
 use crate::step::Event;
 
 pub fn conversations() -> impl Strategy<Value = Event> {
-    prop_oneof![opened(), said(), not_heard(), routed(), closed()].prop_map(Event::Conversation)
+    prop_oneof![opened(), said(), not_heard(), routed(), delivered(), unreached(), closed()]
+        .prop_map(Event::Conversation)
 }
 
 fn opened() -> impl Strategy<Value = ConversationEvent> {
@@ -49,8 +52,15 @@ fn said() -> impl Strategy<Value = ConversationEvent> {
         .prop_map(|(signal, score)| SignalScore { signal, score });
     let escalation = (text(), text()).prop_map(|(rule, reason)| Escalate { rule, reason });
     let heard = (vec(scores, 0..4), option::of(escalation), option::of(route()));
-    (agent(), by, parts(), numbers, heard).prop_map(
-        |(holder, by, parts, (number, epoch, in_reply_to), (signals, escalation, route))| {
+    (agent(), by, parts(), numbers, heard, any::<bool>()).prop_map(
+        |(
+            holder,
+            by,
+            parts,
+            (number, epoch, in_reply_to),
+            (signals, escalation, route),
+            deliver,
+        )| {
             ConversationEvent::Said(Said {
                 holder,
                 number,
@@ -58,6 +68,7 @@ fn said() -> impl Strategy<Value = ConversationEvent> {
                 epoch,
                 parts,
                 in_reply_to,
+                deliver,
                 signals,
                 escalation,
                 route,
@@ -84,10 +95,19 @@ fn routed() -> impl Strategy<Value = ConversationEvent> {
         text().prop_map(Value::from)
     ];
     let update = vec((text(), value), 0..3).prop_map(Map::from_iter);
-    let numbers = (any::<u64>(), any::<u64>());
+    let numbers = (any::<u64>(), any::<u64>(), any::<bool>());
     let others = (option::of(agent()), option::of(route()));
     (agent(), agent(), numbers, how, text(), text(), update, others).prop_map(
-        |(holder, to, (number, epoch), how, reason, context, update, (instead_of, route))| {
+        |(
+            holder,
+            to,
+            (number, epoch, deliver),
+            how,
+            reason,
+            context,
+            update,
+            (instead_of, route),
+        )| {
             ConversationEvent::Routed(Routed {
                 holder,
                 to,
@@ -99,6 +119,7 @@ fn routed() -> impl Strategy<Value = ConversationEvent> {
                 update,
                 instead_of,
                 route,
+                deliver,
             })
         },
     )
@@ -137,6 +158,18 @@ fn route() -> impl Strategy<Value = TurnRoute> {
             path,
         },
     )
+}
+
+fn delivered() -> impl Strategy<Value = ConversationEvent> {
+    (agent(), any::<u64>(), any::<u64>()).prop_map(|(holder, epoch, through)| {
+        ConversationEvent::Delivered(Delivered { holder, epoch, through })
+    })
+}
+
+fn unreached() -> impl Strategy<Value = ConversationEvent> {
+    (agent(), any::<u64>(), any::<u64>(), text()).prop_map(|(holder, epoch, through, detail)| {
+        ConversationEvent::Unreached(Unreached { holder, epoch, through, detail })
+    })
 }
 
 fn closed() -> impl Strategy<Value = ConversationEvent> {

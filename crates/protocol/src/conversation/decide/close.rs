@@ -16,7 +16,8 @@ pub fn decide(
     let (conversation, side) = open_to(state, context, "close")?;
     match side {
         Side::Customer | Side::Overseer => {}
-        Side::Agent(agent) if *agent == conversation.holder || context.caller.is_coordinator() => {}
+        Side::Agent(agent) if conversation.speaker() == Some(agent) => {}
+        Side::Agent(_) if context.caller.is_coordinator() => {}
         Side::Agent(_) => {
             let who = "the customer, the holder or a coordinator";
             return Err(Rejection::NotAllowed { action: "close a conversation", who });

@@ -24,6 +24,8 @@ pub enum AskedBy {
     Signal,
     /// Agents handed it round.
     LoopGuard,
+    /// The holder could not be told what was said.
+    Unreached,
 }
 
 /// What happens when a person is asked for, after all that the conversation has seen; `None` if

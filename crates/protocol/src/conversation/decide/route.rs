@@ -37,7 +37,7 @@ pub fn decide(
     if epoch != conversation.epoch {
         return Err(refused(Why::EpochOutdated));
     }
-    if *agent != conversation.holder {
+    if conversation.speaker() != Some(agent) {
         return Err(refused(Why::NotHolder));
     }
     if let Some(transfer) = conversation.open_transfer() {
@@ -63,6 +63,7 @@ pub fn decide(
             return human::ask(conversation, &ask, context).ok_or(refused);
         }
     };
+    let deliver = is_told(&to, context);
     Ok(vec![Event::Routed(Routed {
         holder: agent.clone(),
         to,
@@ -74,6 +75,7 @@ pub fn decide(
         update: route.update.clone(),
         instead_of,
         route: None,
+        deliver,
     })])
 }
 
@@ -114,6 +116,7 @@ pub fn select(
         update: Map::new(),
         instead_of: None,
         route: None,
+        deliver: is_told(agent, context),
     })])
 }
 
@@ -158,22 +161,39 @@ pub fn is_stopped(conversation: &Conversation, to: &AgentId) -> bool {
     guarded(conversation, to).is_err()
 }
 
+impl Conversation {
+    /// Whether the agents go round in a circle, or on and on, if it goes here. What a supervisor
+    /// gives out and gets back is no circle: it may let the same worker try again.
+    pub fn is_too_much(&self, to: &AgentId) -> bool {
+        let holders = &self.turn.holders;
+        let leads = |agent: &AgentId| self.setup.topology.supervisor() == Some(agent);
+        let is_circle = match holders.as_slice() {
+            [.., a, b, c] => a == c && b == to && !leads(a) && !leads(b),
+            [] | [_] | [_, _] => false,
+        };
+        is_circle || holders.len() > usize::from(self.setup.hops_max)
+    }
+}
+
+/// Whether turns reach an agent at an endpoint.
+fn is_told(to: &AgentId, context: Context<'_>) -> bool {
+    let named = context.facts.agent.as_ref().filter(|agent| agent.id == *to);
+    named.is_some_and(|agent| agent.endpoint.is_some()) || context.facts.at_endpoint.contains(to)
+}
+
 /// Where it really goes: agents that go round in a circle, or on and on, end at their supervisor.
 fn guarded(
     conversation: &Conversation,
     to: &AgentId,
 ) -> Result<(AgentId, Option<AgentId>), Rejection> {
-    let holders = &conversation.turn.holders;
-    let hops_max = conversation.setup.hops_max;
-    let is_circle = matches!(&holders[..], [.., a, b, c] if a == c && b == to);
-    if !is_circle && holders.len() <= usize::from(hops_max) {
+    if !conversation.is_too_much(to) {
         return Ok((to.clone(), None));
     }
     match conversation.setup.topology.supervisor() {
         Some(supervisor) if conversation.holder != *supervisor => {
             Ok((supervisor.clone(), Some(to.clone()).filter(|to| to != supervisor)))
         }
-        Some(_) | None => Err(Rejection::HandoffLoop { hops_max }),
+        Some(_) | None => Err(Rejection::HandoffLoop { hops_max: conversation.setup.hops_max }),
     }
 }
 

@@ -26,8 +26,12 @@ pub fn decide(
             expected: "the number of a message of this conversation".to_owned(),
         });
     }
+    let mut deliver = false;
     let by = match side {
-        Side::Customer => Speaker::Customer,
+        Side::Customer => {
+            deliver = context.facts.at_endpoint.contains(&conversation.holder);
+            Speaker::Customer
+        }
         Side::Agent(agent) => {
             let epoch = say.epoch.ok_or(Rejection::EpochRequired)?;
             if let Some(why) = out_of_turn(conversation, agent, epoch, say.in_reply_to) {
@@ -47,6 +51,7 @@ pub fn decide(
         epoch: conversation.epoch,
         parts,
         in_reply_to: say.in_reply_to,
+        deliver,
         signals: Vec::new(),
         escalation: None,
         route: None,
@@ -66,7 +71,7 @@ fn out_of_turn(
     if epoch != conversation.epoch {
         return Some(Why::EpochOutdated);
     }
-    if *agent != conversation.holder {
+    if conversation.speaker() != Some(agent) {
         return Some(Why::NotHolder);
     }
     let answered = in_reply_to.is_some_and(|number| number <= conversation.turn.answered);

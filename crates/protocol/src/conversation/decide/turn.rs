@@ -61,6 +61,7 @@ fn route(
                 update: Map::new(),
                 instead_of: None,
                 route: Some(route),
+                deliver: turn.target.as_ref().is_some_and(|agent| agent.endpoint.is_some()),
             };
             return joined(said, vec![Event::Routed(routed)]);
         }

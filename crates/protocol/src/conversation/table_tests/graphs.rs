@@ -142,6 +142,33 @@ fn the_record_says_what_the_graph_chose_and_why() {
     assert_eq!(route["graphPath"], json!(["triage"]));
 }
 
+/// Where people can be asked, they are, in the same breath; from then on the graph is silent.
+#[test]
+fn a_person_who_is_wanted_is_asked_at_once() {
+    let anger = "customer say text=this_is_terrible_and_unacceptable";
+    let wish = "customer say text=agent_please";
+    for (lines, last) in [
+        (vec![], "customer say text=human => #1 human_asked default@2 #2 requested queued"),
+        (
+            vec![format!("{anger} => #1 stayed")],
+            &*format!("{anger} => #2 called_by=frustrated default@2 #3 requested queued"),
+        ),
+        (
+            vec![format!("{wish} => #1 stayed"), format!("{wish} => #2 stayed")],
+            &*format!("{wish} => #3 called_by=asked default@2 #4 requested queued"),
+        ),
+    ] {
+        let mut world = world();
+        world.queue = World::with_people().queue;
+        world.check("shop open graph=support => bob@1");
+        lines.iter().for_each(|line| world.check(line));
+        world.check(last);
+        let number = world.conversation().transcript.count + 1;
+        world.check("bob say epoch=2 text=wait => not_holder");
+        world.check(&format!("customer say text=refund => #{number}"));
+    }
+}
+
 /// People come with transfers. However one came to hold it, a graph leaves them alone.
 #[test]
 fn a_person_is_never_routed_away() {

@@ -17,7 +17,7 @@ use crate::ids::{AgentId, ConversationId, TeamspaceId};
 use crate::ledger::{Recorded, Stream, Subject};
 use crate::rejection::Rejection;
 use crate::signal::hear;
-use crate::step::{self, Change, Facts, State};
+use crate::step::{self, Change, Directory, Facts, State};
 use crate::time::Time;
 
 pub struct World {
@@ -28,17 +28,29 @@ pub struct World {
     pub recorded: Vec<&'static str>,
     pub bodies: Vec<Value>,
     pub detail: String,
+    pub now: Time,
+    /// Where people are asked for; nobody if there is none.
+    pub queue: Option<Agent>,
 }
 
 impl World {
     pub fn new() -> Self {
+        let now = "2026-02-21T14:00:00Z".parse().expect("a time");
         Self {
             state: None,
             graph: None,
             recorded: Vec::new(),
             bodies: Vec::new(),
             detail: String::new(),
+            now,
+            queue: None,
         }
+    }
+
+    /// A world in which people can be asked for.
+    pub fn with_people() -> Self {
+        let queue = "default".parse().expect("a name");
+        Self { queue: Some(Agent::new(queue, Kind::Queue, Profile::default())), ..Self::new() }
     }
 
     pub fn conversation(&self) -> &Conversation {
@@ -85,6 +97,15 @@ impl World {
             "route" => Command::Route(Box::new(read::<Route>(fields))),
             "select" => Command::Select { agent: read(fields["agent"].take()) },
             "close" => Command::Close { reason: None },
+            "delivered" => Command::Delivered {
+                epoch: read(fields["epoch"].take()),
+                through: read(fields["through"].take()),
+            },
+            "not_delivered" => Command::NotDelivered {
+                epoch: read(fields["epoch"].take()),
+                through: read(fields["through"].take()),
+                detail: "down".to_owned(),
+            },
             "erase" => {
                 let position = read(fields["position"].take());
                 let erase = step::Command::Erase { position, reason: "asked".to_owned() };
@@ -105,28 +126,26 @@ impl World {
             }
         };
         self.recorded = change.events.iter().map(|event| event.name).collect();
-        let body = |event: &Recorded| serde_json::from_str(&event.body).expect("a body is JSON");
-        self.bodies = change.events.iter().map(body).collect();
+        let bodies = change.events.iter().map(|event| serde_json::from_str(&event.body));
+        self.bodies = bodies.collect::<Result<_, _>>().expect("a body is JSON");
         let numbered = change.transcript.first().map(|line| line.number);
         assert_eq!(numbered, change.outcome.number);
-        if let [said, routed] = change.events.as_slice() {
-            let number = numbered.expect("something was said");
-            let said = self.shown_event(said, &change, number);
-            return format!("{said} {}", self.shown_event(routed, &change, number + 1));
+        if change.events.is_empty() {
+            return "nothing".to_owned();
         }
-        let [event] = change.events.as_slice() else { return "nothing".to_owned() };
-        let number = self.conversation().transcript.count;
-        self.shown_event(event, &change, number)
+        let shown = change.events.iter().map(|event| self.shown_event(event, &change));
+        shown.collect::<Vec<_>>().join(" ")
     }
 
-    fn shown_event(&mut self, event: &Recorded, change: &Change, number: u64) -> String {
+    fn shown_event(&mut self, event: &Recorded, change: &Change) -> String {
         let conversation = self.conversation();
         assert_eq!(change.outcome.epoch, Some(conversation.epoch));
         let place = format!("{}@{}", conversation.holder, conversation.epoch);
+        let body: Value = serde_json::from_str(&event.body).expect("a body is JSON");
+        let number = &body["number"];
         match event.name {
             "conversation.opened" => place,
             "conversation.said" => {
-                let body: Value = serde_json::from_str(&event.body).expect("a body is JSON");
                 let name = body["escalation"]["rule"].as_str();
                 let called = name.map(|name| format!(" called_by={name}")).unwrap_or_default();
                 let outcome = body["route"]["outcome"].as_str();
@@ -139,7 +158,6 @@ impl World {
                 refused.code.clone()
             }
             "conversation.routed" => {
-                let body: Value = serde_json::from_str(&event.body).expect("a body is JSON");
                 let how = match body["how"].as_str().expect("a word") {
                     "agent_handoff" => String::new(),
                     // Said where it matters.
@@ -147,9 +165,14 @@ impl World {
                 };
                 let instead = body.get("instead_of").and_then(Value::as_str);
                 let instead = instead.map(|to| format!(" instead_of={to}")).unwrap_or_default();
-                format!("{place} #{number}{how}{instead}")
+                let deliver = body.get("deliver").map(|_| " told").unwrap_or_default();
+                format!("{place} #{number}{how}{instead}{deliver}")
             }
+            "transfer.requested" => format!("{place} #{number} requested"),
+            "transfer.queued" => "queued".to_owned(),
             "conversation.closed" => "closed".to_owned(),
+            "conversation.delivered" => "delivered".to_owned(),
+            "conversation.unreached" => "unreached".to_owned(),
             "ledger.erased" => "erased".to_owned(),
             other => panic!("{other}"),
         }
@@ -169,8 +192,15 @@ impl World {
             let heard = hear(&asked.text, asked.language.as_deref());
             Box::new(TurnFacts { answer, heard, target, holder })
         });
-        let facts = Facts { agent, graph, turn, ..Facts::default() };
-        let now: Time = "2026-02-21T14:00:00Z".parse().expect("a time");
+        let named = match needs.directory {
+            Some(Directory::Named(names)) => names,
+            Some(Directory::Everyone) | None => Vec::new(),
+        };
+        let named = named.into_iter().filter_map(known);
+        let at_endpoint = named.filter(|it| it.endpoint.is_some()).map(|it| it.id).collect();
+        let queue = self.queue.clone().filter(|_| needs.queue.is_some() || turn.is_some());
+        let facts = Facts { agent, graph, turn, at_endpoint, queue, ..Facts::default() };
+        let now = self.now;
         let context = Context { caller: &caller, now, facts: &facts };
         let teamspace = TeamspaceId::default_teamspace();
         let stream = Stream { teamspace, subject: Subject::Conversation(conversation_id(1)) };
@@ -197,12 +227,15 @@ fn known(id: AgentId) -> Option<Agent> {
     let kind = match id.as_str() {
         "router" => Kind::System,
         "hana" => Kind::Human,
+        "default" => Kind::Queue,
         "nobody" => return None,
         _ => Kind::Worker,
     };
-    let user_selectable = ["bob", "carol", "hana", "router"].contains(&id.as_str());
+    let user_selectable = ["bob", "carol", "erin", "hana", "router"].contains(&id.as_str());
     let profile = Profile { user_selectable, ..Profile::default() };
-    Some(Agent::new(id, kind, profile))
+    let endpoint = ["erin", "eve"].contains(&id.as_str());
+    let endpoint = endpoint.then(|| "https://agents.example/turns".to_owned());
+    Some(Agent { endpoint, ..Agent::new(id, kind, profile) })
 }
 
 fn conversation_id(number: u32) -> ConversationId {

@@ -6,7 +6,9 @@ use crate::conversation::event::Event as ConversationEvent;
 use crate::handoff::decide::check_text;
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
-use crate::transfer::event::{Connected, Event, LegEnded, Returned, WhyLegEnded, WhyReturned};
+use crate::transfer::event::{
+    Connected, Consulted, Event, LegEnded, Returned, WhyLegEnded, WhyReturned,
+};
 use crate::transfer::state::{Claim, Kind, Leg, LegStage, Stage, Target};
 use crate::transfer::status::Status;
 
@@ -75,14 +77,21 @@ pub(super) fn answered(
         Place::Transfer => (0, asked.transfer.terms.kind),
         Place::Leg(leg) => (leg.number, leg.kind),
     };
-    let is_consultation = leg != 0 && kind == Kind::SupervisorConsult;
+    if leg != 0 && kind == Kind::SupervisorConsult {
+        return events([Event::Consulted(Consulted {
+            holder: asked.holder(),
+            transfer: asked.transfer.id,
+            leg,
+            agent: claim.agent.clone(),
+        })]);
+    }
     events([Event::Connected(Connected {
         holder: asked.holder(),
         transfer: asked.transfer.id,
         leg,
         agent: claim.agent.clone(),
-        epoch: if is_consultation { asked.conversation.epoch } else { asked.next_epoch() },
-        number: (!is_consultation).then(|| asked.next_number()),
+        epoch: asked.next_epoch(),
+        number: asked.next_number(),
         kind,
     })])
 }

@@ -40,7 +40,7 @@ pub fn elapse(
             events([Event::Resumed(Resumed { holder, transfer, overdue: true })])
         }
         (GIVES_UP, _, _) => {
-            let over = finish::over(conversation, transfer, Outcome::Failed);
+            let over = finish::goes_back(&asked, Outcome::Failed);
             events([Event::Over(Over { reason: NOBODY_CAME.to_owned(), ..over })])
         }
         (OVERFLOWS, _, _) => events([Event::Queued(moved_on(&asked))]),

@@ -7,7 +7,7 @@ use crate::caller::Principal;
 use crate::conversation::Conversation;
 use crate::conversation::event::{Closed, Event as ConversationEvent};
 use crate::conversation::state::Side;
-use crate::handoff::decide::check_text;
+use crate::handoff::decide::{Context, check_text};
 use crate::rejection::Rejection;
 use crate::transfer::event::{Event, LegEnded, Over, WhyLegEnded};
 use crate::transfer::state::{LegStage, Outcome, Transfer};
@@ -25,7 +25,7 @@ pub fn complete(
     asked.may(Action::Complete)?;
     asked.has_seen()?;
     let summary = check_text("summary", summary)?.unwrap_or_default();
-    let over = Over { summary, ..over(asked.conversation, asked.transfer, Outcome::Completed) };
+    let over = Over { summary, ..goes_back(asked, Outcome::Completed) };
     Ok(events([Event::Over(over)]))
 }
 
@@ -72,7 +72,7 @@ pub fn cancel(
         return Err(Rejection::NotAllowed { action: "cancel a transfer", who });
     }
     asked.has_seen()?;
-    let over = over(asked.conversation, asked.transfer, Outcome::Cancelled);
+    let over = goes_back(asked, Outcome::Cancelled);
     Ok(events([Event::Over(Over { reason, ..over })]))
 }
 
@@ -87,7 +87,7 @@ pub fn fail(asked: &Asked<'_>, reason: &str) -> Result<Vec<ConversationEvent>, R
     asked.may(Action::Fail)?;
     asked.has_seen()?;
     let reason = check_text("reason", Some(reason))?.unwrap_or_default();
-    let over = over(asked.conversation, asked.transfer, Outcome::Failed);
+    let over = goes_back(asked, Outcome::Failed);
     Ok(events([Event::Over(Over { reason, ..over })]))
 }
 
@@ -106,17 +106,27 @@ pub fn on_close(conversation: &Conversation, reason: &str) -> Option<Conversatio
     Some(ConversationEvent::Transfer(Event::Over(over)))
 }
 
+/// It goes back, and whoever gets it is told where turns reach it.
+pub(super) fn goes_back(asked: &Asked<'_>, outcome: Outcome) -> Over {
+    let previous = &asked.transfer.terms.previous;
+    let deliver = asked.context.facts.at_endpoint.contains(previous);
+    Over { deliver, ..over(asked.conversation, asked.transfer, outcome) }
+}
+
 /// What waits is not wanted any more, because of something else that happens.
 pub fn cancelled(
     conversation: &Conversation,
     transfer: &Transfer,
     reason: &str,
+    context: Context<'_>,
 ) -> ConversationEvent {
+    let deliver = context.facts.at_endpoint.contains(&transfer.terms.previous);
     let over = over(conversation, transfer, Outcome::Cancelled);
-    ConversationEvent::Transfer(Event::Over(Over { reason: reason.to_owned(), ..over }))
+    let reason = reason.to_owned();
+    ConversationEvent::Transfer(Event::Over(Over { reason, deliver, ..over }))
 }
 
-pub(super) fn over(conversation: &Conversation, transfer: &Transfer, outcome: Outcome) -> Over {
+fn over(conversation: &Conversation, transfer: &Transfer, outcome: Outcome) -> Over {
     Over {
         holder: conversation.holder.clone(),
         transfer: transfer.id,
@@ -126,6 +136,7 @@ pub(super) fn over(conversation: &Conversation, transfer: &Transfer, outcome: Ou
         number: conversation.transcript.count + 1,
         reason: String::new(),
         summary: String::new(),
+        deliver: false,
     }
 }
 

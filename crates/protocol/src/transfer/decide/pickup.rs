@@ -2,7 +2,7 @@
 //! the others learn who that is.
 
 use super::{Asked, answer, events, on_the_record};
-use crate::agent::{Agent, Kind as AgentKind};
+use crate::agent::{Agent, Kind as AgentKind, Presence};
 use crate::caller::Principal;
 use crate::conversation::Conversation;
 use crate::conversation::event::Event as ConversationEvent;
@@ -26,6 +26,11 @@ pub fn pickup(asked: &Asked<'_>, accept: bool) -> Result<Vec<ConversationEvent>,
     let queue = asked.context.facts.queue.as_ref();
     if !queue.is_some_and(|queue| is_in_queue(person, queue)) {
         return Err(asked.side().map_or_else(|no_such| no_such, |_| not_allowed));
+    }
+    // Whoever is not there could vanish without anybody noticing.
+    if person.presence() == Presence::Offline {
+        let who = "a person who is there; say your presence, or connect, first";
+        return Err(Rejection::NotAllowed { action: "pick up a transfer", who });
     }
     asked.has_seen()?;
     let slot = slot(person, asked.context.facts.caller_slot)?;

@@ -188,11 +188,19 @@ impl World {
         }
     }
 
-    /// What happened is also what is read back from the record.
+    pub fn erase(&mut self, position: u64) {
+        let erase = step::Command::Erase { position, reason: "asked".to_owned() };
+        self.step("operator", erase).expect("an operator may");
+    }
+
     fn submit(&mut self, who: &str, command: Asked) -> Result<Change, Rejection> {
+        self.step(who, step::Command::Conversation(command))
+    }
+
+    /// What happened is also what is read back from the record.
+    fn step(&mut self, who: &str, command: step::Command) -> Result<Change, Rejection> {
         self.recorded.clear();
         let caller = caller(who);
-        let command = step::Command::Conversation(command);
         let facts = self.facts(&caller, &command);
         let context = Context { caller: &caller, now: self.now, facts: &facts };
         let teamspace = TeamspaceId::default_teamspace();
@@ -260,12 +268,12 @@ pub fn name(text: &str) -> AgentId {
     text.parse().expect("a name")
 }
 
-/// `hana`, `ivan` and `sue` are people; `olga` is one who is away, `tom` one of another team.
+/// `hana`, `ivan` and `sue` (of the team `bills`) are people; `olga` is away, `paul` offline.
 /// `support`, `bills` (of the team `bills`), `night` (closed at this time) and `slow` (overflows
 /// into `support`) are queues.
 fn known(id: &AgentId) -> Option<Agent> {
     let kind = match id.as_str() {
-        "hana" | "ivan" | "sue" | "olga" | "tom" => Kind::Human,
+        "hana" | "ivan" | "sue" | "olga" | "paul" => Kind::Human,
         "support" | "bills" | "night" | "slow" => Kind::Queue,
         "router" => Kind::System,
         "nobody" => return None,
@@ -280,8 +288,11 @@ fn known(id: &AgentId) -> Option<Agent> {
     };
     let mut agent = Agent::new(id.clone(), kind, profile);
     agent.attendance.reach = Reach::Connected;
-    agent.attendance.said =
-        if id.as_str() == "olga" { Presence::Away } else { Presence::Available };
+    agent.attendance.said = match id.as_str() {
+        "olga" => Presence::Away,
+        "paul" => Presence::Offline,
+        _ => Presence::Available,
+    };
     let settings = match id.as_str() {
         "bills" => json!({ "wanted": { "team": "bills" } }),
         "night" => json!({ "hours": { "monday": [{ "from": "01:00", "to": "02:00" }] } }),

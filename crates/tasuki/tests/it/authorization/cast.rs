@@ -139,6 +139,10 @@ impl Cast {
         }
         let expired = self.client(teamspace, "expired");
         while expired.call(Call::get("/v1/agents")).await.expect("an answer").status == 200 {}
+        // Somebody who is there, and may pick what waits.
+        let human = BEARERS.iter().find(|(role, _, _)| *role == "human").expect("a human").1;
+        let there = json!({ "presence": "available" });
+        ok(&operator, Call::put(format!("/v1/agents/{human}/presence"), there)).await;
         // Somebody whom everybody can hand a task to.
         let eve = json!({ "kind": "worker", "profile": { "user_selectable": true } });
         ok(&operator, Call::put("/v1/agents/eve", eve)).await;

@@ -122,6 +122,7 @@ transfer_on        t.connected not     not     not     gone      not          go
 note_transfer      t.connected not     not     not     gone      yes          gone    yes       yes
 whisper_transfer   t.connected not     not     not     gone      yes          gone    yes       not
 rate_transfer      t.completed yes     not     not     gone      not          gone    not       not
+export_conversation   -      not       yes     not     gone      yes          gone    yes       gone
 ";
 
 /// The state a handoff must be in for what only operators do to it.

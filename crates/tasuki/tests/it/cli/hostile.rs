@@ -36,6 +36,19 @@ fn nothing_a_server_says_reaches_the_terminal_unseen() {
     let agent = json!({ "agent": HOSTILE, "kind": HOSTILE, "profile": { "name": HOSTILE } });
     let token =
         json!({ "token_id": HOSTILE, "agent": HOSTILE, "bearer": HOSTILE, "roles": [HOSTILE] });
+    let file = json!({ "name": HOSTILE, "size_bytes": HOSTILE });
+    let said = json!({ "number": 1, "from": { "kind": "agent", "agentId": HOSTILE },
+                       "parts": [{ "text": HOSTILE }, file] });
+    let handed = json!({ "number": 1, "from": { "kind": "system" }, "parts": [{
+        "fromAgent": { "agentId": HOSTILE }, "toAgent": { "agentId": HOSTILE }, "reason": HOSTILE,
+        "context": HOSTILE, "insteadOf": HOSTILE,
+    }] });
+    let conversation = json!({
+        "conversation_id": HOSTILE, "status": "closed", "holder": HOSTILE, "epoch": HOSTILE,
+        "n_messages": 1, "opened_by": HOSTILE, "customer": { "name": HOSTILE },
+        "shared": { "x": HOSTILE }, "customer_token": HOSTILE, "number": HOSTILE,
+        "currentAgent": { "agentId": HOSTILE }, "items": [said, handed],
+    });
     let problem = json!({ "code": HOSTILE, "detail": HOSTILE });
     let cases = [
         (200, json!({ "items": [handoff], "next_cursor": HOSTILE }), "handoff list"),
@@ -45,6 +58,14 @@ fn nothing_a_server_says_reaches_the_terminal_unseen() {
         (200, json!({ "items": [agent] }), "agent list"),
         (200, json!({ "items": [token] }), "token list"),
         (200, json!({ "token": HOSTILE }), "token create --agent a"),
+        (200, conversation.clone(), "conversation show 1"),
+        (200, conversation.clone(), "conversation show 1 --json"),
+        (200, conversation.clone(), "conversation tail 1 --after 0"),
+        (200, conversation.clone(), "conversation open --agent a"),
+        (200, conversation.clone(), "conversation say 1 x --epoch 1"),
+        (200, conversation.clone(), "conversation route 1 --to a --epoch 1"),
+        (200, conversation.clone(), "conversation select 1 a"),
+        (200, json!({ "items": [conversation] }), "conversation list"),
         (409, problem, "handoff accept 1"),
     ];
     for (status, answer, typed) in cases {

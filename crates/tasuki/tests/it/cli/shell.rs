@@ -81,7 +81,7 @@ impl Transcript {
     }
 
     fn named(&mut self, text: &str) -> String {
-        let mut text = without_sequence(text);
+        let mut text = without_secrets(&without_sequence(text));
         // A folder's path may hold any character, so it goes before words are looked at.
         for (word, name) in self.names.iter().filter(|(word, _)| word.starts_with('/')) {
             text = text.replace(word, name);
@@ -140,6 +140,18 @@ fn without_sequence(text: &str) -> String {
         shown.push_str(NAME);
         shown.push_str("\"[seq]\"");
         shown.push_str(part.trim_start_matches(|character: char| character.is_ascii_digit()));
+    }
+    shown
+}
+
+/// Base64 has characters that no other word has.
+fn without_secrets(text: &str) -> String {
+    let mut parts = text.split("whsec_");
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        shown.push_str("[secret]");
+        let is_base64 = |it: char| it.is_ascii_alphanumeric() || "+/=".contains(it);
+        shown.push_str(part.trim_start_matches(is_base64));
     }
     shown
 }

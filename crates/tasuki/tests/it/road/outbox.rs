@@ -122,7 +122,9 @@ async fn who_dies_at_work_is_followed_by_another() {
     let server = Server::with_agents(&["alice", "bob"]).await;
     let id = validating(&server).await;
     let now = server.engine.clock().now();
-    let claim = engine::port::Claim { now, until: now.plus(Span::from_millis(60_000)), limit: 1 };
+    let until = now.plus(Span::from_millis(60_000));
+    let names = engine::port::Names::Without("deliver/");
+    let claim = engine::port::Claim { now, until, limit: 1, names };
     assert_eq!(server.engine.store().claim(claim).await.unwrap().len(), 1);
     let server = server.restart();
     let adapter = Told::to_find(&[verified()]);
@@ -164,7 +166,9 @@ async fn a_work_queue_is_asked_once_and_again_only_after_a_crash() {
         submitted.expect("it is theirs to do");
     }
     let now = server.engine.clock().now();
-    let claim = engine::port::Claim { now, until: now.plus(Span::from_millis(60_000)), limit: 1 };
+    let until = now.plus(Span::from_millis(60_000));
+    let names = engine::port::Names::Without("deliver/");
+    let claim = engine::port::Claim { now, until, limit: 1, names };
     assert_eq!(server.engine.store().claim(claim).await.unwrap().len(), 1);
     let server = server.restart();
     let without_queue = Told::to_find(&[]);

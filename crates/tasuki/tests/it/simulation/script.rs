@@ -66,6 +66,7 @@ pub struct Script {
     handoffs: Vec<Stream>,
     tokens: Vec<Stream>,
     pub(super) messages: Vec<Stream>,
+    pub(super) chats: Vec<Stream>,
     recent: VecDeque<(Asked, Time)>,
     pub(super) n_made: usize,
 }
@@ -78,6 +79,7 @@ impl Script {
             handoffs: Vec::new(),
             tokens: Vec::new(),
             messages: Vec::new(),
+            chats: Vec::new(),
             recent: VecDeque::new(),
             n_made: 0,
         }
@@ -86,13 +88,14 @@ impl Script {
     pub fn next(&mut self, watch: &Watch) -> Act {
         match self.random.below(100) {
             0..2 => Act::Crash,
-            2..12 => Act::Move(self.jump()),
-            12..18 => Act::Fire,
-            18..30 => self.retry(watch).unwrap_or(Act::Fire),
-            30..35 => self.agent_command(),
-            35..40 => self.token_command(),
-            40..66 => self.sensible(watch),
-            66..80 => self.letter(watch),
+            2..10 => Act::Move(self.jump()),
+            10..14 => Act::Fire,
+            14..24 => self.retry(watch).unwrap_or(Act::Fire),
+            24..29 => self.agent_command(),
+            29..34 => self.token_command(),
+            34..61 => self.sensible(watch),
+            61..73 => self.letter(watch),
+            73..82 => self.chat(watch),
             _ => self.anything(watch),
         }
     }
@@ -105,11 +108,8 @@ impl Script {
                 Subject::Handoff(_) => &mut self.handoffs,
                 Subject::Token(_) => &mut self.tokens,
                 Subject::Message(_) => &mut self.messages,
-                Subject::Conversation(_)
-                | Subject::Agent(_)
-                | Subject::Ledger
-                | Subject::Graph(_)
-                | Subject::Teamspace => {
+                Subject::Conversation(_) => &mut self.chats,
+                Subject::Agent(_) | Subject::Ledger | Subject::Graph(_) | Subject::Teamspace => {
                     return;
                 }
             };

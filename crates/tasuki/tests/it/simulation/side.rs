@@ -8,7 +8,7 @@ use engine::clock::{Clock, ManualClock};
 use engine::ids::SeededIds;
 use engine::port::Store;
 use engine::submit::{Done, SubmitError};
-use protocol::agent::{Command as AgentCommand, Profile};
+use protocol::agent::{Command as AgentCommand, Kind, Profile};
 use protocol::ledger::{Stream, Subject};
 use protocol::step::Command;
 use protocol::time::Span;
@@ -87,10 +87,18 @@ impl Side {
                 caller.teamspace = teamspace.parse().expect("a teamspace");
                 let subject = Subject::Agent(id(name));
                 let stream = Stream { teamspace: caller.teamspace.clone(), subject };
-                let profile = Profile::default();
-                let register = Command::Agent(AgentCommand::Register { kind, profile });
-                let done = self.engine.submit(&caller, stream, register, None).await;
-                done.expect("an operator may register an agent");
+                let profile =
+                    Profile { user_selectable: kind == Kind::Worker, ..Profile::default() };
+                let mut commands = vec![AgentCommand::Register { kind, profile }];
+                if name == "cy" {
+                    let url = Some("https://agents.example/turns".to_owned());
+                    commands.push(AgentCommand::SetEndpoint { url });
+                }
+                for command in commands {
+                    let command = Command::Agent(command);
+                    let done = self.engine.submit(&caller, stream.clone(), command, None).await;
+                    done.expect("an operator may register an agent");
+                }
             }
         }
     }

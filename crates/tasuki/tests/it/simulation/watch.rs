@@ -15,6 +15,7 @@ use protocol::rejection::{Conflict, Rejection};
 use protocol::step::{HoldState, State};
 use protocol::time::Time;
 
+use super::chats::Chats;
 use super::post::Post;
 use super::script::{Asked, TASKS, TEAMSPACES, names, secret};
 use super::side::Side;
@@ -33,6 +34,7 @@ pub struct Watch {
     active: BTreeMap<(TeamspaceId, TaskId), BTreeSet<Stream>>,
     holds: BTreeMap<(TeamspaceId, TaskId), HoldState>,
     post: Post,
+    chats: Chats,
     /// What was answered under each key.
     answers: HashMap<KeyScope, (Hash, Done)>,
 }
@@ -169,6 +171,7 @@ impl Watch {
         place.at = Some(entry.at);
         place.has_escalated = is_escalation;
         place.is_erased |= entry.name == "ledger.erased";
+        self.chats.look_at(kept)?;
         self.post.look_at(entry)
     }
 
@@ -192,6 +195,7 @@ impl Watch {
         }
         match self.state(stream).map(Arc::clone).as_deref() {
             Some(State::Message(message)) => self.post.look_at_state(stream, message),
+            Some(State::Conversation(chat)) => self.chats.look_at_state(stream, chat),
             Some(_) | None => Ok(()),
         }
     }
@@ -350,8 +354,8 @@ impl Watch {
             let effects = match state.as_ref() {
                 State::Handoff(handoff) => derive::effects(handoff),
                 State::Message(message) => message.effects(),
-                State::Conversation(_)
-                | State::Agent(_)
+                State::Conversation(chat) => chat.effects(),
+                State::Agent(_)
                 | State::Token(_)
                 | State::Ledger(_)
                 | State::Graph(_)
@@ -398,6 +402,7 @@ impl Watch {
         let mut text = format!("{armed:?}\n{:?}\n", store.next_due().await);
         text.push_str(&self.outbox(side).await?);
         self.post.look_at_lists(side).await?;
+        self.chats.look_at_transcripts(side).await?;
         for teamspace in TEAMSPACES {
             for of in lists() {
                 let teamspace = teamspace.parse().expect("a teamspace");

@@ -188,6 +188,7 @@ fn conversation(number: usize, holder: &str, status: Status) -> Conversation {
         turn: Turn::default(),
         held: vec![id(holder)],
         signals: Default::default(),
+        told: Default::default(),
         closed: match status {
             Status::Open => None,
             Status::Closed => Some(Closed { at: start() }),

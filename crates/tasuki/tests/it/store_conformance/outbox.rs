@@ -1,6 +1,6 @@
 //! Effects under a lease: nobody does what another holds, and nothing that is wanted is lost.
 
-use engine::port::{Claim, Claimed, OutboxWrite, Store};
+use engine::port::{Claim, Claimed, Names, OutboxWrite, Store};
 use protocol::handoff::Status;
 use protocol::time::Time;
 
@@ -16,7 +16,7 @@ async fn wanting(place: &Place, number: u32, names: &[&str]) -> Track {
 }
 
 async fn claim(store: &dyn Store, now: Time, until: Time, limit: usize) -> Vec<Claimed> {
-    store.claim(Claim { now, until, limit }).await.unwrap()
+    store.claim(Claim { now, until, limit, names: Names::Without("deliver/") }).await.unwrap()
 }
 
 fn names(claimed: &[Claimed]) -> Vec<&str> {
@@ -34,6 +34,22 @@ pub async fn an_effect_is_claimed_by_one_at_a_time(place: Place) {
     assert_ne!(first[0].stream, second[0].stream);
     assert_eq!((first[0].attempt, second[0].attempt), (1, 1));
     assert!(claim(store, later(4), later(9), 10).await.is_empty(), "both are held");
+}
+
+pub async fn effects_are_claimed_and_released_by_what_their_names_begin_with(place: Place) {
+    let store = &*place.store;
+    wanting(&place, 1, &["look", "deliver/1/1", "deliver"]).await;
+    let with = |names| Claim { now: later(1), until: later(9), limit: 9, names };
+    let turns = store.claim(with(Names::With("deliver/"))).await.unwrap();
+    assert_eq!(names(&turns), ["deliver/1/1"]);
+    let rest = store.claim(with(Names::Without("deliver/"))).await.unwrap();
+    assert_eq!(rest.len(), 2);
+    // The one that held the turns is gone; the other one is not.
+    let release = OutboxWrite::Release { names: Names::With("deliver/") };
+    store.write_outbox(release).await.unwrap();
+    assert!(store.claim(with(Names::Without("deliver/"))).await.unwrap().is_empty());
+    let again = store.claim(with(Names::With("deliver/"))).await.unwrap();
+    assert_eq!((names(&again), again[0].attempt), (vec!["deliver/1/1"], 2));
 }
 
 pub async fn a_lease_that_ran_out_is_claimed_again(place: Place) {

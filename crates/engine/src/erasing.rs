@@ -1,0 +1,91 @@
+//! Erasing all that was said in a conversation, entry by entry and on the record. What is erased
+//! stays erased, so whoever was interrupted asks again and goes on.
+
+use protocol::caller::Caller;
+use protocol::ledger::{Erased, Stream};
+use protocol::rejection::Rejection;
+use protocol::step::{Command, State};
+use protocol::{conversation, erasure};
+use tokio::task::JoinSet;
+
+use crate::Engine;
+use crate::port::{Sequenced, StoreError};
+use crate::submit::SubmitError;
+
+/// Entries that one request erases: some seconds on a slow disk.
+pub const ERASED_MAX: usize = 200;
+
+/// The writer has others between them.
+const IN_LINE_MAX: usize = 16;
+
+/// Entries that are read at once to find those that are left.
+const ENTRIES_READ: u64 = 200;
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ErasedAll {
+    pub n_erased: usize,
+    /// Whether to ask again.
+    pub has_more: bool,
+}
+
+impl Engine {
+    /// Erases the bodies of a conversation, the oldest first, up to [`ERASED_MAX`]. One that still
+    /// goes on is closed: there is nothing left to go on from.
+    pub async fn erase_conversation(
+        &self,
+        caller: &Caller,
+        stream: &Stream,
+        reason: &str,
+    ) -> Result<ErasedAll, SubmitError> {
+        if !caller.is_operator() {
+            return Err(Rejection::NotAllowed { action: "erase", who: "an operator" }.into());
+        }
+        erasure::check_reason(reason)?;
+        let state = self.current(stream).await?;
+        let Some(State::Conversation(conversation)) = state.as_deref() else {
+            return Err(Rejection::NotFound { what: "conversation" }.into());
+        };
+        if conversation.closed.is_none() {
+            let close = conversation::Command::Close { reason: None };
+            let closed = self.submit(caller, stream.clone(), Command::Conversation(close), None);
+            match closed.await {
+                Ok(_) | Err(SubmitError::Rejected(Rejection::ConversationClosed { .. })) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let mut left = self.not_erased(stream, ERASED_MAX + 1).await?;
+        let has_more = left.len() > ERASED_MAX;
+        left.truncate(ERASED_MAX);
+        for few in left.chunks(IN_LINE_MAX) {
+            let mut erasing = JoinSet::new();
+            for position in few {
+                let (engine, caller, stream) = (self.clone(), caller.clone(), stream.clone());
+                let erase = Command::Erase { position: *position, reason: reason.to_owned() };
+                erasing.spawn(async move { engine.submit(&caller, stream, erase, None).await });
+            }
+            while let Some(erased) = erasing.join_next().await {
+                erased.expect("erasing does not panic")?;
+            }
+        }
+        Ok(ErasedAll { n_erased: left.len(), has_more })
+    }
+
+    /// The positions whose bodies are still there, the oldest first.
+    async fn not_erased(&self, stream: &Stream, limit: usize) -> Result<Vec<u64>, StoreError> {
+        let newest = self.store.load(stream).await?.map_or(0, |snapshot| snapshot.position);
+        let mut found = Vec::new();
+        let mut from = 1;
+        while from <= newest && found.len() < limit {
+            let before = from + ENTRIES_READ;
+            let page = self.store.history(stream, before, ENTRIES_READ as usize).await?;
+            let is_left = |one: &&Sequenced| {
+                one.entry.body.text().is_some() && one.entry.name != Erased::NAME
+            };
+            found.extend(page.iter().rev().filter(is_left).map(|one| one.entry.position));
+            from = before;
+        }
+        found.truncate(limit);
+        Ok(found)
+    }
+}

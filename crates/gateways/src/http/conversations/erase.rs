@@ -1,0 +1,63 @@
+//! Erasing what one entry of a conversation says, or what all of them say. Operators do it; a
+//! customer asks them.
+
+use axum::Json;
+use axum::extract::State;
+use protocol::ids::ConversationId;
+use protocol::step;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{ConversationView, view, visible};
+use crate::http::Gateway;
+use crate::http::input::{Named, Write};
+use crate::http::problem::Problem;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EraseConversationInput {
+    /// The entry whose content goes; all of them without it, and the conversation is closed.
+    #[serde(default)]
+    pub position: Option<u64>,
+    /// Why; kept for ever.
+    pub reason: String,
+}
+
+/// The conversation, as it is now.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ErasedView {
+    #[serde(flatten)]
+    pub conversation: ConversationView,
+    /// How many entries were erased, at most 200.
+    pub erased: usize,
+    /// Whether to ask again.
+    pub has_more: bool,
+}
+
+pub async fn erase(
+    State(gateway): State<Gateway>,
+    Named(id): Named<ConversationId>,
+    write: Write<EraseConversationInput>,
+) -> Result<Json<ErasedView>, Problem> {
+    let (write, EraseConversationInput { position, reason }) = write.split();
+    let caller = write.asker.operator()?.caller;
+    let item = visible(&gateway, &caller, id).await?;
+    let (erased, has_more) = match position {
+        Some(position) => {
+            if !(1..=item.position).contains(&position) {
+                let expected = "the position of an entry of this conversation";
+                return Err(Problem::schema_invalid("position", expected));
+            }
+            let key = write.key.for_action("erase", Some(&id.to_string()));
+            let command = step::Command::Erase { position, reason };
+            gateway.engine.submit(&caller, item.stream, command, Some(key)).await?;
+            (1, false)
+        }
+        None => {
+            let all = gateway.engine.erase_conversation(&caller, &item.stream, &reason).await?;
+            (all.n_erased, all.has_more)
+        }
+    };
+    let item = visible(&gateway, &caller, id).await?;
+    Ok(Json(ErasedView { conversation: view(&caller, &item)?, erased, has_more }))
+}

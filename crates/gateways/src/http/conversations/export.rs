@@ -1,0 +1,127 @@
+//! A conversation to keep or to hand out: one JSON object to a line, with everything that was said
+//! and where it stands in the ledger. It is sent as it is read, however long it is.
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use engine::port::{Sequenced, StoreError};
+use protocol::caller::Caller;
+use protocol::canonical;
+use protocol::conversation::Conversation;
+use protocol::ids::ConversationId;
+use protocol::ledger::Stream;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+
+use super::{conversation_of, view, visible};
+use crate::http::Gateway;
+use crate::http::auth::Asker;
+use crate::http::input::Named;
+use crate::http::problem::Problem;
+
+/// Lines that are read at once. One may have 16 files, so these are at most 45 MB.
+const LINES_READ: usize = 16;
+
+/// Pages that wait for a slow reader.
+const PAGES_MAX: usize = 1;
+
+pub async fn export(
+    State(gateway): State<Gateway>,
+    asker: Asker,
+    Named(id): Named<ConversationId>,
+) -> Result<Response, Problem> {
+    let item = visible(&gateway, &asker.caller, id).await?;
+    let conversation = conversation_of(&item)?;
+    if !may_export(&asker.caller, conversation) {
+        let who = "only whoever opened the conversation, a coordinator or an operator may do this";
+        return Err(Problem::new("not_allowed", who));
+    }
+    let shown = serde_json::to_value(view(&asker.caller, &item)?).expect("a view is plain data");
+    let mut head = json!({ "kind": "conversation" });
+    head.as_object_mut().expect("an object").extend(shown.as_object().cloned().unwrap_or_default());
+    let n_lines = conversation.transcript.count;
+    let end = json!({
+        "kind": "end", "n_messages": n_lines,
+        "transcript_digest": conversation.transcript.digest,
+    });
+    let (pages, stream) = mpsc::channel(PAGES_MAX);
+    tokio::spawn(send(gateway, item.stream, Ends { head, end, n_lines }, pages));
+    let headers = [
+        (header::CONTENT_TYPE, "application/x-ndjson; charset=utf-8"),
+        (header::CACHE_CONTROL, "private, no-store"),
+    ];
+    Ok((headers, Body::from_stream(ReceiverStream::new(stream))).into_response())
+}
+
+/// Its customer asks whoever opened it.
+fn may_export(caller: &Caller, conversation: &Conversation) -> bool {
+    let opened = conversation.setup.opened_by == caller.principal.to_string();
+    opened || caller.is_coordinator()
+}
+
+/// The first line, the last, and how many are between them.
+struct Ends {
+    head: Value,
+    end: Value,
+    n_lines: u64,
+}
+
+type Pages = mpsc::Sender<Result<Bytes, StoreError>>;
+
+/// Without its last line an export is not whole: whatever goes wrong ends the answer before it.
+async fn send(gateway: Gateway, stream: Stream, ends: Ends, pages: Pages) {
+    let Ends { head, end, n_lines } = ends;
+    if pages.send(Ok(lines(&[head]))).await.is_err() {
+        return;
+    }
+    let mut after = 0;
+    while after < n_lines {
+        let left = usize::try_from(n_lines - after).unwrap_or(LINES_READ).min(LINES_READ);
+        let page = match gateway.engine.transcript(&stream, after, left).await {
+            Ok(page) if page.is_empty() => {
+                Err(StoreError::Corrupt(format!("{}: a line is missing", stream.subject)))
+            }
+            Ok(page) => Ok(page),
+            Err(error) => Err(error),
+        };
+        let read = match page {
+            Ok(page) => {
+                let shown: Vec<Value> = (after + 1..).zip(&page).map(exported).collect();
+                after += page.len() as u64;
+                Ok(lines(&shown))
+            }
+            Err(error) => {
+                tracing::error!(%error, "an export ends early");
+                Err(error)
+            }
+        };
+        let is_over = read.is_err();
+        if pages.send(read).await.is_err() || is_over {
+            return;
+        }
+    }
+    // Whoever went away has seen enough.
+    let _ = pages.send(Ok(lines(&[end]))).await;
+}
+
+/// A message with all that is known of it; files are in `body`, as base64.
+fn exported((number, line): (u64, &Sequenced)) -> Value {
+    let entry = &line.entry;
+    let body = entry.body.text().and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let mut shown = json!({
+        "kind": "message", "number": number, "seq": line.seq, "position": entry.position,
+        "hash": canonical::hex(&entry.hash), "event": entry.name, "version": entry.version,
+        "actor": entry.actor.as_ref(), "at": entry.at.to_string(), "body": body,
+    });
+    if shown["body"].is_null() {
+        shown["erased"] = true.into();
+    }
+    shown
+}
+
+fn lines(values: &[Value]) -> Bytes {
+    let text: String = values.iter().map(|value| format!("{value}\n")).collect();
+    Bytes::from(text)
+}

@@ -1,0 +1,363 @@
+//! `tasuki conversation`: chats with customers, from opening one to erasing it.
+
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
+use http_body_util::BodyExt;
+use protocol::time::Time;
+use serde_json::{Map, Value, json};
+
+use super::{Reach, conversation_story, put, read_json, token};
+use crate::client::{Call, Client, percent_encode};
+use crate::{exit_code, output};
+
+#[derive(Debug, Args)]
+pub struct ConversationArgs {
+    #[command(flatten)]
+    reach: Reach,
+    #[command(subcommand)]
+    command: ConversationCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ConversationCommand {
+    /// Begin a conversation; prints its id and the token of its customer
+    Open(OpenArgs),
+    /// List conversations, newest first
+    List(ListArgs),
+    /// Tell the story of a conversation
+    Show {
+        id: String,
+        /// Only so many messages, the newest [default: all]
+        #[arg(long)]
+        last: Option<u64>,
+    },
+    /// Say something, as its customer or as the agent that holds it
+    Say {
+        id: String,
+        text: String,
+        /// The epoch for which an agent speaks [default: the current one]
+        #[arg(long)]
+        epoch: Option<u64>,
+        /// The message that it answers; each is answered once
+        #[arg(long)]
+        in_reply_to: Option<u64>,
+    },
+    /// Hand it to another AI agent, as the one that holds it
+    Route(RouteArgs),
+    /// Choose who shall answer, as its customer
+    Select { id: String, agent: String },
+    /// Follow what is said until it is closed
+    Tail {
+        id: String,
+        /// Start after this message; 0 is the beginning [default: now]
+        #[arg(long)]
+        after: Option<u64>,
+    },
+    /// End it
+    Close {
+        id: String,
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Write everything that was said as JSON, one object to a line, with files and hashes
+    Export { id: String },
+    /// Erase what it says on the record, as an operator; all of it closes it
+    Erase {
+        id: String,
+        /// Only this entry
+        #[arg(long)]
+        position: Option<u64>,
+        #[arg(long)]
+        reason: String,
+    },
+}
+
+#[derive(Debug, Args)]
+struct OpenArgs {
+    /// Who holds it first [default: whom the topology says]
+    #[arg(long)]
+    agent: Option<String>,
+    #[arg(long, value_name = "NAME")]
+    customer_name: Option<String>,
+    /// Your own name for the customer
+    #[arg(long, value_name = "ID")]
+    customer_id: Option<String>,
+    #[arg(long)]
+    language: Option<String>,
+    /// Who may hand to whom: JSON, or @FILE to read it [default: any worker to any other]
+    #[arg(long, value_name = "JSON")]
+    topology: Option<String>,
+    /// How often it may change hands until the customer speaks again
+    #[arg(long)]
+    hops_max: Option<u16>,
+}
+
+#[derive(Debug, Args)]
+struct ListArgs {
+    #[arg(long)]
+    holder: Option<String>,
+    /// open or closed
+    #[arg(long)]
+    status: Option<String>,
+    /// How many, up to 200
+    #[arg(long, default_value_t = 50)]
+    limit: usize,
+    /// Go on where an earlier list ended
+    #[arg(long)]
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct RouteArgs {
+    id: String,
+    #[arg(long)]
+    to: String,
+    /// The epoch in which you hold it [default: the current one]
+    #[arg(long)]
+    epoch: Option<u64>,
+    #[arg(long)]
+    reason: Option<String>,
+    /// What the next agent must know
+    #[arg(long)]
+    context: Option<String>,
+    /// What changes in what the agents share: a JSON object, or @FILE to read one
+    #[arg(long, value_name = "JSON")]
+    update: Option<String>,
+    /// Look for the agent among those of whoever is above
+    #[arg(long)]
+    parent: bool,
+}
+
+pub async fn run(args: ConversationArgs) -> Result<u8> {
+    let reached = args.reach.connect().await?;
+    let client = &reached.client;
+    let json = args.reach.json;
+    match args.command {
+        ConversationCommand::Open(open) => {
+            let call = Call::post("/v1/conversations", open.body()?);
+            print(client, call, json, |answer| {
+                output::line(&text(answer, "conversation_id"));
+                output::line(&text(answer, "customer_token"));
+                output::remark(&format!("{} holds it", text(answer, "holder")));
+                output::remark("the token is its customer's, and not shown again");
+            })
+            .await?;
+        }
+        ConversationCommand::List(list) => print_list(client, list.path(), json).await?,
+        ConversationCommand::Show { id, last } => {
+            conversation_story::print(client, &id, last, json).await?;
+        }
+        ConversationCommand::Say { id, text, epoch, in_reply_to } => {
+            let epoch = current(client, &id, epoch).await?;
+            let mut body = json!({ "parts": [{ "type": "text", "text": text }] });
+            set(&mut body, "epoch", epoch);
+            set(&mut body, "in_reply_to", in_reply_to);
+            print(client, Call::post(path_of(&id, "/messages"), body), json, |answer| {
+                output::remark(&format!("message {}", answer["number"]));
+            })
+            .await?;
+        }
+        ConversationCommand::Route(route) => {
+            let epoch = current(client, &route.id, route.epoch).await?;
+            let call = Call::post(path_of(&route.id, "/commands"), route.body(epoch)?);
+            print(client, call, json, holds).await?;
+        }
+        ConversationCommand::Select { id, agent } => {
+            let call = Call::put(path_of(&id, "/agent"), json!({ "agent_id": agent }));
+            print(client, call, json, |answer| {
+                let name = output::clean(&text(&answer["currentAgent"], "agentId"));
+                output::remark(&format!("{name} holds it"));
+            })
+            .await?;
+        }
+        ConversationCommand::Tail { id, after } => {
+            conversation_story::tail(client, &id, after, json).await?;
+        }
+        ConversationCommand::Close { id, reason } => {
+            let mut fields = Map::new();
+            put(&mut fields, "reason", reason);
+            let call = Call::post(path_of(&id, "/close"), fields.into());
+            print(client, call, json, |answer| {
+                output::remark(&format!("is now {}", text(answer, "status")));
+            })
+            .await?;
+        }
+        ConversationCommand::Export { id } => export(client, &id).await?,
+        ConversationCommand::Erase { id, position, reason } => {
+            erase(client, &id, position, &reason, json).await?;
+        }
+    }
+    reached.finish().await;
+    Ok(exit_code::OK)
+}
+
+pub fn path_of(id: &str, below: &str) -> String {
+    format!("/v1/conversations/{}{below}", percent_encode(id))
+}
+
+/// Asks, and shows the answer as JSON or in words.
+async fn print(client: &Client, call: Call, json: bool, words: impl Fn(&Value)) -> Result<()> {
+    let answer = client.call(call).await?.success()?;
+    match json {
+        true => output::json(&answer),
+        false => words(&answer),
+    }
+    Ok(())
+}
+
+fn holds(answer: &Value) {
+    let (holder, epoch) = (output::clean(&text(answer, "holder")), &answer["epoch"]);
+    output::remark(&format!("{holder} holds it, epoch {epoch}"));
+}
+
+/// The epoch for which the caller speaks: as given, or as it is. A customer has none.
+async fn current(client: &Client, id: &str, given: Option<u64>) -> Result<Option<u64>> {
+    if given.is_some() {
+        return Ok(given);
+    }
+    let shown = client.call(Call::get(path_of(id, ""))).await?.success()?;
+    let is_customer = shown.get("opened_by").is_none();
+    Ok(shown["epoch"].as_u64().filter(|_| !is_customer))
+}
+
+fn set(body: &mut Value, name: &str, value: Option<u64>) {
+    if let Some(value) = value {
+        body[name] = value.into();
+    }
+}
+
+/// JSON as it was typed, or from a file after `@`.
+fn typed(flag: &str, text: &str) -> Result<Value> {
+    match text.strip_prefix('@') {
+        Some(path) => read_json(path.as_ref()),
+        None => serde_json::from_str(text).with_context(|| format!("{flag}: expected JSON")),
+    }
+}
+
+impl OpenArgs {
+    fn body(self) -> Result<Value> {
+        let mut customer = Map::new();
+        put(&mut customer, "name", self.customer_name);
+        put(&mut customer, "external_id", self.customer_id);
+        put(&mut customer, "language", self.language);
+        let mut fields = Map::new();
+        fields.insert("customer".to_owned(), customer.into());
+        put(&mut fields, "agent", self.agent);
+        if let Some(topology) = self.topology {
+            fields.insert("topology".to_owned(), typed("--topology", &topology)?);
+        }
+        if let Some(hops_max) = self.hops_max {
+            fields.insert("hops_max".to_owned(), hops_max.into());
+        }
+        Ok(fields.into())
+    }
+}
+
+impl RouteArgs {
+    fn body(self, epoch: Option<u64>) -> Result<Value> {
+        let mut fields = Map::new();
+        put(&mut fields, "goto", Some(self.to));
+        put(&mut fields, "reason", self.reason);
+        put(&mut fields, "context", self.context);
+        put(&mut fields, "graph", self.parent.then(|| "parent".to_owned()));
+        if let Some(update) = self.update {
+            fields.insert("update".to_owned(), typed("--update", &update)?);
+        }
+        let mut body = Value::from(fields);
+        set(&mut body, "epoch", epoch);
+        Ok(body)
+    }
+}
+
+impl ListArgs {
+    fn path(self) -> String {
+        let mut path = format!("/v1/conversations?limit={}", self.limit);
+        let filters = [("holder", self.holder), ("status", self.status), ("cursor", self.cursor)];
+        for (name, value) in filters {
+            if let Some(value) = value {
+                path.push_str(&format!("&{name}={}", percent_encode(&value)));
+            }
+        }
+        path
+    }
+}
+
+async fn print_list(client: &Client, path: String, json: bool) -> Result<()> {
+    let answer = client.call(Call::get(path)).await?.success()?;
+    if json {
+        output::json(&answer);
+        return Ok(());
+    }
+    let now = token::now();
+    let rows = answer["items"].as_array().into_iter().flatten().map(|one| {
+        let at = one["changed_at"].as_str().and_then(|at| at.parse::<Time>().ok());
+        vec![
+            text(one, "conversation_id"),
+            text(one, "status"),
+            one["customer"]["name"].as_str().unwrap_or("–").to_owned(),
+            text(one, "holder"),
+            one["epoch"].to_string(),
+            one["n_messages"].to_string(),
+            at.map_or("–".to_owned(), |at| output::relative(at, now)),
+        ]
+    });
+    let header = ["id", "status", "customer", "holder", "epoch", "messages", "changed"];
+    output::line(&output::table(&header, rows.collect()));
+    if let Some(cursor) = answer["next_cursor"].as_str() {
+        output::remark(&format!("more with --cursor {cursor}"));
+    }
+    Ok(())
+}
+
+/// Line by line as it comes, because it may be longer than memory.
+async fn export(client: &Client, id: &str) -> Result<()> {
+    let call = Call::get(path_of(id, "/export"));
+    let response = client.open(&call, &[]).await?;
+    if !response.status().is_success() {
+        client.call(call).await?.success()?;
+    }
+    let (mut body, mut pending) = (response.into_body(), Vec::new());
+    let mut is_whole = false;
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.context("the answer broke off")?.into_data() else { continue };
+        pending.extend_from_slice(&data);
+        while let Some(end) = pending.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = pending.drain(..=end).collect();
+            let line: Value = serde_json::from_slice(&line).context("a line is not JSON")?;
+            output::json_to_keep(&line).context("the export cannot be written")?;
+            is_whole = line["kind"] == "end";
+        }
+    }
+    anyhow::ensure!(is_whole, "the export broke off");
+    Ok(())
+}
+
+/// Until nothing is left.
+async fn erase(
+    client: &Client,
+    id: &str,
+    position: Option<u64>,
+    reason: &str,
+    json: bool,
+) -> Result<()> {
+    let mut body = json!({ "reason": reason });
+    set(&mut body, "position", position);
+    let mut n_erased = 0;
+    loop {
+        let call = Call::post(path_of(id, "/erase"), body.clone());
+        let answer = client.call(call).await?.success()?;
+        n_erased += answer["erased"].as_u64().unwrap_or_default();
+        if answer["has_more"] == true {
+            continue;
+        }
+        match json {
+            true => output::json(&answer),
+            false => output::remark(&format!("{n_erased} entries were erased")),
+        }
+        return Ok(());
+    }
+}
+
+pub fn text(value: &Value, name: &str) -> String {
+    value[name].as_str().unwrap_or_default().to_owned()
+}

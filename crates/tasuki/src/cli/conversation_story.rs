@@ -1,0 +1,154 @@
+//! `tasuki conversation show` and `tail`: what was said, as people tell it. What customers and
+//! agents wrote is shown behind a bar, so that no line of theirs looks like one of ours.
+
+use anyhow::Result;
+use protocol::time::{Span, Time};
+use serde_json::{Value, json};
+
+use super::conversation::{path_of, text};
+use super::token::now;
+use crate::client::{Call, Client, Refused};
+use crate::output::{self, clean};
+
+/// What a page has at most.
+const PAGE_LINES: u64 = 200;
+
+/// Chats are read by people: a second is soon.
+const LOOK_EVERY: Span = Span::from_millis(1_000);
+
+/// A server that is restarted is back within seconds; one that is gone should be noticed.
+const RECONNECTS_MAX: u32 = 30;
+
+pub async fn print(client: &Client, id: &str, last: Option<u64>, json: bool) -> Result<()> {
+    let conversation = client.call(Call::get(path_of(id, ""))).await?.success()?;
+    let n_messages = conversation["n_messages"].as_u64().unwrap_or_default();
+    let mut after = n_messages.saturating_sub(last.unwrap_or(n_messages));
+    let mut messages = Vec::new();
+    while after < n_messages {
+        let page = page(client, id, after).await?;
+        let Some(number) = page.last().and_then(|line| line["number"].as_u64()) else { break };
+        after = number;
+        messages.extend(page);
+    }
+    if json {
+        output::json(&json!({ "conversation": conversation, "messages": messages }));
+        return Ok(());
+    }
+    output::line(&tell(&conversation, &messages, now()));
+    Ok(())
+}
+
+/// Follows by number, so that nothing is missed and nothing comes twice.
+pub async fn tail(client: &Client, id: &str, after: Option<u64>, json: bool) -> Result<()> {
+    let shown = client.call(Call::get(path_of(id, ""))).await?.success()?;
+    let mut after = after.or(shown["n_messages"].as_u64()).unwrap_or_default();
+    let mut tries = 0;
+    loop {
+        match follow(client, id, &mut after, json).await {
+            Ok(true) => return Ok(()),
+            Ok(false) => tries = 0,
+            Err(error) if error.downcast_ref::<Refused>().is_some() => return Err(error),
+            Err(error) if tries >= RECONNECTS_MAX => return Err(error),
+            Err(_) => tries += 1,
+        }
+        engine::clock::Clock::sleep(&engine::clock::SystemClock, LOOK_EVERY).await;
+    }
+}
+
+/// Shows what is new; whether nothing more can come.
+async fn follow(client: &Client, id: &str, after: &mut u64, json: bool) -> Result<bool> {
+    // Before the messages: whatever was said before it was closed is among them.
+    let shown = client.call(Call::get(path_of(id, ""))).await?.success()?;
+    loop {
+        let page = page(client, id, *after).await?;
+        for line in &page {
+            *after = line["number"].as_u64().unwrap_or(*after);
+            match json {
+                true => output::json(line),
+                false => output::line(&sentence(line).join("\n")),
+            }
+        }
+        if (page.len() as u64) < PAGE_LINES {
+            return Ok(shown["status"] == "closed");
+        }
+    }
+}
+
+async fn page(client: &Client, id: &str, after: u64) -> Result<Vec<Value>> {
+    let path = path_of(id, &format!("/messages?after={after}&limit={PAGE_LINES}"));
+    let page = client.call(Call::get(path)).await?.success()?;
+    Ok(page["items"].as_array().cloned().unwrap_or_default())
+}
+
+/// The whole story as text.
+fn tell(conversation: &Value, messages: &[Value], now: Time) -> String {
+    let of = |name: &str| clean(&text(conversation, name));
+    let customer = conversation["customer"]["name"].as_str().map_or("a customer".to_owned(), clean);
+    let mut lines = vec![
+        format!("A conversation with {customer}  [{}]", of("status")),
+        format!("  id      {}", of("conversation_id")),
+        format!("  holder  {}, epoch {}", of("holder"), conversation["epoch"]),
+    ];
+    if let Some(by) = conversation["opened_by"].as_str() {
+        lines.push(format!("  opened  by {}", clean(by)));
+    }
+    let shared = &conversation["shared"];
+    if shared.as_object().is_some_and(|shared| !shared.is_empty()) {
+        lines.push(format!("  shared  {}", clean(&shared.to_string())));
+    }
+    lines.push(String::new());
+    for message in messages {
+        let at = message["at"].as_str().and_then(|at| at.parse::<Time>().ok());
+        let when = at.map_or_else(|| "–".to_owned(), |at| output::relative(at, now));
+        let mut told = sentence(message).into_iter();
+        lines.push(format!("  {when:>10}  {}", told.next().unwrap_or_default()));
+        lines.extend(told.map(|line| format!("              {line}")));
+    }
+    lines.join("\n")
+}
+
+/// Who said it, and below it what.
+fn sentence(message: &Value) -> Vec<String> {
+    let number = &message["number"];
+    if message["erased"] == true {
+        return vec![format!("#{number} was erased")];
+    }
+    let parts = message["parts"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let who = match message["from"]["kind"].as_str() {
+        Some("customer") => "the customer".to_owned(),
+        Some("agent") => clean(&text(&message["from"], "agentId")),
+        _ => return handed_over(number, parts.first().unwrap_or(&Value::Null)),
+    };
+    let answered = message["in_reply_to"].as_u64();
+    let answered = answered.map(|number| format!(" to #{number}")).unwrap_or_default();
+    let mut lines = vec![format!("#{number} {who}{answered}:")];
+    for part in parts {
+        match part["text"].as_str() {
+            Some(text) => lines.extend(text.lines().map(|line| format!("| {}", clean(line)))),
+            None => {
+                let (name, bytes) = (clean(&text(part, "name")), &part["size_bytes"]);
+                lines.push(format!("| [{name}, {bytes} bytes]"));
+            }
+        }
+    }
+    lines
+}
+
+fn handed_over(number: &Value, part: &Value) -> Vec<String> {
+    let agent = |name: &str| clean(&text(&part[name], "agentId"));
+    let (from, to) = (agent("fromAgent"), agent("toAgent"));
+    let mut line = match part["handoffType"].as_str() {
+        Some("user_selection") => format!("#{number} the customer chose {to} instead of {from}"),
+        _ => format!("#{number} {from} handed it to {to}"),
+    };
+    if let Some(instead_of) = part["insteadOf"].as_str() {
+        line.push_str(&format!(" instead of {}, to end a circle", clean(instead_of)));
+    }
+    let mut lines = vec![line];
+    for name in ["reason", "context"] {
+        if let Some(text) = part[name].as_str() {
+            lines.extend(text.lines().map(|line| format!("| {name}: {}", clean(line))));
+        }
+    }
+    lines
+}

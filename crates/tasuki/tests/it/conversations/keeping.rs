@@ -1,0 +1,108 @@
+//! Taking a conversation along, and letting all of it go.
+
+use super::*;
+
+fn export_of(chat: &Chat) -> Call {
+    Call::get(chat.path("/export"))
+}
+
+/// The lines of an export.
+async fn exported(client: &Client, chat: &Chat) -> Vec<Value> {
+    let response = client.open(&export_of(chat), &[]).await.expect("an answer");
+    assert_eq!(response.headers()["content-type"], "application/x-ndjson; charset=utf-8");
+    let body = http_body_util::BodyExt::collect(response.into_body()).await.expect("it is whole");
+    let text = String::from_utf8(body.to_bytes().to_vec()).expect("text");
+    text.lines().map(|line| serde_json::from_str(line).expect("a JSON object")).collect()
+}
+
+#[tokio::test]
+async fn an_export_has_everything_and_where_it_stands_in_the_ledger() {
+    let server = Server::start();
+    let chat = open(&server).await;
+    let operator = server.with_token(&server.token("root", &["--kind", "operator"]));
+    let file = json!({ "type": "attachment", "name": "a.txt", "media_type": "text/plain",
+                       "data": "aGk=" });
+    ok(&chat.customer, chat.post("/messages", json!({ "parts": [file] }))).await;
+    for number in 2..=40 {
+        ok(&chat.customer, chat.say(&number.to_string())).await;
+    }
+    let route = json!({ "goto": "carol", "epoch": 1, "context": "May" });
+    ok(&chat.bob, chat.post("/commands", route)).await;
+    let erase = chat.post("/erase", json!({ "position": 3, "reason": "asked for" }));
+    assert_eq!(ok(&operator, erase).await["erased"], 1);
+
+    let lines = exported(&chat.shop, &chat).await;
+    let [head, messages @ .., end] = lines.as_slice() else { panic!("{lines:?}") };
+    assert_eq!((&head["kind"], &head["holder"]), (&json!("conversation"), &json!("carol")));
+    assert_eq!((&end["kind"], &end["n_messages"]), (&json!("end"), &json!(41)));
+    assert_eq!(end["transcript_digest"], head["transcript_digest"]);
+    let numbers: Vec<_> = messages.iter().filter_map(|line| line["number"].as_u64()).collect();
+    assert_eq!(numbers, (1..=41).collect::<Vec<_>>());
+    assert_eq!(messages[0]["body"]["parts"][0]["data"], "aGk=", "files are in it");
+    assert_eq!((&messages[1]["erased"], &messages[1]["body"]), (&json!(true), &Value::Null));
+    assert_eq!(messages[40]["body"]["context"], "May");
+    let ledger = whole_ledger(&operator, "").await;
+    for line in messages {
+        let is_it = |event: &&Event| event.data["seq"] == line["seq"];
+        let entry = &ledger.iter().find(is_it).expect("it is in the ledger").data;
+        assert_eq!((&entry["position"], &entry["hash"]), (&line["position"], &line["hash"]));
+    }
+
+    assert_eq!(exported(&operator, &chat).await, lines);
+    for (who, status) in [(&chat.customer, 403), (&chat.carol, 403), (&server.agent("eve"), 404)] {
+        assert_eq!(refused(who, export_of(&chat)).await.status, status);
+    }
+}
+
+/// The server dies between two requests; the next one erases what is left.
+#[tokio::test]
+async fn all_of_a_conversation_is_erased_however_often_it_is_interrupted() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let data = folder.path().join("data");
+    let server = Server::start_on(&data, |_| {});
+    let chat = open(&server).await;
+    let root = server.token("root", &["--kind", "operator"]);
+    let n_said = engine::erasing::ERASED_MAX as u64 + 50;
+    for number in 1..=n_said {
+        ok(&chat.customer, chat.say(&format!("secret {number}"))).await;
+    }
+    ok(&chat.bob, chat.post("/commands", json!({ "goto": "carol", "epoch": 1 }))).await;
+    let late = refused(&chat.bob, chat.answer("a late secret", 1, 1)).await;
+    assert_eq!(late.body["code"], "epoch_outdated");
+
+    let erase = |reason: &str| chat.post("/erase", json!({ "reason": reason }));
+    for who in [&chat.customer, &chat.shop, &chat.carol] {
+        assert_eq!(refused(who, erase("mine")).await.status, 403);
+    }
+    let operator = server.with_token(&root);
+    assert_eq!(refused(&operator, erase(" ")).await.status, 422);
+    let first = ok(&operator, erase("they asked")).await;
+    assert_eq!((&first["has_more"], &first["status"]), (&json!(true), &json!("closed")));
+    assert_eq!(first["customer"], json!({}));
+    server.kill();
+
+    let server = Server::start_on(&data, |_| {});
+    let operator = server.with_token(&root);
+    let mut n_erased = first["erased"].as_u64().expect("a number");
+    loop {
+        let next = ok(&operator, erase("they asked")).await;
+        n_erased += next["erased"].as_u64().expect("a number");
+        if next["has_more"] == false {
+            break;
+        }
+    }
+    // What was said, and that it was opened, routed, not heard and closed.
+    assert_eq!(n_erased, n_said + 4);
+    assert_eq!(ok(&operator, erase("they asked")).await["erased"], 0);
+    let left = chat.transcript(&server.with_token(&chat.token), "?limit=200").await;
+    assert!(left.iter().all(|line| line["erased"] == true && line["parts"] == json!([])));
+    let lines = exported(&operator, &chat).await;
+    assert!(lines[1..=usize::try_from(n_said).unwrap()].iter().all(|line| line["erased"] == true));
+    let ledger = whole_ledger(&operator, "&kind=conversation").await;
+    let texts: Vec<_> = ledger.iter().map(|event| event.data.to_string()).collect();
+    assert!(!texts.concat().contains("secret"), "what was said is nowhere in the feed");
+    assert_eq!(server.stop(), Some(0));
+    let mut verify = Command::new(env!("CARGO_BIN_EXE_tasuki"));
+    let verified = verify.args(["audit", "verify", "--data"]).arg(&data).output();
+    assert!(verified.expect("the executable runs").status.success());
+}
