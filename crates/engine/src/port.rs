@@ -114,6 +114,15 @@ pub trait Store: Send + Sync + 'static {
         before: Option<(OrderKey, ConversationId)>,
     ) -> Answer<usize>;
 
+    /// The conversations whose customers a queue shall call, the first to be called first, at most
+    /// `limit`.
+    fn callbacks(
+        &self,
+        teamspace: &TeamspaceId,
+        queue: &AgentId,
+        limit: usize,
+    ) -> Answer<Vec<Listed>>;
+
     /// The teamspaces in which there is an agent, a token, or an entry about the teamspace or the
     /// ledger itself; in the order of their names, those after `after`, at most `limit`.
     fn teamspaces(&self, after: Option<&TeamspaceId>, limit: usize) -> Answer<Vec<TeamspaceId>>;

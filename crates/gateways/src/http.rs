@@ -6,6 +6,7 @@
 mod acp;
 mod agents;
 mod auth;
+mod callbacks;
 mod completion;
 mod completion_view;
 mod conversations;
@@ -26,6 +27,7 @@ mod outbox;
 mod presence;
 mod problem;
 mod purge;
+mod queue_news;
 mod queues;
 mod reference;
 mod strict;
@@ -214,6 +216,10 @@ impl Routes {
 
     fn with_transfers(self) -> Self {
         self.route("/v1/conversations/{conversation}/transfers", |at| at.post(transfers::request))
+            .route("/v1/conversations/{conversation}/callbacks", |at| at.post(callbacks::ask))
+            .route("/v1/conversations/{conversation}/callbacks/done", |at| {
+                at.post(callbacks::settle)
+            })
             .route("/v1/transfers/{transfer}", |at| at.get(transfers::show))
             .route("/v1/transfers/{transfer}/pickup", |at| at.post(transfers::pickup))
             .route("/v1/transfers/{transfer}/accept", |at| at.post(transfers::accept))

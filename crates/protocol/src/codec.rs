@@ -7,7 +7,9 @@ use serde::de::DeserializeOwned;
 use crate::fork::Forked;
 use crate::ledger::{Erased, Recorded};
 use crate::step::Event;
-use crate::{agent, conversation, graph, handoff, json, message, teamspace, token, transfer};
+use crate::{
+    agent, callback, conversation, graph, handoff, json, message, teamspace, token, transfer,
+};
 
 /// Every event so far is in its first shape.
 const VERSION: u32 = 1;
@@ -48,6 +50,12 @@ pub fn encode(event: &Event) -> Recorded {
         Event::Conversation(conversation::Event::Routed(body)) => text(body),
         Event::Conversation(conversation::Event::Closed(body)) => text(body),
         Event::Conversation(conversation::Event::Transfer(event)) => encode_transfer(event),
+        Event::Conversation(conversation::Event::Callback(callback::Event::Asked(body))) => {
+            text(body)
+        }
+        Event::Conversation(conversation::Event::Callback(callback::Event::Settled(body))) => {
+            text(body)
+        }
         Event::Erased(body) => text(body),
         Event::Forked(body) => text(body),
     };
@@ -80,6 +88,8 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
         "message.failed" => read(body).map(message::Event::Failed).map(Event::Message),
         name if name.starts_with("transfer.") => decode_transfer(name, body)
             .map(|event| Event::Conversation(conversation::Event::Transfer(event))),
+        "callback.asked" => read(body).map(callback::Event::Asked).map(called),
+        "callback.settled" => read(body).map(callback::Event::Settled).map(called),
         name if name.starts_with("conversation.") => {
             decode_conversation(name, body).map(Event::Conversation)
         }
@@ -88,6 +98,10 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
         _ => Err(UNKNOWN.to_owned()),
     };
     event.map_err(unreadable)
+}
+
+fn called(event: callback::Event) -> Event {
+    Event::Conversation(conversation::Event::Callback(event))
 }
 
 const UNKNOWN: &str = "no event of this name is known";

@@ -17,6 +17,7 @@
 
 pub mod agent;
 pub mod audit;
+pub mod callback;
 pub mod caller;
 pub mod canonical;
 pub mod checkpoint;

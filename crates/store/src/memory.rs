@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use engine::port::{
     Answer, Claim, Claimed, Commit, CommitError, Committed, Due, INBOX_COUNT_MAX, InboxCounts,
     KeyScope, List, Listed, Listener, OldestMessages, OutboxWrite, Outstanding, Receipt,
-    RecordedOutcome, Sealed, Sequenced, Snapshot, Store, StoreError, WAITING_COUNT_MAX,
+    RecordedOutcome, Sealed, Sequenced, Snapshot, Store, StoreError,
 };
 use protocol::ids::{AgentId, ConversationId, TeamspaceId};
 use protocol::ledger::{Body, GENESIS, Stream, Subject};
@@ -169,11 +169,7 @@ impl Store for Memory {
     }
 
     fn waiting_queues(&self, limit: usize) -> Answer<Vec<(TeamspaceId, AgentId)>> {
-        let tables = self.tables();
-        let waiting = tables.waiting();
-        let queues: BTreeSet<_> =
-            waiting.map(|(stream, it)| (stream.teamspace.clone(), it.queue.clone())).collect();
-        answer(queues.into_iter().take(limit).collect())
+        answer(self.tables().waiting_queues(limit))
     }
 
     fn waiting(
@@ -182,11 +178,7 @@ impl Store for Memory {
         queue: &AgentId,
         limit: usize,
     ) -> Answer<Vec<Listed>> {
-        let tables = self.tables();
-        let mut waiting: Vec<_> = tables.waiting_in(teamspace, queue).collect();
-        waiting.sort();
-        let streams = waiting.into_iter().map(|(_, _, stream)| stream).take(limit);
-        answer(streams.map(|stream| tables.streams[stream].listed(stream)).collect())
+        answer(self.tables().waiting_listed(teamspace, queue, limit))
     }
 
     fn n_waiting(
@@ -195,15 +187,16 @@ impl Store for Memory {
         queue: &AgentId,
         before: Option<(OrderKey, ConversationId)>,
     ) -> Answer<usize> {
-        let tables = self.tables();
-        let before = before.map(|(order, id)| (order, id.to_string()));
-        let is_before = |(order, id): (OrderKey, String)| match &before {
-            Some(before) => (order, id) < *before,
-            None => true,
-        };
-        let waiting = tables.waiting_in(teamspace, queue);
-        let counted = waiting.filter(|(order, id, _)| is_before((*order, id.clone())));
-        answer(counted.take(WAITING_COUNT_MAX).count())
+        answer(self.tables().n_waiting_in(teamspace, queue, before))
+    }
+
+    fn callbacks(
+        &self,
+        teamspace: &TeamspaceId,
+        queue: &AgentId,
+        limit: usize,
+    ) -> Answer<Vec<Listed>> {
+        answer(self.tables().callbacks_listed(teamspace, queue, limit))
     }
 
     fn document(&self, stream: &Stream, hash: &str) -> Answer<Option<String>> {

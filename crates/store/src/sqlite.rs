@@ -267,6 +267,18 @@ impl Store for Sqlite {
         })
     }
 
+    fn callbacks(
+        &self,
+        teamspace: &TeamspaceId,
+        queue: &AgentId,
+        limit: usize,
+    ) -> Answer<Vec<Listed>> {
+        let (teamspace, queue) = (teamspace.clone(), queue.clone());
+        self.inner.readers.ask(move |connection| {
+            conversation_rows::callbacks(connection, &teamspace, &queue, limit)
+        })
+    }
+
     fn n_waiting(
         &self,
         teamspace: &TeamspaceId,

@@ -7,6 +7,7 @@ pub mod erase;
 pub mod export;
 mod to_people;
 pub mod transcript;
+pub mod transfer_news;
 
 use std::collections::BTreeMap;
 
@@ -35,6 +36,7 @@ use serde_json::{Map, Value};
 use super::Gateway;
 use super::agents;
 use super::auth::Asker;
+use super::callbacks::{self, CallbackView};
 use super::handoffs::{parse_cursor, parse_limit};
 use super::input::{Asked, Named, Write};
 use super::problem::Problem;
@@ -59,6 +61,9 @@ pub struct ConversationView {
     pub transfer_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transfer_status: Option<TransferStatus>,
+    /// Somebody shall call the customer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub callback: Option<CallbackView>,
     pub opened_at: String,
     pub changed_at: String,
     /// For agents and operators only.
@@ -345,6 +350,7 @@ pub(super) fn is_customer(caller: &Caller) -> bool {
 fn view(caller: &Caller, item: &Item) -> Result<ConversationView, Problem> {
     let conversation = conversation_of(item)?;
     let setup = &conversation.setup;
+    let callback = conversation.callback.as_deref();
     let inside = || Inside {
         opened_by: setup.opened_by.clone(),
         customer: setup.customer.clone(),
@@ -364,6 +370,7 @@ fn view(caller: &Caller, item: &Item) -> Result<ConversationView, Problem> {
         turn: conversation.turn.number,
         transfer_id: conversation.transfer.as_ref().map(|transfer| transfer.id.to_string()),
         transfer_status: conversation.transfer.as_ref().map(|transfer| transfer.status()),
+        callback: callback.map(|callback| callbacks::view(caller, conversation.id, callback)),
         opened_at: conversation.opened_at.to_string(),
         changed_at: item.changed_at.to_string(),
         inside: (!is_customer(caller)).then(inside),

@@ -23,9 +23,10 @@ use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::auth::{Asker, Credential, bearer_secret};
-use super::conversations::announced::announcements;
+use super::conversations::announced::{Sight, announcements};
 use super::input::Asked;
 use super::problem::Problem;
+use super::queue_news::queue_changed;
 use super::view::may_see_entry;
 use super::{Gateway, OpenStreams};
 
@@ -118,14 +119,53 @@ impl Filter {
         })
     }
 
-    pub fn passes(&self, followed: &Followed) -> bool {
+    /// What is told because of an entry; `None` for nothing at all.
+    pub async fn told(
+        &self,
+        gateway: &Gateway,
+        followed: &Followed,
+    ) -> Result<Option<Told>, Problem> {
+        if !self.is_about(followed) {
+            return Ok(None);
+        }
+        let line = &followed.sequenced;
+        let is_shown = may_see_entry(&self.caller, &line.entry);
+        let announced = match &self.subject {
+            Some(Subject::Conversation(_)) => {
+                let sight = if is_shown { Sight::Entry } else { Sight::Status };
+                announcements(gateway, &self.caller, sight, line).await?
+            }
+            None => queue_changed(gateway, &self.caller, line).await?,
+            Some(
+                Subject::Handoff(_)
+                | Subject::Message(_)
+                | Subject::Agent(_)
+                | Subject::Token(_)
+                | Subject::Graph(_)
+                | Subject::Teamspace
+                | Subject::Ledger,
+            ) => Vec::new(),
+        };
+        let is_something = is_shown || !announced.is_empty();
+        Ok(is_something.then_some(Told { announced, is_shown }))
+    }
+
+    /// Whether an entry is asked for, whoever may see it.
+    fn is_about(&self, followed: &Followed) -> bool {
         let entry = &followed.sequenced.entry;
         entry.stream.teamspace == self.caller.teamspace
             && self.subject.as_ref().is_none_or(|subject| entry.stream.subject == *subject)
-            && may_see_entry(&self.caller, entry)
             && self.kind.as_deref().is_none_or(|kind| is_of_kind(&entry.name, kind))
             && self.agent.as_ref().is_none_or(|agent| concerns(followed, agent))
     }
+}
+
+/// What somebody is told because of an entry.
+pub struct Told {
+    /// What comes before it, in the words of chat clients and desks.
+    pub announced: Vec<Value>,
+    /// Whether the entry itself is shown.
+    pub is_shown: bool,
 }
 
 fn is_of_kind(name: &str, kind: &str) -> bool {
@@ -229,11 +269,17 @@ impl Sending {
 
     async fn render(&self, page: &[Arc<Followed>]) -> Result<Bytes, Problem> {
         let mut text = Vec::new();
-        for followed in page.iter().filter(|followed| self.filter.passes(followed)) {
+        for followed in page {
+            let told = self.filter.told(&self.gateway, followed).await?;
+            let Some(Told { announced, is_shown }) = told else { continue };
             // Before the entry, and without an id: only the entry says that all of it was seen.
-            for announced in self.announced(followed).await? {
+            for announced in announced {
                 let name = announced["type"].as_str().unwrap_or_default();
                 text.extend_from_slice(format!("event: {name}\ndata: {announced}\n\n").as_bytes());
+            }
+            if !is_shown {
+                text.extend_from_slice(format!("id: {}\n: seen\n\n", followed.seq()).as_bytes());
+                continue;
             }
             let name = &followed.sequenced.entry.name;
             text.extend_from_slice(
@@ -243,14 +289,6 @@ impl Sending {
             text.extend_from_slice(b"\n\n");
         }
         Ok(if text.is_empty() { self.beat() } else { Bytes::from(text) })
-    }
-
-    /// What a stream of one conversation says besides, in the words of chat clients.
-    async fn announced(&self, followed: &Followed) -> Result<Vec<Value>, Problem> {
-        if !matches!(self.filter.subject, Some(Subject::Conversation(_))) {
-            return Ok(Vec::new());
-        }
-        announcements(&self.gateway, &self.filter.caller, &followed.sequenced).await
     }
 
     /// Moves the client's place along even when nothing passes its filter.

@@ -15,6 +15,7 @@ use serde::Serialize;
 use super::Gateway;
 use super::agents;
 use super::auth::Asker;
+use super::callbacks::{self, CallbackView};
 use super::input::{Named, Write};
 use super::problem::Problem;
 use super::transfers::{self, TransferView};
@@ -40,6 +41,9 @@ pub struct QueueView {
     /// The first 50, in their order. For people of the queue and coordinators only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Vec<TransferView>>,
+    /// The first 50 customers who shall be called, in their order. For the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub callbacks: Option<Vec<CallbackView>>,
     pub settings: Settings,
 }
 
@@ -85,6 +89,13 @@ async fn queue_view(
     let shift = gateway.engine.shift(&caller.teamspace, &queue).await?;
     let flow = gateway.engine.flows().of(&caller.teamspace, id, shift.slots, now);
     let place = u32::try_from(n_waiting + 1).unwrap_or(u32::MAX);
+    let (waiting, callbacks) = match may_look(gateway, caller, &queue).await? {
+        true => {
+            let callbacks = callbacks::of_queue(gateway, caller, id).await?;
+            (Some(waiting(gateway, caller, id).await?), Some(callbacks))
+        }
+        false => (None, None),
+    };
     Ok(QueueView {
         queue: id.to_string(),
         is_open,
@@ -92,10 +103,8 @@ async fn queue_view(
         n_waiting,
         n_available: shift.n_available,
         estimated_wait: estimate(place, &flow),
-        waiting: match may_look(gateway, caller, &queue).await? {
-            true => Some(waiting(gateway, caller, id).await?),
-            false => None,
-        },
+        waiting,
+        callbacks,
         settings,
     })
 }

@@ -6,6 +6,7 @@
 //! golden`, which never touches a file that is there.
 
 mod agent_shapes;
+mod callback_shapes;
 mod completion_shapes;
 mod conversation_shapes;
 mod handoff_shapes;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use agent_shapes::agent_shapes;
+use callback_shapes::callback_shapes;
 use completion_shapes::completion_shapes;
 use conversation_shapes::conversation_shapes;
 use handoff_shapes::{agent, handoff_shapes, time};
@@ -27,6 +29,7 @@ use transfer_shapes::transfer_shapes;
 
 use super::{decode, encode};
 use crate::agent;
+use crate::callback;
 use crate::caller::Role;
 use crate::conversation;
 use crate::fork::Forked;
@@ -136,6 +139,10 @@ events! {
         "transfer.over",
     Event::Conversation(conversation::Event::Transfer(transfer::Event::Rated(_))) =>
         "transfer.rated",
+    Event::Conversation(conversation::Event::Callback(callback::Event::Asked(_))) =>
+        "callback.asked",
+    Event::Conversation(conversation::Event::Callback(callback::Event::Settled(_))) =>
+        "callback.settled",
     Event::Erased(_) => "ledger.erased",
     Event::Forked(_) => "ledger.forked",
 }
@@ -216,6 +223,7 @@ fn shapes() -> Vec<(&'static str, Event)> {
     shapes.extend(message_shapes());
     shapes.extend(conversation_shapes());
     shapes.extend(transfer_shapes());
+    shapes.extend(callback_shapes());
     shapes.extend(teamspace_shapes());
     shapes.extend(graph_shapes());
     shapes

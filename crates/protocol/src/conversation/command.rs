@@ -11,6 +11,7 @@ use super::graph::TurnAsked;
 use super::part::Part;
 use super::state::{Conversation, Customer};
 use super::topology::{Level, Topology};
+use crate::callback;
 use crate::ids::{AgentId, GraphId};
 use crate::route::graph::Scalar;
 use crate::step::{Directory, Needs, QueueOf};
@@ -31,6 +32,8 @@ pub enum Command {
     },
     /// Something about a transfer to a person.
     Transfer(transfer::Command),
+    /// Something about calling the customer back.
+    Callback(callback::Command),
     /// The holder was told at its endpoint what was said up to here.
     Delivered {
         epoch: u64,
@@ -104,6 +107,7 @@ impl Command {
             Command::Select { .. } => "select_agent",
             Command::Close { .. } => "close_conversation",
             Command::Transfer(command) => command.name(),
+            Command::Callback(command) => command.name(),
             Command::Delivered { .. } => "delivered",
             Command::NotDelivered { .. } => "not_delivered",
         }
@@ -121,6 +125,9 @@ impl Command {
             let directory = ended.map(|it| Directory::Named(vec![it.terms.previous.clone()]));
             return Needs { directory, ..command.needs(overflow, waits_in) };
         }
+        if let Command::Callback(command) = self {
+            return command.needs(state);
+        }
         let agent = match self {
             Command::Open(open) => open.agent.clone().or_else(|| open.topology.first().cloned()),
             Command::Route(route) => Some(route.goto.clone()),
@@ -129,6 +136,7 @@ impl Command {
             | Command::Close { .. }
             | Command::Delivered { .. }
             | Command::NotDelivered { .. }
+            | Command::Callback(_)
             | Command::Transfer(_) => None,
         };
         let graph = match self {
@@ -139,6 +147,7 @@ impl Command {
             | Command::Route(_)
             | Command::Select { .. }
             | Command::Transfer(_)
+            | Command::Callback(_)
             | Command::Close { .. } => None,
         };
         let turn = match (self, state) {
@@ -149,6 +158,7 @@ impl Command {
                 | Command::Route(_)
                 | Command::Select { .. }
                 | Command::Transfer(_)
+                | Command::Callback(_)
                 | Command::Delivered { .. }
                 | Command::NotDelivered { .. }
                 | Command::Close { .. },
@@ -184,6 +194,7 @@ impl Command {
             | Command::Select { .. }
             | Command::Close { .. }
             | Command::Transfer(_)
+            | Command::Callback(_)
             | Command::Delivered { .. } => None,
         }
     }

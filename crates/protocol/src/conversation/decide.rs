@@ -16,6 +16,7 @@ pub use say::NOT_HEARD_MAX;
 use super::command::Command;
 use super::event::Event;
 use super::state::{Conversation, Side};
+use crate::callback;
 use crate::handoff::decide::Context;
 use crate::rejection::Rejection;
 use crate::transfer;
@@ -32,6 +33,7 @@ pub fn decide(
         Command::Select { agent } => route::select(state, agent, context),
         Command::Close { reason } => close::decide(state, reason.as_deref(), context),
         Command::Transfer(command) => transfer::decide(state, command, context),
+        Command::Callback(command) => callback::decide(state, command, context),
         Command::Delivered { epoch, through } => {
             deliver::delivered(state, *epoch, *through, context)
         }

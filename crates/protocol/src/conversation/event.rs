@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::graph::TurnRoute;
 use super::part::Part;
 use super::state::Setup;
+use crate::callback;
 use crate::ids::AgentId;
 use crate::signal::{Escalate, SignalScore};
 use crate::transfer;
@@ -23,6 +24,8 @@ pub enum Event {
     Closed(Closed),
     /// Something happened to its transfer to a person.
     Transfer(transfer::Event),
+    /// Somebody shall call the customer, or has.
+    Callback(callback::Event),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -164,6 +167,7 @@ impl Event {
             Event::Unreached(_) => "conversation.unreached",
             Event::Closed(_) => "conversation.closed",
             Event::Transfer(event) => event.name(),
+            Event::Callback(event) => event.name(),
         }
     }
 
@@ -182,6 +186,7 @@ impl Event {
             | Event::NotHeard(_)
             | Event::Delivered(_)
             | Event::Unreached(_)
+            | Event::Callback(_)
             | Event::Closed(_) => None,
         }
     }

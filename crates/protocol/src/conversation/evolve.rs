@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::event::{Event, How, Opened, Routed, Said, Speaker};
 use super::state::{Closed, Conversation, HELD_MAX, Transcript, Turn};
 use super::telling::Told;
+use crate::callback;
 use crate::canonical;
 use crate::ids::{AgentId, ConversationId};
 use crate::signal::SignalState;
@@ -36,7 +37,13 @@ pub fn evolve(
                 Event::Unreached(_) => conversation.told.telling = None,
                 Event::Closed(_) => conversation.closed = Some(Closed { at }),
                 Event::Transfer(event) => transfer::evolve(&mut conversation, event, at)?,
+                Event::Callback(event) => callback::evolve(&mut conversation, event, at)?,
             }
+            Ok(conversation)
+        }
+        // Whoever was promised a call gets it, also after the end.
+        (Some(mut conversation), Event::Callback(event)) => {
+            callback::evolve(&mut conversation, event, at)?;
             Ok(conversation)
         }
         (None | Some(_), event) => Err(BadHistory { event: event.name() }),
@@ -58,6 +65,7 @@ fn open(id: ConversationId, opened: &Opened, at: Time) -> Conversation {
         told: Told::default(),
         closed: None,
         transfer: None,
+        callback: None,
     }
 }
 
@@ -143,7 +151,8 @@ impl Transcript {
 }
 
 /// The conversation without what its backend said about the customer, without what the agents
-/// share, without how it sounded, and without what people were told beforehand.
+/// share, without how it sounded, without what people were told beforehand, and without where to
+/// call.
 pub fn without_texts(mut conversation: Conversation) -> Conversation {
     let mut setup = conversation.setup.deref().clone();
     setup.customer = Default::default();
@@ -151,6 +160,10 @@ pub fn without_texts(mut conversation: Conversation) -> Conversation {
     conversation.setup = setup.into();
     conversation.shared = Map::new();
     conversation.signals = SignalState::default();
+    if let Some(callback) = conversation.callback.as_deref_mut() {
+        callback.contact = String::new();
+        callback.note = String::new();
+    }
     if let Some(transfer) = &mut conversation.transfer {
         transfer.forget_texts();
     }

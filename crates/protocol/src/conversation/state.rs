@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::telling::Told;
 use super::topology::Topology;
+use crate::callback::Callback;
 use crate::caller::{Caller, Principal};
 use crate::fixed::Fixed;
 use crate::ids::{AgentId, ConversationId, GraphId};
@@ -40,6 +41,9 @@ pub struct Conversation {
     /// The last transfer to a person, open or over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfer: Option<Box<Transfer>>,
+    /// Somebody shall call the customer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub callback: Option<Box<Callback>>,
 }
 
 /// What was settled when it was opened.
@@ -163,6 +167,11 @@ impl Conversation {
     /// The transfer to a person that is under way.
     pub fn open_transfer(&self) -> Option<&Transfer> {
         self.transfer.as_deref().filter(|transfer| !transfer.is_over())
+    }
+
+    /// The same, while nobody has answered.
+    pub fn waiting_transfer(&self) -> Option<&Transfer> {
+        self.open_transfer().filter(|transfer| transfer.answering().is_none())
     }
 
     /// Who may speak for it: the holder, unless that is a queue, which never does.

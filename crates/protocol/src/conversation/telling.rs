@@ -204,6 +204,7 @@ impl Turn {
                 | Event::NotHeard(_)
                 | Event::Delivered(_)
                 | Event::Unreached(_)
+                | Event::Callback(_)
                 | Event::Closed(_),
             )
             | None => message["erased"] = true.into(),

@@ -10,8 +10,9 @@ mod note;
 mod pickup;
 mod request;
 
-pub use finish::on_close;
+pub use finish::{cancelled, on_close};
 pub use pickup::is_in_queue;
+pub(crate) use request::queue_of;
 pub use request::{Ask, request_for};
 
 use super::command::{Act, Command};

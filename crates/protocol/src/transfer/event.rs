@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bundle::Bundle;
 use super::state::{Kind, Limits, Outcome, Overflow, Target};
+use super::status::{Action, Status};
 use crate::ids::{AgentId, TransferId};
 use crate::queue::{OrderKey, Wanted};
 use crate::time::Time;
@@ -238,6 +239,45 @@ impl Event {
             Event::Noted(_) => "transfer.noted",
             Event::Over(_) => "transfer.over",
             Event::Rated(_) => "transfer.rated",
+        }
+    }
+
+    /// What it did to the transfer as a whole, and where that stands since. `None` for what is
+    /// about another person who is asked in, or between colleagues.
+    pub fn moved(&self) -> Option<(Action, Status)> {
+        match self {
+            Event::Requested(_) => Some((Action::Request, Status::Requested)),
+            Event::Queued(_) => Some((Action::Queue, Status::Queued)),
+            Event::Ringing(it) => (it.leg == 0).then_some((Action::Pickup, Status::Ringing)),
+            Event::Returned(it) => {
+                let action = match it.why {
+                    WhyReturned::Declined => Action::Decline,
+                    WhyReturned::NotAnswered => Action::Miss,
+                    WhyReturned::AgentLost => Action::LoseAgent,
+                    WhyReturned::Blind => Action::TransferBlind,
+                };
+                (it.leg == 0).then_some((action, Status::Queued))
+            }
+            Event::Connected(it) => {
+                let action = if it.leg == 0 { Action::Accept } else { Action::Join };
+                Some((action, Status::Connected))
+            }
+            Event::Held(_) => Some((Action::Hold, Status::OnHold)),
+            Event::Resumed(_) => Some((Action::Resume, Status::Connected)),
+            Event::Over(it) => {
+                let action = match it.outcome {
+                    Outcome::Completed => Action::Complete,
+                    Outcome::Ended => Action::End,
+                    Outcome::Failed => Action::Fail,
+                    Outcome::Cancelled => Action::Cancel,
+                };
+                Some((action, it.outcome.status()))
+            }
+            Event::Consulted(_)
+            | Event::LegRequested(_)
+            | Event::LegEnded(_)
+            | Event::Noted(_)
+            | Event::Rated(_) => None,
         }
     }
 

@@ -224,7 +224,8 @@ impl Conversation {
 }
 
 impl Event {
-    fn transfer(&self) -> TransferId {
+    /// Which transfer it is about.
+    pub fn transfer(&self) -> TransferId {
         match self {
             Event::Requested(it) => it.transfer,
             Event::Queued(it) => it.transfer,

@@ -84,6 +84,12 @@ pub fn next(from: Status, action: Action) -> Option<Status> {
     Some(to)
 }
 
+/// Where it must have stood before that, if it can only be one place.
+pub fn before(action: Action, to: Status) -> Option<Status> {
+    let mut known = Status::ALL.into_iter().filter(|from| next(*from, action) == Some(to));
+    known.next().filter(|_| known.next().is_none())
+}
+
 impl Status {
     pub const ALL: [Status; 10] = [
         Status::Idle,

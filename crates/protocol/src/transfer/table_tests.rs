@@ -2,6 +2,7 @@
 //! and who holds the conversation in which epoch on its right. `bob` is the bot that had it.
 //! `world` says who the others are.
 
+mod callbacks;
 mod page;
 mod world;
 

@@ -1,16 +1,20 @@
-//! Who waits for a person, and where.
+//! Who waits for a person or for a call, and where.
 
-use protocol::ids::{AgentId, TeamspaceId};
+use std::collections::BTreeSet;
+
+use engine::port::{Listed, WAITING_COUNT_MAX};
+use protocol::ids::{AgentId, ConversationId, TeamspaceId};
 use protocol::ledger::Stream;
 use protocol::queue::OrderKey;
 use protocol::step::State;
+use protocol::time::Time;
 use protocol::transfer::state::Waiting;
 
 use super::Tables;
 
 impl Tables {
     /// Conversations that wait for a person, and where.
-    pub(super) fn waiting(&self) -> impl Iterator<Item = (&Stream, Waiting<'_>)> {
+    fn waiting(&self) -> impl Iterator<Item = (&Stream, Waiting<'_>)> {
         self.streams.iter().filter_map(|(stream, row)| match row.state.as_ref() {
             State::Conversation(conversation) => {
                 let transfer = conversation.open_transfer()?;
@@ -26,7 +30,55 @@ impl Tables {
         })
     }
 
-    pub(super) fn waiting_in<'t>(
+    pub(super) fn waiting_queues(&self, limit: usize) -> Vec<(TeamspaceId, AgentId)> {
+        let queues: BTreeSet<_> = self
+            .waiting()
+            .map(|(stream, it)| (stream.teamspace.clone(), it.queue.clone()))
+            .collect();
+        queues.into_iter().take(limit).collect()
+    }
+
+    pub(super) fn waiting_listed(
+        &self,
+        teamspace: &TeamspaceId,
+        queue: &AgentId,
+        limit: usize,
+    ) -> Vec<Listed> {
+        let mut waiting: Vec<_> = self.waiting_in(teamspace, queue).collect();
+        waiting.sort();
+        let streams = waiting.into_iter().map(|(_, _, stream)| stream).take(limit);
+        streams.map(|stream| self.streams[stream].listed(stream)).collect()
+    }
+
+    pub(super) fn n_waiting_in(
+        &self,
+        teamspace: &TeamspaceId,
+        queue: &AgentId,
+        before: Option<(OrderKey, ConversationId)>,
+    ) -> usize {
+        let before = before.map(|(order, id)| (order, id.to_string()));
+        let is_before = |(order, id): (OrderKey, String)| match &before {
+            Some(before) => (order, id) < *before,
+            None => true,
+        };
+        let waiting = self.waiting_in(teamspace, queue);
+        let counted = waiting.filter(|(order, id, _)| is_before((*order, id.clone())));
+        counted.take(WAITING_COUNT_MAX).count()
+    }
+
+    pub(super) fn callbacks_listed(
+        &self,
+        teamspace: &TeamspaceId,
+        queue: &AgentId,
+        limit: usize,
+    ) -> Vec<Listed> {
+        let mut callbacks: Vec<_> = self.callbacks_in(teamspace, queue).collect();
+        callbacks.sort();
+        let streams = callbacks.into_iter().map(|(_, _, stream)| stream).take(limit);
+        streams.map(|stream| self.streams[stream].listed(stream)).collect()
+    }
+
+    fn waiting_in<'t>(
         &'t self,
         teamspace: &'t TeamspaceId,
         queue: &'t AgentId,
@@ -35,5 +87,26 @@ impl Tables {
             .waiting()
             .filter(move |(stream, it)| stream.teamspace == *teamspace && it.queue == queue);
         here.map(|(stream, waiting)| (waiting.order, stream.subject.id(), stream))
+    }
+
+    fn callbacks_in<'t>(
+        &'t self,
+        teamspace: &'t TeamspaceId,
+        queue: &'t AgentId,
+    ) -> impl Iterator<Item = (Time, String, &'t Stream)> {
+        let own = self.streams.iter().filter(|(stream, _)| stream.teamspace == *teamspace);
+        own.filter_map(move |(stream, row)| match row.state.as_ref() {
+            State::Conversation(conversation) => {
+                let open = conversation.callback.as_ref().filter(|it| it.queue == *queue)?;
+                Some((open.due(), stream.subject.id(), stream))
+            }
+            State::Handoff(_)
+            | State::Agent(_)
+            | State::Token(_)
+            | State::Ledger(_)
+            | State::Message(_)
+            | State::Graph(_)
+            | State::Teamspace(_) => None,
+        })
     }
 }

@@ -70,6 +70,8 @@ pub struct ConversationColumns {
     pub waits_in: Option<String>,
     pub waits_order: Option<i64>,
     pub asked: Option<String>,
+    pub calls_in: Option<String>,
+    pub calls_at: Option<i64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -272,7 +274,7 @@ fn conversation_row(connection: &Connection, place: SnapshotPlace) -> Result<Opt
     connection
         .prepare_cached(
             "SELECT teamspace, 'conversation/' || id, position, head, at, state, holder,
-                        status, opened_at, waits_in, waits_order, asked
+                        status, opened_at, waits_in, waits_order, asked, calls_in, calls_at
                  FROM conversations WHERE row = ?1",
         )?
         .query_row([place.row], |row| {
@@ -283,6 +285,8 @@ fn conversation_row(connection: &Connection, place: SnapshotPlace) -> Result<Opt
                 waits_in: row.get(9)?,
                 waits_order: row.get(10)?,
                 asked: row.get(11)?,
+                calls_in: row.get(12)?,
+                calls_at: row.get(13)?,
             };
             snapshot(row, Columns::Conversation(columns))
         })

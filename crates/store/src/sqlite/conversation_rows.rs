@@ -23,17 +23,20 @@ pub fn put(
     let last = commit.entries.last().expect("a commit has entries");
     let transfer = conversation.open_transfer();
     let waiting = transfer.and_then(Transfer::waiting);
+    let callback = conversation.callback.as_deref();
     connection
         .prepare_cached(
             "INSERT INTO conversations (row, teamspace, id, holder, status, opened_at, position,
-                                        last_seq, head, at, state, waits_in, waits_order, asked)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+                                        last_seq, head, at, state, waits_in, waits_order, asked,
+                                        calls_in, calls_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
              ON CONFLICT (row) DO UPDATE SET
                 holder = excluded.holder, status = excluded.status,
                 position = excluded.position, last_seq = excluded.last_seq,
                 head = excluded.head, at = excluded.at, state = excluded.state,
                 waits_in = excluded.waits_in, waits_order = excluded.waits_order,
-                asked = excluded.asked",
+                asked = excluded.asked, calls_in = excluded.calls_in,
+                calls_at = excluded.calls_at",
         )?
         .execute(params![
             known,
@@ -50,6 +53,8 @@ pub fn put(
             waiting.as_ref().map(|waiting| waiting.queue.as_str()),
             waiting.as_ref().map(|waiting| waiting.order.as_millis()),
             transfer.and_then(Transfer::asked).map(AgentId::as_str),
+            callback.map(|callback| callback.queue.as_str()),
+            callback.map(|callback| callback.due().as_millis()),
         ])?;
     let row = known.unwrap_or_else(|| connection.last_insert_rowid());
     let first_seq = last_seq + 1 - commit.entries.len() as u64;
@@ -150,6 +155,23 @@ const WAITING: &str = "SELECT row, teamspace, 'conversation/' || id, state, posi
   FROM conversations WHERE teamspace = ?1 AND waits_in = ?2
  ORDER BY waits_order, id LIMIT ?3";
 
+pub fn callbacks(
+    connection: &Connection,
+    teamspace: &TeamspaceId,
+    queue: &AgentId,
+    limit: usize,
+) -> Result<Vec<Listed>> {
+    connection
+        .prepare_cached(CALLBACKS)?
+        .query_map(params![teamspace.as_str(), queue.as_str(), count(limit)], listed)?
+        .collect()
+}
+
+const CALLBACKS: &str =
+    "SELECT row, teamspace, 'conversation/' || id, state, position, last_seq, at
+  FROM conversations WHERE teamspace = ?1 AND calls_in = ?2
+ ORDER BY calls_at, id LIMIT ?3";
+
 pub fn n_waiting(
     connection: &Connection,
     teamspace: &TeamspaceId,
@@ -183,6 +205,7 @@ mod tests {
             include_str!("../../migrations/0001_ledger.sql"),
             include_str!("../../migrations/0005_conversations.sql"),
             include_str!("../../migrations/0006_transfers.sql"),
+            include_str!("../../migrations/0007_callbacks.sql"),
         ] {
             connection.execute_batch(migration).unwrap();
         }
@@ -207,11 +230,16 @@ mod tests {
         let queue = ["default", "support"].map(|text| Value::from(text.to_owned()));
         let place = [Value::from(9), Value::from("id".to_owned())];
         let limit = [Value::from(50)];
-        let waiting = queue.iter().chain(&limit).cloned().collect();
+        let waiting: Vec<Value> = queue.iter().chain(&limit).cloned().collect();
         let counted = queue.iter().chain(&place).chain(&limit).cloned().collect();
-        for (sql, values) in [(WAITING, waiting), (N_WAITING, counted)] {
+        let callbacks = (CALLBACKS, waiting.clone(), "conversations_callbacks");
+        for (sql, values, index) in [
+            (WAITING, waiting, "conversations_waiting"),
+            (N_WAITING, counted, "conversations_waiting"),
+            callbacks,
+        ] {
             let plan = self::plan(&connection, sql, values);
-            let by_index = |step: &String| step.contains("conversations_waiting");
+            let by_index = |step: &String| step.contains(index);
             assert!(plan.iter().any(by_index), "{plan:?}");
             assert!(!plan.iter().any(|step| step.contains("TEMP B-TREE")), "{plan:?}");
         }

@@ -8,13 +8,14 @@ use rusqlite::Connection;
 use super::OpenError;
 
 /// In order; the index plus one is the version. A released one is never edited.
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!("../../migrations/0001_ledger.sql"),
     include_str!("../../migrations/0002_outbox.sql"),
     include_str!("../../migrations/0003_messages.sql"),
     include_str!("../../migrations/0004_inbox_failed.sql"),
     include_str!("../../migrations/0005_conversations.sql"),
     include_str!("../../migrations/0006_transfers.sql"),
+    include_str!("../../migrations/0007_callbacks.sql"),
 ];
 
 pub fn run(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {

@@ -187,6 +187,8 @@ fn conversation_columns_of(conversation: &Conversation) -> ConversationColumns {
         waits_in: waiting.as_ref().map(|waiting| waiting.queue.to_string()),
         waits_order: waiting.as_ref().map(|waiting| waiting.order.as_millis()),
         asked: transfer.and_then(Transfer::asked).map(ToString::to_string),
+        calls_in: conversation.callback.as_ref().map(|callback| callback.queue.to_string()),
+        calls_at: conversation.callback.as_ref().map(|callback| callback.due().as_millis()),
     }
 }
 

@@ -122,6 +122,15 @@ impl Store for Recorder {
         self.inner.waiting(teamspace, queue, limit)
     }
 
+    fn callbacks(
+        &self,
+        teamspace: &TeamspaceId,
+        queue: &AgentId,
+        limit: usize,
+    ) -> Answer<Vec<Listed>> {
+        self.inner.callbacks(teamspace, queue, limit)
+    }
+
     fn n_waiting(
         &self,
         teamspace: &TeamspaceId,

@@ -2,9 +2,11 @@
 
 #![expect(clippy::print_stdout, reason = "tests print their seeds and what they counted")]
 
+mod announcements;
 mod audit;
 mod authorization;
 mod backup;
+mod callbacks;
 mod cli;
 mod concurrency;
 mod conversations;

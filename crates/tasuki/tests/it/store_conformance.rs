@@ -82,6 +82,7 @@ exercise! {
         no_race_overruns_a_capacity;
     conversations:
         conversations_are_listed_by_holder_and_status
+        callbacks_are_listed_by_queue_and_when
         a_transcript_is_read_by_numbers
         what_was_erased_keeps_its_number;
     outbox:

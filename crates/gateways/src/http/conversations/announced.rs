@@ -4,26 +4,67 @@
 use engine::port::Sequenced;
 use protocol::caller::Caller;
 use protocol::conversation::Event;
+use protocol::conversation::event::Routed;
 use protocol::ids::ConversationId;
 use protocol::ledger::Subject;
 use serde_json::{Value, json};
 
+use super::transfer_news::News;
 use super::{identity, transcript};
 use crate::http::Gateway;
 use crate::http::problem::Problem;
 
-/// `agent_handoff` and `agent_changed` for a change of hands; nothing for anything else. Both have
-/// the id of the part that says the same in the transcript, so that a repeat can be told.
+/// How much somebody sees of what happens in a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sight {
+    /// The entry itself, or as much of it as the transcript shows.
+    Entry,
+    /// How its transfer stands, as everybody who takes part does.
+    Status,
+}
+
+/// What an entry of a conversation is in the words that chat clients know; nothing for most.
 pub async fn announcements(
     gateway: &Gateway,
     caller: &Caller,
+    sight: Sight,
     line: &Sequenced,
 ) -> Result<Vec<Value>, Problem> {
     let Subject::Conversation(id) = line.entry.stream.subject else { return Ok(Vec::new()) };
-    if line.entry.name != "conversation.routed" {
+    let name = &line.entry.name;
+    if name != "conversation.routed" && !name.starts_with("transfer.") {
         return Ok(Vec::new());
     }
-    let Some(Event::Routed(routed)) = transcript::event(line) else { return Ok(Vec::new()) };
+    match transcript::event(line) {
+        Some(Event::Routed(routed)) if sight == Sight::Entry => {
+            change_of_hands(gateway, caller, id, line, &routed).await
+        }
+        Some(Event::Transfer(event)) => {
+            News { gateway, caller, id, line, event: &event }.announced(sight).await
+        }
+        Some(
+            Event::Routed(_)
+            | Event::Opened(_)
+            | Event::Said(_)
+            | Event::NotHeard(_)
+            | Event::Delivered(_)
+            | Event::Unreached(_)
+            | Event::Callback(_)
+            | Event::Closed(_),
+        )
+        | None => Ok(Vec::new()),
+    }
+}
+
+/// `agent_handoff` and `agent_changed`. Both have the id of the part that says the same in the
+/// transcript, so that a repeat can be told.
+async fn change_of_hands(
+    gateway: &Gateway,
+    caller: &Caller,
+    id: ConversationId,
+    line: &Sequenced,
+    routed: &Routed,
+) -> Result<Vec<Value>, Problem> {
     let to = identity(gateway, &caller.teamspace, &routed.to).await?;
     let mut handoff = json!({
         "type": "agent_handoff",

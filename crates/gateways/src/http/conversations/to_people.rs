@@ -2,60 +2,70 @@
 //! clients know, and what colleagues tell each other.
 
 use engine::port::Sequenced;
+use protocol::caller::Caller;
 use protocol::ids::ConversationId;
+use protocol::step::State;
 use protocol::transfer::Event;
-use protocol::transfer::state::Outcome;
+use protocol::transfer::event::Over;
+use protocol::transfer::state::Kind;
 use serde_json::{Value, json};
 
 use super::is_customer;
 use super::transcript::{From, Names};
+use super::transfer_news::{add_route, bundle_id, earlier};
 use crate::http::problem::Problem;
 
 /// What a line has besides its number: from whom, in which epoch, parts, what it answers.
 type Shown = (Option<From>, Option<u64>, Vec<Value>, Option<u64>);
 
-pub fn is_internal(line: &Sequenced) -> bool {
-    line.entry.name.as_ref() == "transfer.noted"
+/// Whether a line of the transcript is for the caller. What colleagues tell each other has its
+/// place there, and is not for the customer.
+pub fn is_for(caller: &Caller, line: &Sequenced) -> bool {
+    !(is_customer(caller) && line.entry.name.as_ref() == "transfer.noted")
 }
 
 pub async fn shown(
     names: &mut Names<'_>,
     id: ConversationId,
     event: &Event,
+    line: &Sequenced,
 ) -> Result<Shown, Problem> {
-    // Several people may connect in one transfer, so that its status is no name for a part.
-    let number = event.number().unwrap_or_default();
-    let part = |status: &str, transfer: String, kind: Value| {
+    let transfer = event.transfer().to_string();
+    let part = |status: &str, number: u64| {
         json!({
             "type": "agent-transfer", "id": format!("{id}-{number}"),
-            "transferId": transfer, "status": status, "transferType": kind,
+            "transferId": transfer, "status": status,
         })
     };
     Ok(match event {
         Event::Requested(it) => {
-            let mut part = part("requested", it.transfer.to_string(), json!(it.kind));
+            let mut part = part("requested", it.number);
+            part["transferType"] = json!(it.kind);
             part["fromAgent"] = json!(names.of(&it.holder).await?);
             if let Some(bundle) = &it.bundle {
                 part["bundleId"] = bundle.bundle_id.as_str().into();
             }
-            if !it.reason.is_empty() && !is_customer(names.caller) {
-                part["reason"] = it.reason.as_str().into();
+            if !is_customer(names.caller) {
+                if !it.reason.is_empty() {
+                    part["reason"] = it.reason.as_str().into();
+                }
+                add_route(&mut part, names.gateway, &line.entry.stream, line, it).await?;
             }
             (Some(From::System), Some(it.epoch), vec![part], None)
         }
         Event::Connected(it) => {
-            let mut part = part("connected", it.transfer.to_string(), json!(it.kind));
+            let mut part = part("connected", it.number);
+            part["transferType"] = json!(it.kind);
+            if let Some(bundle) = bundle_id(it.transfer, it.leg, it.kind) {
+                part["bundleId"] = bundle.into();
+            }
             part["targetAgent"] = json!(names.of(&it.agent).await?);
             (Some(From::System), Some(it.epoch), vec![part], None)
         }
         Event::Over(it) => {
-            let status = match it.outcome {
-                Outcome::Completed => "completed",
-                Outcome::Ended => "ended",
-                Outcome::Failed => "failed",
-                Outcome::Cancelled => "cancelled",
-            };
-            let mut part = part(status, it.transfer.to_string(), Value::Null);
+            let mut part = part(it.outcome.status().as_str(), it.number);
+            let kind = requested_kind(names, line, it).await?;
+            part["transferType"] = json!(kind.unwrap_or_default());
             part["toAgent"] = json!(names.of(&it.to).await?);
             if !it.reason.is_empty() && !is_customer(names.caller) {
                 part["reason"] = it.reason.as_str().into();
@@ -80,4 +90,37 @@ pub async fn shown(
         | Event::LegEnded(_)
         | Event::Rated(_) => (None, None, Vec::new(), None),
     })
+}
+
+/// As what it was asked for: the state knows of the last one, the history of those before.
+async fn requested_kind(
+    names: &Names<'_>,
+    line: &Sequenced,
+    over: &Over,
+) -> Result<Option<Kind>, Problem> {
+    let entry = &line.entry;
+    let state = names.gateway.engine.current(&entry.stream).await?;
+    if let Some(State::Conversation(conversation)) = state.as_deref()
+        && let Some(transfer) = &conversation.transfer
+        && transfer.id == over.transfer
+    {
+        return Ok(Some(transfer.terms.kind));
+    }
+    earlier(names.gateway, &entry.stream, entry.position, |event| match event {
+        Event::Requested(it) if it.transfer == over.transfer => Some(it.kind),
+        Event::Requested(_)
+        | Event::Queued(_)
+        | Event::Ringing(_)
+        | Event::Returned(_)
+        | Event::Connected(_)
+        | Event::Consulted(_)
+        | Event::Held(_)
+        | Event::Resumed(_)
+        | Event::LegRequested(_)
+        | Event::LegEnded(_)
+        | Event::Noted(_)
+        | Event::Over(_)
+        | Event::Rated(_) => None,
+    })
+    .await
 }

@@ -108,8 +108,7 @@ pub async fn read(
     let mut last = after;
     for (number, line) in (after.saturating_add(1)..).zip(&lines) {
         last = number;
-        // What colleagues tell each other has its place, and is not for the customer.
-        if !(is_customer(&asker.caller) && to_people::is_internal(line)) {
+        if to_people::is_for(&asker.caller, line) {
             items.push(shown(&mut names, id, number, line).await?);
         }
     }
@@ -171,15 +170,15 @@ fn disposition(name: &str) -> HeaderValue {
     HeaderValue::from_str(&text).expect("an escaped name is plain ASCII")
 }
 
-/// One message as the caller sees it; `None` for what is no message, or none any more, and for a
-/// customer what colleagues tell each other.
+/// One message as the caller sees it; `None` for what is no message, or none any more, or not for
+/// the caller.
 pub async fn one(
     gateway: &Gateway,
     caller: &Caller,
     id: ConversationId,
     line: &Sequenced,
 ) -> Result<Option<LineView>, Problem> {
-    if is_customer(caller) && to_people::is_internal(line) {
+    if !to_people::is_for(caller, line) {
         return Ok(None);
     }
     let Some(number) = event(line).and_then(|event| event.number()) else { return Ok(None) };
@@ -197,7 +196,7 @@ pub fn event(line: &Sequenced) -> Option<Event> {
 
 /// Agents by what they are called, each looked up once.
 pub(super) struct Names<'a> {
-    gateway: &'a Gateway,
+    pub(super) gateway: &'a Gateway,
     pub(super) caller: &'a Caller,
     known: BTreeMap<AgentId, AgentIdentity>,
 }
@@ -239,12 +238,13 @@ async fn shown(
             let part = transfer(names, id, &routed).await?;
             (Some(From::System), Some(routed.epoch), vec![part], None)
         }
-        Some(Event::Transfer(event)) => to_people::shown(names, id, &event).await?,
+        Some(Event::Transfer(event)) => to_people::shown(names, id, &event, line).await?,
         Some(
             Event::Opened(_)
             | Event::NotHeard(_)
             | Event::Delivered(_)
             | Event::Unreached(_)
+            | Event::Callback(_)
             | Event::Closed(_),
         )
         | None => (None, None, Vec::new(), None),

@@ -1,16 +1,18 @@
 //! The operations on transfers and queues.
 
+use protocol::callback::{Ask, Settle};
 use protocol::queue::Settings;
 use protocol::transfer::command::{Request, Transfer};
 
 use super::{Operation, Response, Who, action, read, schema};
+use crate::http::callbacks::{CallbackSettled, CallbackView};
 use crate::http::queues::QueueView;
 use crate::http::transfers::{
     CompleteInput, EpochInput, FailInput, NoteInput, PickupInput, RateInput, ReasonInput,
     TransferView,
 };
 
-pub const TRANSFERS: [Operation; 17] = [
+pub const TRANSFERS: [Operation; 19] = [
     Operation {
         status: 201,
         ..party(action(
@@ -18,6 +20,25 @@ pub const TRANSFERS: [Operation; 17] = [
             "request_human",
             "Asks for a person; from then on the queue holds the conversation.",
             schema::<Request>,
+        ))
+    },
+    Operation {
+        status: 201,
+        response: Response::Json(schema::<CallbackView>),
+        ..party(action(
+            "/v1/conversations/{conversation}/callbacks",
+            "ask_callback",
+            "Somebody of a queue shall call the customer; what waits for a person is cancelled.",
+            schema::<Ask>,
+        ))
+    },
+    Operation {
+        response: Response::Json(schema::<CallbackSettled>),
+        ..party(action(
+            "/v1/conversations/{conversation}/callbacks/done",
+            "settle_callback",
+            "The customer was called, or shall not be any more.",
+            schema::<Settle>,
         ))
     },
     party(read("/v1/transfers/{transfer}", "show_transfer", "Shows how a transfer stands.")),

@@ -20,9 +20,9 @@ use tokio::task::AbortHandle;
 use super::frame::{Subscribe, conversation_id};
 use super::typing::{Listening, Who};
 use crate::http::Gateway;
-use crate::http::conversations::announced::{announcements, for_customer};
+use crate::http::conversations::announced::{Sight, announcements, for_customer};
 use crate::http::conversations::{stream, visible};
-use crate::http::events::{Filter, FollowInput, known_place};
+use crate::http::events::{Filter, FollowInput, Told, known_place};
 use crate::http::problem::Problem;
 
 /// Subscriptions of one connection. A cockpit has one for everything and a few for what is on its
@@ -90,8 +90,7 @@ pub async fn begin(
                 agent: asked.agent,
                 after: None,
             };
-            let filter = Filter::new(caller.clone(), &input)?;
-            View::Member { caller: caller.clone(), filter, is_narrowed: conversation.is_some() }
+            View::Member(Filter::new(caller.clone(), &input)?)
         }
     };
     let stream = conversation.map(|id| stream(&caller.teamspace, id));
@@ -135,7 +134,7 @@ fn listener(caller: &Caller) -> Option<Who> {
 
 /// What of an entry is shown.
 enum View {
-    Member { caller: Caller, filter: Filter, is_narrowed: bool },
+    Member(Filter),
     Customer(Caller, ConversationId),
 }
 
@@ -238,42 +237,39 @@ impl Following {
         self.hand_on().await
     }
 
-    /// Adds what is shown of an entry: last the entry itself, whose cursor says that all is there.
+    /// Adds what is told of an entry: last the entry itself, if it is shown, with the cursor that
+    /// says that all is there.
     async fn add(&mut self, followed: &Followed) -> Result<usize, Ended> {
         let line = &followed.sequenced;
         let gateway = self.gateway.clone();
         let failed = |_problem: Problem| Ended::Failed;
         let (announced, event) = match &self.view {
-            View::Member { caller, filter, is_narrowed } => {
-                if !filter.passes(followed) {
-                    return Ok(0);
-                }
-                let announced = match is_narrowed {
-                    true => announcements(&gateway, caller, line).await.map_err(failed)?,
-                    false => Vec::new(),
-                };
-                (announced, std::str::from_utf8(followed.json()).map(str::to_owned))
+            View::Member(filter) => {
+                let told = filter.told(&gateway, followed).await.map_err(failed)?;
+                let Some(Told { announced, is_shown }) = told else { return Ok(0) };
+                let entry = || std::str::from_utf8(followed.json()).expect("JSON is text");
+                (announced, is_shown.then(|| entry().to_owned()))
             }
             View::Customer(caller, id) => {
                 if line.entry.stream != stream(&caller.teamspace, *id) {
                     return Ok(0);
                 }
+                let announced = announcements(&gateway, caller, Sight::Entry, line);
+                let announced = announced.await.map_err(failed)?;
                 let shown = for_customer(&gateway, caller, *id, line).await.map_err(failed)?;
-                let Some(shown) = shown else { return Ok(0) };
-                let announced = announcements(&gateway, caller, line).await.map_err(failed)?;
-                (announced, Ok(shown.to_string()))
+                if announced.is_empty() && shown.is_none() {
+                    return Ok(0);
+                }
+                (announced, shown.map(|shown| shown.to_string()))
             }
         };
         for mut announced in announced {
             announced["of"] = serde_json::from_str(&self.of).unwrap_or(Value::Null);
             self.push(announced.to_string());
         }
-        let event = event.expect("an entry as JSON is text");
-        self.push(format!(
-            "{{\"cursor\":{},\"of\":{},\"event\":{event}}}",
-            followed.seq(),
-            self.of
-        ));
+        let event = event.map(|event| format!(",\"event\":{event}")).unwrap_or_default();
+        let cursor = followed.seq();
+        self.push(format!("{{\"cursor\":{cursor},\"of\":{}{event}}}", self.of));
         Ok(1)
     }
 

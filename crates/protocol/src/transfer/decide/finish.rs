@@ -7,7 +7,7 @@ use crate::caller::Principal;
 use crate::conversation::Conversation;
 use crate::conversation::event::{Closed, Event as ConversationEvent};
 use crate::conversation::state::Side;
-use crate::handoff::decide::check_text;
+use crate::handoff::decide::{Context, check_text};
 use crate::rejection::Rejection;
 use crate::transfer::event::{Event, LegEnded, Over, WhyLegEnded};
 use crate::transfer::state::{LegStage, Outcome, Transfer};
@@ -111,6 +111,19 @@ pub(super) fn goes_back(asked: &Asked<'_>, outcome: Outcome) -> Over {
     let previous = &asked.transfer.terms.previous;
     let deliver = asked.context.facts.at_endpoint.contains(previous);
     Over { deliver, ..over(asked.conversation, asked.transfer, outcome) }
+}
+
+/// What waits is not wanted any more, because of something else that happens.
+pub fn cancelled(
+    conversation: &Conversation,
+    transfer: &Transfer,
+    reason: &str,
+    context: Context<'_>,
+) -> ConversationEvent {
+    let deliver = context.facts.at_endpoint.contains(&transfer.terms.previous);
+    let over = over(conversation, transfer, Outcome::Cancelled);
+    let reason = reason.to_owned();
+    ConversationEvent::Transfer(Event::Over(Over { reason, deliver, ..over }))
 }
 
 fn over(conversation: &Conversation, transfer: &Transfer, outcome: Outcome) -> Over {

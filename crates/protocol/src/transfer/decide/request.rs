@@ -143,7 +143,10 @@ fn check(request: &Request) -> Result<(), Rejection> {
 }
 
 /// The queue that was asked for, or the one that the teamspace uses.
-fn queue_of<'f>(facts: &'f Facts, asked: Option<&AgentId>) -> Result<&'f Agent, Rejection> {
+pub(crate) fn queue_of<'f>(
+    facts: &'f Facts,
+    asked: Option<&AgentId>,
+) -> Result<&'f Agent, Rejection> {
     let unknown = || match asked {
         Some(agent) => Rejection::UnknownAgent { field: "queue", agent: agent.clone() },
         None => invalid("queue", "a queue; this teamspace has no default one"),

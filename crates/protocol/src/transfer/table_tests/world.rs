@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::agent::presence::{Presence, Reach};
 use crate::agent::{Agent, Kind, Profile, free_slot, slot_prefix};
+use crate::callback;
 use crate::caller::{Caller, Principal, Role};
 use crate::codec;
 use crate::conversation::command::{Command as Asked, Open, Say};
@@ -131,6 +132,8 @@ impl World {
                 let agent = read(fields["agent"].take());
                 return Asked::Transfer(Command::Lose { agent });
             }
+            "callback" => return Asked::Callback(callback::Command::Ask(Box::new(read(fields)))),
+            "called" => return Asked::Callback(callback::Command::Settle(read(fields))),
             "pickup" => Act::Pickup { accept: false },
             "answer" => Act::Pickup { accept: true },
             "accept" => Act::Accept,

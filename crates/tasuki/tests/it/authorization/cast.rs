@@ -19,6 +19,8 @@ pub const HUMAN: &str = "human";
 pub const TOKEN: &str = "token";
 pub const MESSAGE: &str = "message";
 pub const CONVERSATION: &str = "conversation";
+/// A conversation whose customer shall be called.
+pub const CALLED: &str = "called";
 pub const QUEUE: &str = "queue";
 
 /// A queue from which people pick.
@@ -99,7 +101,7 @@ impl Cast {
             cast.hidden.insert(state, id);
         }
         for state in
-            ["unconfirmed", "rejected", "completed", "closed", TOKEN, MESSAGE, CONVERSATION]
+            ["unconfirmed", "rejected", "completed", "closed", TOKEN, MESSAGE, CONVERSATION, CALLED]
         {
             let id = cast.make(state).await;
             cast.hidden.insert(state, id);
@@ -199,14 +201,13 @@ impl Cast {
                 let file = json!({
                     "type": "attachment", "name": "a", "media_type": "text/plain", "data": "aGk=",
                 });
-                let say = Call::post(
-                    format!("/v1/conversations/{id}/messages"),
-                    json!({ "parts": [file] }),
-                );
+                let path = format!("/v1/conversations/{id}/messages");
+                let say = Call::post(path, json!({ "parts": [file] }));
                 ok(&self.server.with_token(&token), say).await;
                 self.customers.lock().expect("nobody panics").insert(id.clone(), token);
                 return id;
             }
+            CALLED => return Box::pin(self.make_called()).await,
             kind if kind.starts_with("t.") => return self.transfer(kind).await,
             GRAPH => return self.make_graph(&task).await,
             "draft" | "discarded" => {
@@ -280,6 +281,14 @@ impl Cast {
         }
         self.customers.lock().expect("nobody panics").insert(id.clone(), token);
         self.taken.lock().expect("nobody panics").push(id.clone());
+        id
+    }
+
+    async fn make_called(&self) -> String {
+        let id = self.make(CONVERSATION).await;
+        let ask = json!({ "queue": BACKROOM, "contact": "c" });
+        let path = format!("/v1/conversations/{id}/callbacks");
+        ok(&self.operator(OWN), Call::post(path, ask)).await;
         id
     }
 
@@ -358,6 +367,8 @@ impl Cast {
             (None, "open_conversation") => json!({ "agent": "eve" }),
             (None, "say") => json!({ "parts": [{ "type": "text", "text": "hi" }], "epoch": 1 }),
             (None, "request_human") => json!({ "queue": BACKROOM, "epoch": 1 }),
+            (None, "ask_callback") => json!({ "queue": BACKROOM, "contact": "c", "epoch": 1 }),
+            (None, "settle_callback") => json!({ "outcome": "reached" }),
             (None, "configure_queue") => json!({ "mode": "pick" }),
             (None, "transfer_on") => json!({ "to": BACKROOM, "epoch": 3 }),
             (None, "rate_transfer") => json!({ "score": 5 }),

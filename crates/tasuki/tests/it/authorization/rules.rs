@@ -1,7 +1,7 @@
 //! Who may do what, as one table. The document says who may ask at all (`x-who`); the table says
 //! what members then get.
 
-use super::cast::{AGENT, CONVERSATION, GRAPH, HUMAN, MESSAGE, QUEUE, TOKEN};
+use super::cast::{AGENT, CALLED, CONVERSATION, GRAPH, HUMAN, MESSAGE, QUEUE, TOKEN};
 use super::reference::Operation;
 
 /// What a caller gets.
@@ -106,6 +106,8 @@ call_tools            -      not       late    yes     gone      late         go
 select_agent          -      yes       not     not     gone      not          gone    not       gone
 close_conversation    -      yes       not     yes     gone      yes          gone    yes       gone
 request_human         -      yes       late    yes     gone      yes          gone    yes       gone
+ask_callback          -      yes       late    yes     gone      yes          gone    yes       gone
+settle_callback       -      not       not     not     gone      yes          gone    yes       yes
 show_transfer      t.queued    yes     yes     yes     gone      yes          gone    yes       yes
 pick_up_transfer   t.queued    not     not     not     gone      not          gone    not       yes
 accept_transfer    t.ringing   not     not     not     gone      not          gone    not       yes
@@ -218,6 +220,7 @@ impl Case {
     pub fn subject_kind(&self) -> &'static str {
         match self.path.as_str() {
             path if path.ends_with("/presence") => HUMAN,
+            path if path.ends_with("/callbacks/done") => CALLED,
             path if path.contains("{agent}") => AGENT,
             path if path.contains("{queue}") => QUEUE,
             path if path.contains("{conversation}") => CONVERSATION,

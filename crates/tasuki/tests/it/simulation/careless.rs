@@ -123,6 +123,15 @@ impl Store for Careless {
         self.memory().waiting(teamspace, queue, limit)
     }
 
+    fn callbacks(
+        &self,
+        teamspace: &TeamspaceId,
+        queue: &AgentId,
+        limit: usize,
+    ) -> Answer<Vec<Listed>> {
+        self.memory().callbacks(teamspace, queue, limit)
+    }
+
     fn n_waiting(
         &self,
         teamspace: &TeamspaceId,

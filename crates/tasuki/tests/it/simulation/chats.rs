@@ -218,7 +218,7 @@ impl Chat {
         let is_now = |holder: &AgentId, epoch: u64| *holder == self.holder && epoch == self.epoch;
         match event {
             // Nobody is there who could be asked for.
-            ChatEvent::Opened(_) | ChatEvent::Transfer(_) => return None,
+            ChatEvent::Opened(_) | ChatEvent::Transfer(_) | ChatEvent::Callback(_) => return None,
             ChatEvent::Said(said) => {
                 let is_heard = match &said.by {
                     Speaker::Customer => true,

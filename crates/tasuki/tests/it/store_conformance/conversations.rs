@@ -1,11 +1,13 @@
 //! Conversations in lists, and their transcripts by number.
 
 use engine::port::{Commit, ConversationFilter, List, ListOf, Sequenced};
+use protocol::callback::Callback;
 use protocol::conversation::Status;
 use protocol::conversation::state::{Closed, Conversation, Setup, Transcript, Turn};
 use protocol::ids::ConversationId;
 use protocol::ledger::{Stream, Subject};
 use protocol::step::{Line, State};
+use protocol::time::Span;
 
 use super::fixture::{Place, Track, handoff_id, teamspace};
 use crate::support::{id, start};
@@ -44,6 +46,52 @@ pub async fn conversations_are_listed_by_holder_and_status(place: Place) {
         let found = place.store.load(stream).await.unwrap().expect("it is there");
         assert_eq!(serde_json::from_str::<State>(&found.state_text).unwrap(), state(it));
     }
+}
+
+/// The first to be called is the first; what is settled is not listed any more.
+pub async fn callbacks_are_listed_by_queue_and_when(place: Place) {
+    let mut made: Vec<(Stream, Option<Callback>)> = Vec::new();
+    for number in 0..24usize {
+        let mut track = track(TEAMSPACES[number % 2], number);
+        let minutes = [7, 3, 5][number % 3];
+        let callback = Callback {
+            queue: id(["first", "second"][number / 2 % 2]),
+            by: "operator:root".to_owned(),
+            asked_at: start(),
+            contact: "c".to_owned(),
+            note: String::new(),
+            not_before: (number % 4 != 0).then(|| start().plus(Span::from_minutes(minutes))),
+        };
+        let mut it = conversation(number, "alice", Status::Open);
+        it.callback = Some(Box::new(callback.clone()));
+        place.store.commit(track.next(state(&it), 1)).await.expect("it is new");
+        let is_settled = number.is_multiple_of(5);
+        if is_settled {
+            it.callback = None;
+            place.store.commit(track.next(state(&it), 1)).await.expect("it continues");
+        }
+        made.push((track.stream, (!is_settled).then_some(callback)));
+    }
+    for (name, queue) in TEAMSPACES.iter().flat_map(|name| [(name, "first"), (name, "second")]) {
+        let of_queue = made.iter().filter_map(|(stream, callback)| {
+            let is_here = stream.teamspace.as_str() == *name;
+            let callback = callback.as_ref().filter(|it| is_here && it.queue == id(queue))?;
+            Some((callback.due(), stream.subject.id(), stream.clone()))
+        });
+        let mut expected: Vec<_> = of_queue.collect();
+        expected.sort();
+        for limit in [2, 50] {
+            let teamspace = teamspace(name);
+            let listed = place.store.callbacks(&teamspace, &id(queue), limit).await;
+            let listed: Vec<_> =
+                listed.expect("a list can be read").into_iter().map(|it| it.stream).collect();
+            let wanted = expected.iter().take(limit).map(|(_, _, stream)| stream.clone());
+            assert_eq!(listed, wanted.collect::<Vec<_>>(), "{name} {queue}");
+        }
+    }
+    assert!(
+        place.store.callbacks(&teamspace("default"), &id("third"), 9).await.unwrap().is_empty()
+    );
 }
 
 /// Not every entry is a line, a commit may have several, and two streams take turns.
@@ -146,5 +194,6 @@ fn conversation(number: usize, holder: &str, status: Status) -> Conversation {
             Status::Closed => Some(Closed { at: start() }),
         },
         transfer: None,
+        callback: None,
     }
 }

@@ -1,0 +1,329 @@
+//! What happens to a transfer, in the words that chat clients and desks know: how it stands for
+//! everybody in the conversation, what was done and by whom for those who see the entry.
+
+use engine::port::Sequenced;
+use protocol::caller::Caller;
+use protocol::conversation::{Conversation, Event as ConversationEvent};
+use protocol::ids::{AgentId, ConversationId};
+use protocol::ledger::Stream;
+use protocol::step::State;
+use protocol::transfer::event::{Requested, WhyLegEnded, WhyReturned};
+use protocol::transfer::state::{Kind, Outcome, Stage};
+use protocol::transfer::status::{Action, Status, before};
+use protocol::transfer::{Event, Transfer};
+use serde_json::{Value, json};
+
+use super::announced::Sight;
+use super::{identity, is_customer, transcript};
+use crate::http::Gateway;
+use crate::http::problem::Problem;
+use crate::http::queues;
+
+/// Entries that are read at a time on the way back to what was before.
+const PAGE: usize = 64;
+
+/// How far back that is looked for. A thousand messages of one person are a long chat; whoever is
+/// told of its end is then not told whether it was on hold.
+const PAGES_MAX: usize = 16;
+
+/// An entry about a transfer, and who is told.
+pub struct News<'a> {
+    pub gateway: &'a Gateway,
+    pub caller: &'a Caller,
+    pub id: ConversationId,
+    pub line: &'a Sequenced,
+    pub event: &'a Event,
+}
+
+impl News<'_> {
+    /// In this order: how it stands, who answers now, what was done, and by whom.
+    pub async fn announced(&self, sight: Sight) -> Result<Vec<Value>, Problem> {
+        let state = self.gateway.engine.current(&self.line.entry.stream).await?;
+        let Some(State::Conversation(conversation)) = state.as_deref() else {
+            return Ok(Vec::new());
+        };
+        if conversation.side(self.caller).is_none() {
+            return Ok(Vec::new());
+        }
+        let mut all = Vec::new();
+        if let Some((_, status)) = self.event.moved() {
+            all.push(self.status(sight, status, conversation).await?);
+        }
+        all.extend(self.agent_changed().await?);
+        match sight {
+            Sight::Status => {}
+            Sight::Entry if is_customer(self.caller) => {}
+            Sight::Entry => {
+                all.extend(self.transition().await?);
+                all.extend(self.cockpit_action().await?);
+            }
+        }
+        Ok(all)
+    }
+
+    fn frame(&self, kind: &str) -> Value {
+        let entry = &self.line.entry;
+        json!({
+            "type": kind,
+            "requestId": self.event.transfer().to_string(),
+            "sessionId": self.id.to_string(),
+            "eventId": format!("{}/{}", self.id, entry.position),
+            "timestamp": entry.at.to_string(),
+            "sequence": entry.position,
+        })
+    }
+
+    async fn status(
+        &self,
+        sight: Sight,
+        status: Status,
+        conversation: &Conversation,
+    ) -> Result<Value, Problem> {
+        let mut frame = self.frame("handoff.status");
+        frame["responseId"] = frame["requestId"].clone();
+        frame["status"] = json!(status);
+        if let Some(agent) = target(self.event) {
+            frame["targetAgent"] = json!(self.identity(agent).await?);
+        }
+        let is_inside = sight == Sight::Entry && !is_customer(self.caller);
+        if let Some(reason) = reason(self.event, is_inside) {
+            frame["reason"] = reason.into();
+        }
+        if let Some(transfer) = waits_since(conversation, self.event, status)
+            && let Some((place, wait)) =
+                queues::place(self.gateway, self.caller, self.id, transfer).await?
+        {
+            frame["queuePosition"] = place.into();
+            if let Some(wait) = wait {
+                frame["estimatedWaitTime"] = (wait.to.as_millis() / 1_000).into();
+            }
+        }
+        if let Event::Requested(requested) = self.event
+            && is_inside
+        {
+            let stream = &self.line.entry.stream;
+            add_route(&mut frame, self.gateway, stream, self.line, requested).await?;
+        }
+        Ok(frame)
+    }
+
+    /// Somebody else speaks with the customer now.
+    async fn agent_changed(&self) -> Result<Option<Value>, Problem> {
+        let (agent, kind, number, reason) = match self.event {
+            Event::Connected(it) => {
+                let kind = if it.leg == 0 { "bot_to_human" } else { "human_to_human" };
+                (&it.agent, kind, it.number, "")
+            }
+            // Nobody gets back what is closed.
+            Event::Over(it) if it.to != it.holder => (&it.to, "returned", it.number, &*it.reason),
+            Event::Over(_)
+            | Event::Requested(_)
+            | Event::Queued(_)
+            | Event::Ringing(_)
+            | Event::Returned(_)
+            | Event::Consulted(_)
+            | Event::Held(_)
+            | Event::Resumed(_)
+            | Event::LegRequested(_)
+            | Event::LegEnded(_)
+            | Event::Noted(_)
+            | Event::Rated(_) => return Ok(None),
+        };
+        let mut changed = json!({
+            "type": "agent_changed",
+            "sessionId": self.id.to_string(),
+            "eventId": format!("{}-{number}", self.id),
+            "timestamp": self.line.entry.at.to_string(),
+            "currentAgent": self.identity(agent).await?,
+            "handoffType": kind,
+        });
+        if !reason.is_empty() {
+            changed["reason"] = reason.into();
+        }
+        Ok(Some(changed))
+    }
+
+    async fn transition(&self) -> Result<Option<Value>, Problem> {
+        let Some((action, to)) = self.event.moved() else { return Ok(None) };
+        let from = match before(action, to) {
+            // Each request begins another one.
+            _ if action == Action::Request => Some(Status::Idle),
+            Some(from) => Some(from),
+            None => self.status_before().await?,
+        };
+        let mut frame = self.frame("handoff_transition");
+        if let Some(from) = from {
+            frame["from"] = json!(from);
+        }
+        frame["to"] = json!(to);
+        frame["action"] = action.as_str().into();
+        frame["by"] = self.line.entry.actor.as_ref().into();
+        Ok(Some(frame))
+    }
+
+    /// What a person did at their desk. The server's own doing is none.
+    async fn cockpit_action(&self) -> Result<Option<Value>, Problem> {
+        let Some(action) = action(self.event) else { return Ok(None) };
+        let actor = self.line.entry.actor.as_ref();
+        let agent = actor.strip_prefix("agent:").and_then(|name| name.parse::<AgentId>().ok());
+        if agent.is_none() && !actor.starts_with("operator:") {
+            return Ok(None);
+        }
+        let mut frame = self.frame("cockpit_action");
+        frame["action"] = action.into();
+        frame["by"] = actor.into();
+        if let Some(agent) = &agent {
+            frame["agent"] = json!(self.identity(agent).await?);
+        }
+        if let Event::LegRequested(it) = self.event {
+            frame["transferType"] = json!(it.kind);
+            frame["targetAgent"] = json!(self.identity(it.target.id()).await?);
+        }
+        Ok(Some(frame))
+    }
+
+    async fn status_before(&self) -> Result<Option<Status>, Problem> {
+        let entry = &self.line.entry;
+        let transfer = self.event.transfer();
+        let found = earlier(self.gateway, &entry.stream, entry.position, |event| {
+            (event.transfer() == transfer).then(|| event.moved()).flatten()
+        });
+        Ok(found.await?.map(|(_, status)| status))
+    }
+
+    async fn identity(&self, agent: &AgentId) -> Result<Value, Problem> {
+        Ok(json!(identity(self.gateway, &self.caller.teamspace, agent).await?))
+    }
+}
+
+/// The newest event of a transfer below a position of which something is wanted.
+pub async fn earlier<T>(
+    gateway: &Gateway,
+    stream: &Stream,
+    position: u64,
+    wanted: impl Fn(&Event) -> Option<T>,
+) -> Result<Option<T>, Problem> {
+    let mut position = position;
+    for _ in 0..PAGES_MAX {
+        let page = gateway.engine.history(stream, position, PAGE).await?;
+        for line in &page {
+            if line.entry.name.starts_with("transfer.")
+                && let Some(ConversationEvent::Transfer(event)) = transcript::event(line)
+                && let Some(found) = wanted(&event)
+            {
+                return Ok(Some(found));
+            }
+        }
+        match page.last() {
+            Some(oldest) => position = oldest.entry.position,
+            None => break,
+        }
+    }
+    Ok(None)
+}
+
+/// `routeDecision` and `graphPath`, if a graph asked for the person: the message before it has
+/// them.
+pub async fn add_route(
+    to: &mut Value,
+    gateway: &Gateway,
+    stream: &Stream,
+    line: &Sequenced,
+    requested: &Requested,
+) -> Result<(), Problem> {
+    if requested.by != "system" {
+        return Ok(());
+    }
+    let before = gateway.engine.history(stream, line.entry.position, 1).await?;
+    let said = before.first().and_then(transcript::event);
+    let Some(ConversationEvent::Said(said)) = said else { return Ok(()) };
+    if let Some(route) = said.route {
+        to["routeDecision"] = json!(route.decision);
+        to["graphPath"] = json!(route.path);
+    }
+    Ok(())
+}
+
+/// Who is asked, or answers.
+fn target(event: &Event) -> Option<&AgentId> {
+    match event {
+        Event::Ringing(it) => Some(&it.agent),
+        Event::Connected(it) => Some(&it.agent),
+        Event::Held(it) => Some(&it.holder),
+        Event::Resumed(it) => Some(&it.holder),
+        Event::Requested(_)
+        | Event::Queued(_)
+        | Event::Returned(_)
+        | Event::Consulted(_)
+        | Event::LegRequested(_)
+        | Event::LegEnded(_)
+        | Event::Noted(_)
+        | Event::Over(_)
+        | Event::Rated(_) => None,
+    }
+}
+
+/// Why it ended is for everybody; why it was asked for or declined is for those inside.
+fn reason(event: &Event, is_inside: bool) -> Option<&str> {
+    let (reason, is_for_all) = match event {
+        Event::Requested(it) => (&it.reason, false),
+        Event::Returned(it) => (&it.reason, false),
+        Event::Over(it) => (&it.reason, true),
+        Event::Queued(_)
+        | Event::Ringing(_)
+        | Event::Connected(_)
+        | Event::Consulted(_)
+        | Event::Held(_)
+        | Event::Resumed(_)
+        | Event::LegRequested(_)
+        | Event::LegEnded(_)
+        | Event::Noted(_)
+        | Event::Rated(_) => return None,
+    };
+    Some(reason.as_str()).filter(|reason| !reason.is_empty() && (is_inside || is_for_all))
+}
+
+/// The transfer, if it began to wait with this and waits still: places are those of now.
+fn waits_since<'c>(
+    conversation: &'c Conversation,
+    event: &Event,
+    status: Status,
+) -> Option<&'c Transfer> {
+    let transfer = conversation.open_transfer()?;
+    let is_it = transfer.id == event.transfer() && transfer.stage == Stage::Queued;
+    Some(transfer).filter(|_| is_it && status == Status::Queued)
+}
+
+fn action(event: &Event) -> Option<&'static str> {
+    match event {
+        Event::Ringing(it) => it.picked.then_some("pickup"),
+        Event::Connected(_) | Event::Consulted(_) => Some("accept"),
+        Event::Returned(it) => match it.why {
+            WhyReturned::Declined => Some("decline"),
+            WhyReturned::Blind => Some("transfer"),
+            WhyReturned::NotAnswered | WhyReturned::AgentLost => None,
+        },
+        Event::Held(_) => Some("hold"),
+        Event::Resumed(it) => (!it.overdue).then_some("resume"),
+        Event::LegRequested(_) => Some("transfer"),
+        Event::LegEnded(it) => match it.why {
+            WhyLegEnded::Declined => Some("decline"),
+            WhyLegEnded::Finished => Some("complete"),
+            WhyLegEnded::Cancelled => Some("cancel"),
+            WhyLegEnded::NotAnswered | WhyLegEnded::AgentLost => None,
+        },
+        Event::Noted(it) => Some(if it.whispered { "whisper" } else { "note" }),
+        Event::Over(it) => match it.outcome {
+            Outcome::Completed => Some("complete"),
+            Outcome::Ended => Some("end"),
+            Outcome::Cancelled => Some("cancel"),
+            Outcome::Failed => Some("fail"),
+        },
+        Event::Requested(_) | Event::Queued(_) | Event::Rated(_) => None,
+    }
+}
+
+/// Under which name the person knows what it should know; a blind transfer brings nothing.
+pub fn bundle_id(transfer: impl std::fmt::Display, leg: u16, kind: Kind) -> Option<String> {
+    (kind != Kind::Blind).then(|| format!("{transfer}-{leg}"))
+}

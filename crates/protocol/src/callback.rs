@@ -1,0 +1,159 @@
+//! Somebody shall call the customer back: because nobody is there, or because it takes too long.
+//!
+//! A callback lives inside its conversation, as a transfer does, and at most one is open. The
+//! conversation stays with whoever holds it; what waits for a person is cancelled with it. It
+//! outlives the chat: a customer who leaves is called all the same.
+
+mod decide;
+
+pub use decide::{CONTACT_BYTES_MAX, NOT_BEFORE_MAX, decide};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::conversation::Conversation;
+use crate::ids::AgentId;
+use crate::step::{BadHistory, Directory, Needs, QueueOf};
+use crate::time::Time;
+
+/// One that is open: somebody of its queue settles it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Callback {
+    pub queue: AgentId,
+    /// Who asked for it, as the record names them.
+    pub by: String,
+    pub asked_at: Time,
+    /// How to reach the customer; empty once erased.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub contact: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Time>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    Ask(Box<Ask>),
+    Settle(Settle),
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ask {
+    /// Whose people call; that of the transfer that waits, or the teamspace's default when absent.
+    #[serde(default)]
+    pub queue: Option<AgentId>,
+    /// How to reach the customer: a number, an address. One line of 1 to 200 bytes.
+    pub contact: String,
+    /// What it is about.
+    #[serde(default)]
+    pub note: Option<String>,
+    /// Not earlier than this; at most 30 days ahead.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub not_before: Option<Time>,
+    /// The epoch in which an agent asks. Customers have none.
+    #[serde(default)]
+    pub epoch: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Settle {
+    /// What came of it.
+    pub outcome: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    Asked(Asked),
+    Settled(Settled),
+}
+
+/// The customer shall be called.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    pub holder: AgentId,
+    pub queue: AgentId,
+    pub by: String,
+    pub contact: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Time>,
+}
+
+/// The customer was called, or shall not be any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settled {
+    pub holder: AgentId,
+    pub queue: AgentId,
+    /// Who says so, if it is an agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
+    pub outcome: String,
+}
+
+impl Callback {
+    /// From when on somebody shall call; the first is the first to be called.
+    pub fn due(&self) -> Time {
+        self.not_before.map_or(self.asked_at, |not_before| not_before.max(self.asked_at))
+    }
+}
+
+impl Command {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Command::Ask(_) => "ask_callback",
+            Command::Settle(_) => "settle_callback",
+        }
+    }
+
+    pub fn needs(&self, state: Option<&Conversation>) -> Needs {
+        match self {
+            Command::Ask(ask) => {
+                let waits = state.and_then(Conversation::waiting_transfer);
+                let named = ask.queue.as_ref().or(waits.map(|transfer| &transfer.queue));
+                let queue = named.cloned().map_or(QueueOf::Default, QueueOf::Named);
+                // Whoever gets it back is told where turns reach it.
+                let back = waits.map(|it| Directory::Named(vec![it.terms.previous.clone()]));
+                Needs { queue: Some(queue), directory: back, ..Needs::default() }
+            }
+            Command::Settle(_) => {
+                let open = state.and_then(|conversation| conversation.callback.as_deref());
+                let queue = open.map(|callback| QueueOf::Named(callback.queue.clone()));
+                Needs { caller: true, queue, ..Needs::default() }
+            }
+        }
+    }
+}
+
+impl Event {
+    /// The durable name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Event::Asked(_) => "callback.asked",
+            Event::Settled(_) => "callback.settled",
+        }
+    }
+}
+
+pub fn evolve(conversation: &mut Conversation, event: &Event, at: Time) -> Result<(), BadHistory> {
+    let is_open = conversation.callback.is_some();
+    match event {
+        Event::Asked(asked) if !is_open && conversation.closed.is_none() => {
+            conversation.callback = Some(Box::new(Callback {
+                queue: asked.queue.clone(),
+                by: asked.by.clone(),
+                asked_at: at,
+                contact: asked.contact.clone(),
+                note: asked.note.clone(),
+                not_before: asked.not_before,
+            }));
+        }
+        Event::Settled(_) if is_open => conversation.callback = None,
+        Event::Asked(_) | Event::Settled(_) => return Err(BadHistory { event: event.name() }),
+    }
+    Ok(())
+}

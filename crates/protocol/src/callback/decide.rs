@@ -1,0 +1,137 @@
+//! May this happen, and what follows?
+
+use super::{Ask, Asked, Command, Event, Settle, Settled};
+use crate::agent::Kind as AgentKind;
+use crate::conversation::event::{Event as ConversationEvent, Why};
+use crate::conversation::state::{Conversation, Side};
+use crate::handoff::decide::{Context, check_text};
+use crate::rejection::Rejection;
+use crate::time::Span;
+use crate::transfer::decide::{cancelled, is_in_queue, queue_of};
+
+/// A number, an address or a link fits; a letter does not belong there.
+pub const CONTACT_BYTES_MAX: usize = 200;
+
+/// Whoever wants to be called later than this has time to ask again.
+pub const NOT_BEFORE_MAX: Span = Span::from_hours(30 * 24);
+
+/// Why what waited for a person does not any more.
+const CALLED_BACK: &str = "the customer is called back";
+
+pub fn decide(
+    state: Option<&Conversation>,
+    command: &Command,
+    context: Context<'_>,
+) -> Result<Vec<ConversationEvent>, Rejection> {
+    let no_such = Rejection::NotFound { what: "conversation" };
+    let conversation = state.ok_or(no_such)?;
+    match command {
+        Command::Ask(asking) => ask(conversation, asking, context),
+        Command::Settle(settling) => settle(conversation, settling, context),
+    }
+}
+
+fn ask(
+    conversation: &Conversation,
+    ask: &Ask,
+    context: Context<'_>,
+) -> Result<Vec<ConversationEvent>, Rejection> {
+    let no_such = Rejection::NotFound { what: "conversation" };
+    let side = conversation.side(context.caller).ok_or(no_such)?;
+    if conversation.closed.is_some() {
+        return Err(Rejection::ConversationClosed { action: "ask for a callback" });
+    }
+    may_ask(conversation, ask, &side, context)?;
+    if conversation.callback.is_some() {
+        return Err(Rejection::AlreadyExists { what: "callback" });
+    }
+    check(ask, context)?;
+    let waits = conversation.waiting_transfer();
+    let named = ask.queue.as_ref().or(waits.map(|transfer| &transfer.queue));
+    let queue = queue_of(context.facts, named)?;
+    // Whoever had the conversation before has it again, and knows of the callback.
+    let holder = waits.map_or(&conversation.holder, |transfer| &transfer.terms.previous);
+    let asked = Asked {
+        holder: holder.clone(),
+        queue: queue.id.clone(),
+        by: context.caller.principal.to_string(),
+        contact: ask.contact.clone(),
+        note: check_text("note", ask.note.as_deref())?.unwrap_or_default(),
+        not_before: ask.not_before,
+    };
+    let over = waits.map(|transfer| cancelled(conversation, transfer, CALLED_BACK, context));
+    Ok(over.into_iter().chain([ConversationEvent::Callback(Event::Asked(asked))]).collect())
+}
+
+fn may_ask(
+    conversation: &Conversation,
+    ask: &Ask,
+    side: &Side<'_>,
+    context: Context<'_>,
+) -> Result<(), Rejection> {
+    let agent = match side {
+        Side::Customer | Side::Overseer => return Ok(()),
+        Side::Agent(_) if context.caller.is_coordinator() => return Ok(()),
+        Side::Agent(agent) => *agent,
+    };
+    let (holder, current) = (&conversation.holder, conversation.epoch);
+    let epoch = ask.epoch.ok_or(Rejection::EpochRequired)?;
+    let why = match (epoch == current, agent == holder) {
+        (true, true) => return Ok(()),
+        (false, _) => Why::EpochOutdated,
+        (true, false) => Why::NotHolder,
+    };
+    Err(Rejection::NotHeard { why, holder: holder.clone(), epoch: current })
+}
+
+fn check(ask: &Ask, context: Context<'_>) -> Result<(), Rejection> {
+    let contact = &ask.contact;
+    let is_unsound = contact.trim().is_empty()
+        || contact.len() > CONTACT_BYTES_MAX
+        || contact.chars().any(char::is_control);
+    if is_unsound {
+        return Err(invalid("contact", "one line of 1 to 200 bytes"));
+    }
+    let latest = context.now.plus(NOT_BEFORE_MAX);
+    if ask.not_before.is_some_and(|not_before| not_before > latest) {
+        return Err(invalid("not_before", "a time at most 30 days ahead"));
+    }
+    Ok(())
+}
+
+/// Whoever is in the queue need not have seen the conversation before.
+fn settle(
+    conversation: &Conversation,
+    settle: &Settle,
+    context: Context<'_>,
+) -> Result<Vec<ConversationEvent>, Rejection> {
+    let no_such = Rejection::NotFound { what: "conversation" };
+    let side = conversation.side(context.caller);
+    let queue = context.facts.queue.as_ref().filter(|it| it.kind == AgentKind::Queue);
+    let person = context.facts.caller.as_ref().filter(|it| it.kind == AgentKind::Human);
+    let is_of_queue = person.zip(queue).is_some_and(|(person, queue)| is_in_queue(person, queue));
+    let is_overseer = context.caller.is_coordinator() || side == Some(Side::Overseer);
+    let Some(open) = &conversation.callback else {
+        let nothing = Rejection::NotFound { what: "callback" };
+        return Err(side.map_or(no_such, |_| nothing));
+    };
+    if !is_of_queue && !is_overseer {
+        let who = "a person of the queue or a coordinator";
+        let not_allowed = Rejection::NotAllowed { action: "settle a callback", who };
+        return Err(side.map_or(no_such, |_| not_allowed));
+    }
+    if settle.outcome.trim().is_empty() {
+        return Err(invalid("outcome", "what came of it"));
+    }
+    let settled = Settled {
+        holder: conversation.holder.clone(),
+        queue: open.queue.clone(),
+        agent: context.caller.agent().cloned(),
+        outcome: check_text("outcome", Some(&settle.outcome))?.unwrap_or_default(),
+    };
+    Ok(vec![ConversationEvent::Callback(Event::Settled(settled))])
+}
+
+fn invalid(field: &str, expected: &str) -> Rejection {
+    Rejection::SchemaInvalid { field: field.to_owned(), expected: expected.to_owned() }
+}
