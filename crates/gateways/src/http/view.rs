@@ -225,7 +225,8 @@ struct MessageParties {
     to: Vec<AgentId>,
 }
 
-/// Who held a conversation when something happened in it, who spoke out of turn, and who came next.
+/// Who held a conversation when something happened in it, who spoke out of turn, who came next, and
+/// who listened.
 #[derive(Deserialize)]
 struct ConversationParties {
     holder: AgentId,
@@ -233,12 +234,15 @@ struct ConversationParties {
     agent: Option<AgentId>,
     #[serde(default)]
     to: Option<AgentId>,
+    #[serde(default)]
+    listener: Option<AgentId>,
 }
 
 impl ConversationParties {
     fn have(&self, caller: &Caller) -> bool {
         let own = caller.agent();
-        own.is_some() && [Some(&self.holder), self.agent.as_ref(), self.to.as_ref()].contains(&own)
+        let named = [self.agent.as_ref(), self.to.as_ref(), self.listener.as_ref()];
+        own.is_some() && (own == Some(&self.holder) || named.contains(&own))
     }
 }
 

@@ -58,6 +58,9 @@ pub struct Said {
     /// Whoever holds it now is told at its endpoint.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deliver: bool,
+    /// Who listens, and advises the holder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listener: Option<AgentId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -228,6 +228,14 @@ impl Transfer {
         leg.or(rung).map(|claim| &claim.agent)
     }
 
+    /// Who listens, and advises whoever answers.
+    pub fn listener(&self) -> Option<&AgentId> {
+        match self.leg.as_ref().map(|leg| &leg.stage) {
+            Some(LegStage::Consulting { claim }) => Some(&claim.agent),
+            Some(LegStage::Queued | LegStage::Ringing { .. }) | None => None,
+        }
+    }
+
     /// Where it, or its leg, waits for somebody.
     pub fn waiting(&self) -> Option<Waiting<'_>> {
         if self.stage == Stage::Queued {

@@ -378,3 +378,30 @@ async fn people_see_their_queues_live() {
     let told = of_bob.all_told().await;
     assert!(!told.iter().any(is_news), "{told:?}");
 }
+
+/// Whoever was asked in hears what is said while they advise, and nothing after it.
+#[tokio::test]
+async fn a_consultation_listens_live() {
+    let desk = Desk::open(json!({ "mode": "pick" })).await;
+    let hana = desk.person("hana").await;
+    let ivan = desk.person("ivan").await;
+    let transfer = desk.request(&desk.customer, json!({})).await;
+    act(&hana, &transfer, "pickup", json!({ "epoch": 2, "accept": true })).await;
+    let consult = json!({ "to": "ivan", "type": "supervisor_consult", "epoch": 3 });
+    act(&hana, &transfer, "transfer", consult).await;
+    act(&ivan, &transfer, "accept", json!({ "epoch": 3 })).await;
+    let mut socket = Socket::open(&desk.server, &desk.server.token("ivan", &[])).await;
+    socket.ok(json!({ "do": "subscribe", "conversation": desk.conversation })).await;
+    desk.say(&desk.customer, "my bill", None).await;
+    let heard = loop {
+        let told = socket.told().await;
+        if told["event"]["event"] == "conversation.said" {
+            break told;
+        }
+    };
+    assert_eq!(heard["event"]["data"]["parts"][0]["text"], "my bill", "{heard}");
+    act(&ivan, &transfer, "complete", json!({ "epoch": 3 })).await;
+    desk.say(&desk.customer, "a secret", None).await;
+    let told = socket.all_told().await;
+    assert!(!json!(told).to_string().contains("a secret"), "{told:?}");
+}

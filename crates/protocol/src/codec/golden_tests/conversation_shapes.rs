@@ -96,6 +96,7 @@ fn said() -> Vec<(&'static str, ConversationEvent)> {
         escalation: None,
         route: None,
         deliver: false,
+        listener: None,
     };
     let most = Said {
         number: 2,
@@ -116,6 +117,10 @@ fn said() -> Vec<(&'static str, ConversationEvent)> {
     };
     vec![
         ("told", ConversationEvent::Said(Said { deliver: true, ..least.clone() })),
+        (
+            "listened",
+            ConversationEvent::Said(Said { listener: Some(agent("ivan")), ..least.clone() }),
+        ),
         ("least", ConversationEvent::Said(least)),
         ("most", ConversationEvent::Said(most)),
         ("least", not_heard(Why::EpochOutdated)),
@@ -183,6 +188,7 @@ fn with_graph() -> Vec<(&'static str, ConversationEvent)> {
         }),
         route: Some(route),
         deliver: false,
+        listener: None,
     };
     let route = |outcome| TurnRoute {
         graph: graph.clone(),

@@ -52,14 +52,15 @@ fn said() -> impl Strategy<Value = ConversationEvent> {
         .prop_map(|(signal, score)| SignalScore { signal, score });
     let escalation = (text(), text()).prop_map(|(rule, reason)| Escalate { rule, reason });
     let heard = (vec(scores, 0..4), option::of(escalation), option::of(route()));
-    (agent(), by, parts(), numbers, heard, any::<bool>()).prop_map(
+    let told = (any::<bool>(), option::of(agent()));
+    (agent(), by, parts(), numbers, heard, told).prop_map(
         |(
             holder,
             by,
             parts,
             (number, epoch, in_reply_to),
             (signals, escalation, route),
-            deliver,
+            (deliver, listener),
         )| {
             ConversationEvent::Said(Said {
                 holder,
@@ -69,6 +70,7 @@ fn said() -> impl Strategy<Value = ConversationEvent> {
                 parts,
                 in_reply_to,
                 deliver,
+                listener,
                 signals,
                 escalation,
                 route,

@@ -9,6 +9,7 @@ use crate::conversation::state::{Conversation, Side};
 use crate::handoff::decide::Context;
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
+use crate::transfer::Transfer;
 
 /// What is said out of turn in one epoch and recorded; more of it is refused without a record.
 pub const NOT_HEARD_MAX: u16 = 16;
@@ -52,6 +53,7 @@ pub fn decide(
         parts,
         in_reply_to: say.in_reply_to,
         deliver,
+        listener: conversation.open_transfer().and_then(Transfer::listener).cloned(),
         signals: Vec::new(),
         escalation: None,
         route: None,

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::world_in;
+use super::cells::world_in;
 use crate::transfer::status::{Action, Status, next};
 
 #[test]
