@@ -44,9 +44,11 @@ const LOOK_EVERY: Span = Span::from_millis(1_000);
 /// A store that failed may have recovered by then.
 const RETRY_AFTER: Span = Span::from_millis(1_000);
 
-/// Queues that are looked at in one round, and conversations of each. Those behind are looked at
-/// once those before them have found somebody.
-const QUEUES_MAX: usize = 1_000;
+/// Queues are looked through in pages of this size.
+const QUEUES_READ: usize = 200;
+
+/// Conversations of a queue that are looked at in one round. Those behind are looked at once those
+/// before them have found somebody.
 const WAITING_MAX: usize = 256;
 
 pub(crate) async fn run(engine: Engine, mut stopped: watch::Receiver<bool>) {
@@ -124,7 +126,7 @@ impl Engine {
             }
             if looks_again {
                 self.offer_all().await?;
-                is_somebody_waiting = !self.store.waiting_queues(1).await?.is_empty();
+                is_somebody_waiting = !self.store.waiting_queues(None, 1).await?.is_empty();
             }
             self.clock.sleep(PAUSE).await;
         }
@@ -194,11 +196,17 @@ impl Engine {
 
     /// Offers what waits to whoever can take it, in every queue that offers.
     async fn offer_all(&self) -> Result<usize, SubmitError> {
-        let mut n_offered = 0;
-        for (teamspace, queue) in self.store.waiting_queues(QUEUES_MAX).await? {
-            n_offered += self.offer_in(&teamspace, &queue).await?;
+        let (mut n_offered, mut after) = (0, None);
+        loop {
+            let queues = self.store.waiting_queues(after.as_ref(), QUEUES_READ).await?;
+            for (teamspace, queue) in &queues {
+                n_offered += self.offer_in(teamspace, queue).await?;
+            }
+            match queues.into_iter().next_back() {
+                Some(last) => after = Some(last),
+                None => return Ok(n_offered),
+            }
         }
-        Ok(n_offered)
     }
 
     async fn offer_in(

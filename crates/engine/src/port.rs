@@ -94,8 +94,13 @@ pub trait Store: Send + Sync + 'static {
 
     fn list(&self, list: List) -> Answer<Vec<Listed>>;
 
-    /// The queues in which somebody waits for a person, at most `limit`.
-    fn waiting_queues(&self, limit: usize) -> Answer<Vec<(TeamspaceId, AgentId)>>;
+    /// The queues in which somebody waits for a person, in the order of their names, those after
+    /// `after`, at most `limit`.
+    fn waiting_queues(
+        &self,
+        after: Option<&(TeamspaceId, AgentId)>,
+        limit: usize,
+    ) -> Answer<Vec<(TeamspaceId, AgentId)>>;
 
     /// The conversations that wait in a queue, in their order, at most `limit`.
     fn waiting(

@@ -168,8 +168,12 @@ impl Store for Memory {
         answer(occupied.take(limit).map(|((_, key), _)| key.clone()).collect())
     }
 
-    fn waiting_queues(&self, limit: usize) -> Answer<Vec<(TeamspaceId, AgentId)>> {
-        answer(self.tables().waiting_queues(limit))
+    fn waiting_queues(
+        &self,
+        after: Option<&(TeamspaceId, AgentId)>,
+        limit: usize,
+    ) -> Answer<Vec<(TeamspaceId, AgentId)>> {
+        answer(self.tables().waiting_queues(after, limit))
     }
 
     fn waiting(

@@ -249,10 +249,15 @@ impl Store for Sqlite {
         self.inner.readers.ask(move |connection| rows::held(connection, &teamspace, &prefix, limit))
     }
 
-    fn waiting_queues(&self, limit: usize) -> Answer<Vec<(TeamspaceId, AgentId)>> {
+    fn waiting_queues(
+        &self,
+        after: Option<&(TeamspaceId, AgentId)>,
+        limit: usize,
+    ) -> Answer<Vec<(TeamspaceId, AgentId)>> {
+        let after = after.cloned();
         self.inner
             .readers
-            .ask(move |connection| conversation_rows::waiting_queues(connection, limit))
+            .ask(move |connection| conversation_rows::waiting_queues(connection, after, limit))
     }
 
     fn waiting(

@@ -30,12 +30,17 @@ impl Tables {
         })
     }
 
-    pub(super) fn waiting_queues(&self, limit: usize) -> Vec<(TeamspaceId, AgentId)> {
+    pub(super) fn waiting_queues(
+        &self,
+        after: Option<&(TeamspaceId, AgentId)>,
+        limit: usize,
+    ) -> Vec<(TeamspaceId, AgentId)> {
         let queues: BTreeSet<_> = self
             .waiting()
             .map(|(stream, it)| (stream.teamspace.clone(), it.queue.clone()))
             .collect();
-        queues.into_iter().take(limit).collect()
+        let wanted = queues.into_iter().filter(|queue| after.is_none_or(|after| queue > after));
+        wanted.take(limit).collect()
     }
 
     pub(super) fn waiting_listed(

@@ -125,19 +125,22 @@ fn query(list: &List, filter: &ConversationFilter) -> (String, Vec<Value>) {
 
 pub fn waiting_queues(
     connection: &Connection,
+    after: Option<(TeamspaceId, AgentId)>,
     limit: usize,
 ) -> Result<Vec<(TeamspaceId, AgentId)>> {
+    let after = after.as_ref().map_or(("", ""), |(space, queue)| (space.as_str(), queue.as_str()));
     let names: Vec<(String, String)> = connection
-        .prepare_cached(
-            "SELECT DISTINCT teamspace, waits_in FROM conversations
-             WHERE waits_in IS NOT NULL LIMIT ?1",
-        )?
-        .query_map(params![count(limit)], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .prepare_cached(WAITING_QUEUES)?
+        .query_map(params![after.0, after.1, count(limit)], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<Result<_>>()?;
     let read =
         |(teamspace, queue): (String, String)| Some((teamspace.parse().ok()?, queue.parse().ok()?));
     Ok(names.into_iter().filter_map(read).collect())
 }
+
+const WAITING_QUEUES: &str = "SELECT DISTINCT teamspace, waits_in FROM conversations
+ WHERE waits_in IS NOT NULL AND (teamspace, waits_in) > (?1, ?2)
+ ORDER BY teamspace, waits_in LIMIT ?3";
 
 pub fn waiting(
     connection: &Connection,

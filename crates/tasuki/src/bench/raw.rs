@@ -109,8 +109,12 @@ impl Store for Recorder {
         self.inner.seal(sealed)
     }
 
-    fn waiting_queues(&self, limit: usize) -> Answer<Vec<(TeamspaceId, AgentId)>> {
-        self.inner.waiting_queues(limit)
+    fn waiting_queues(
+        &self,
+        after: Option<&(TeamspaceId, AgentId)>,
+        limit: usize,
+    ) -> Answer<Vec<(TeamspaceId, AgentId)>> {
+        self.inner.waiting_queues(after, limit)
     }
 
     fn waiting(

@@ -83,6 +83,7 @@ exercise! {
     conversations:
         conversations_are_listed_by_holder_and_status
         callbacks_are_listed_by_queue_and_when
+        those_who_wait_are_listed_by_queue_and_place
         a_transcript_is_read_by_numbers
         what_was_erased_keeps_its_number;
     outbox:

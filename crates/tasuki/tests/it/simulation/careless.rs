@@ -110,8 +110,12 @@ impl Store for Careless {
         self.memory().seal(sealed)
     }
 
-    fn waiting_queues(&self, limit: usize) -> Answer<Vec<(TeamspaceId, AgentId)>> {
-        self.memory().waiting_queues(limit)
+    fn waiting_queues(
+        &self,
+        after: Option<&(TeamspaceId, AgentId)>,
+        limit: usize,
+    ) -> Answer<Vec<(TeamspaceId, AgentId)>> {
+        self.memory().waiting_queues(after, limit)
     }
 
     fn waiting(

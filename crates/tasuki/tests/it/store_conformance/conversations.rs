@@ -8,6 +8,8 @@ use protocol::ids::ConversationId;
 use protocol::ledger::{Stream, Subject};
 use protocol::step::{Line, State};
 use protocol::time::Span;
+use protocol::transfer::Transfer;
+use serde_json::{Value, json};
 
 use super::fixture::{Place, Track, handoff_id, teamspace};
 use crate::support::{id, start};
@@ -46,6 +48,62 @@ pub async fn conversations_are_listed_by_holder_and_status(place: Place) {
         let found = place.store.load(stream).await.unwrap().expect("it is there");
         assert_eq!(serde_json::from_str::<State>(&found.state_text).unwrap(), state(it));
     }
+}
+
+/// Those who wait are in the order of their places; whoever is answered waits no more.
+pub async fn those_who_wait_are_listed_by_queue_and_place(place: Place) {
+    let mut made: Vec<(String, String, i64, Stream)> = Vec::new();
+    for number in 0..24usize {
+        let (name, queue) = (TEAMSPACES[number % 2], ["first", "second"][number / 2 % 2]);
+        let order = [7, 3, 5][number % 3];
+        let mut track = track(name, number);
+        let mut it = conversation(number, queue, Status::Open);
+        it.transfer = Some(Box::new(transfer(queue, order, json!("queued"))));
+        place.store.commit(track.next(state(&it), 1)).await.expect("it is new");
+        if number.is_multiple_of(5) {
+            let stage = json!({ "connected": { "claim": { "agent": "hana" } } });
+            it.transfer = Some(Box::new(transfer(queue, order, stage)));
+            place.store.commit(track.next(state(&it), 1)).await.expect("it continues");
+        } else {
+            made.push((name.to_owned(), queue.to_owned(), order, track.stream));
+        }
+    }
+    made.sort_by_key(|(name, queue, order, stream)| {
+        (name.clone(), queue.clone(), *order, stream.subject.id())
+    });
+    let mut queues = Vec::new();
+    while let [next] = place.store.waiting_queues(queues.last(), 1).await.unwrap().as_slice() {
+        queues.push(next.clone());
+    }
+    let shown: Vec<_> = queues.iter().map(|(name, queue)| format!("{name} {queue}")).collect();
+    assert_eq!(shown, ["default first", "default second", "other first", "other second"]);
+    for (name, queue) in &queues {
+        let here = made.iter().filter(|it| it.0 == name.as_str() && it.1 == queue.as_str());
+        let here: Vec<_> = here.collect();
+        let listed = place.store.waiting(name, queue, 100).await.unwrap();
+        let listed: Vec<_> = listed.into_iter().map(|row| row.stream).collect();
+        assert_eq!(listed, here.iter().map(|it| it.3.clone()).collect::<Vec<_>>());
+        assert_eq!(place.store.n_waiting(name, queue, None).await.unwrap(), here.len());
+        for (n_before, (_, _, order, stream)) in here.into_iter().enumerate() {
+            let Subject::Conversation(id) = stream.subject else { panic!("a conversation") };
+            let order = serde_json::from_value(json!(order)).expect("a place");
+            let found = place.store.n_waiting(name, queue, Some((order, id))).await.unwrap();
+            assert_eq!(found, n_before);
+        }
+    }
+}
+
+fn transfer(queue: &str, order: i64, stage: Value) -> Transfer {
+    let limits = json!({ "ring": "30s", "hold": "10m", "wait": "1h", "gives_up_at": start() });
+    let terms = json!({
+        "requested_by": "operator:root", "requested_at": start(), "kind": "bot_to_human",
+        "priority": 0, "wanted": {}, "previous": "alice",
+    });
+    let transfer = json!({
+        "id": "01938c2e-0000-7000-9000-000000000001", "terms": terms, "queue": queue,
+        "order": order, "limits": limits, "stage": stage, "n_legs": 0,
+    });
+    serde_json::from_value(transfer).expect("a transfer")
 }
 
 /// The first to be called is the first; what is settled is not listed any more.
