@@ -156,6 +156,9 @@ impl Engine {
         let holder = self.agent(teamspace, asked.holder.clone()).await?;
         let watch = Stopwatch::start();
         let answer = graph.map(|graph| asked.answered_by(graph));
+        // Microseconds are fine enough for anybody.
+        let latency_ms = (watch.seconds() * 1e6).round() / 1e3;
+        let answer = answer.map(|answer| TurnAnswer { latency_ms, ..answer });
         let heard = self.listens.hear(&asked.text, asked.language.as_deref());
         self.graphs.count(teamspace, &asked.graph, answer.as_ref(), watch.seconds());
         let target = match answer.as_ref().and_then(TurnAnswer::agent) {

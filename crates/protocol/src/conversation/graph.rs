@@ -45,6 +45,8 @@ pub struct TurnAnswer {
     pub graph: Arc<Ready>,
     pub routed: Routed,
     pub intent: Option<IntentClassification>,
+    /// How long it took to say so; whoever asks measures it.
+    pub latency_ms: f64,
 }
 
 /// Where the graph sent a message, and what came of it, as it is recorded.
@@ -62,8 +64,7 @@ pub struct TurnRoute {
     pub path: Vec<String>,
 }
 
-/// The choice that settled it, in the shape that chat clients know; how long it took is measured,
-/// and not part of the record.
+/// The choice that settled it, in the shape that chat clients know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TurnDecision {
@@ -78,6 +79,8 @@ pub struct TurnDecision {
     pub intent_label: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent_confidence: Option<f64>,
+    #[serde(default)]
+    pub latency_ms: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,7 +125,7 @@ impl TurnAsked {
             attributes: &self.attributes,
         };
         let routed = graph.compiled().route(&turn);
-        TurnAnswer { graph, routed, intent }
+        TurnAnswer { graph, routed, intent, latency_ms: 0.0 }
     }
 }
 
@@ -166,7 +169,7 @@ impl TurnAnswer {
     pub fn route(&self, outcome: TurnOutcome) -> TurnRoute {
         let intent = self.intent.as_ref();
         let intent = intent.map(|intent| (intent.label.as_str(), intent.confidence));
-        let decision = self.routed.decision(intent, 0.0);
+        let decision = self.routed.decision(intent, self.latency_ms);
         TurnRoute {
             graph: self.graph.id.clone(),
             version: Some(self.graph.version),
@@ -178,6 +181,7 @@ impl TurnAnswer {
                 rule_index: decision.rule_index,
                 intent_label: decision.intent_label,
                 intent_confidence: decision.intent_confidence,
+                latency_ms: decision.latency_ms,
             }),
             path: self.routed.path.clone(),
         }

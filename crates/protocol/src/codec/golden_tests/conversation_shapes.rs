@@ -201,6 +201,7 @@ fn with_graph() -> Vec<(&'static str, ConversationEvent)> {
             rule_index: Some(1),
             intent_label: Some("refund".to_owned()),
             intent_confidence: Some(0.75),
+            latency_ms: 0.125,
         }),
         path: vec!["triage".to_owned(), "refunds".to_owned()],
     };

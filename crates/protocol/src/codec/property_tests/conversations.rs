@@ -140,15 +140,18 @@ fn route() -> impl Strategy<Value = TurnRoute> {
         TurnOutcome::UnknownAgent,
         TurnOutcome::NoGraph,
     ]);
-    let intent = (option::of(text()), option::of(0.0..=1.0));
+    let intent = (option::of(text()), option::of(0.0..=1.0), 0.0..9.0);
     let decision = (text(), text(), option::of(text()), option::of(any::<u32>()), intent).prop_map(
-        |(from, to, reason, rule_index, (intent_label, intent_confidence))| TurnDecision {
-            from,
-            to,
-            reason,
-            rule_index,
-            intent_label,
-            intent_confidence,
+        |(from, to, reason, rule_index, (intent_label, intent_confidence, latency_ms))| {
+            TurnDecision {
+                from,
+                to,
+                reason,
+                rule_index,
+                intent_label,
+                intent_confidence,
+                latency_ms,
+            }
         },
     );
     (graph(), option::of(any::<u64>()), outcome, option::of(decision), vec(text(), 0..3)).prop_map(

@@ -130,7 +130,7 @@ fn the_record_says_what_the_graph_chose_and_why() {
             "graph": "support", "version": 1, "outcome": "moved",
             "routeDecision": {
                 "from": "triage", "to": "refunds", "reason": "about money", "ruleIndex": 1,
-                "intentLabel": "refund", "intentConfidence": 0.7,
+                "intentLabel": "refund", "intentConfidence": 0.7, "latencyMs": 0.0,
             },
             "graphPath": ["triage", "refunds"],
         })
