@@ -465,6 +465,19 @@ fn the_person_knows_what_happened_before() {
     {
         assert!(!bundle[field].is_null(), "{field}");
     }
+    for (voice, field) in [
+        (json!(["http://x", "+34", "opus", true]), "voice.sipUri"),
+        (json!(["sip:", "+34", "opus", true]), "voice.sipUri"),
+        (json!(["sip:1@x", "", "opus", true]), "voice.callerId"),
+        (json!(["sips:1@x", "+34", "mp3", true]), "voice.codec"),
+    ] {
+        let voice = json!({
+            "sipUri": voice[0], "callerId": voice[1], "codec": voice[2], "dtmfSupported": voice[3],
+        });
+        let asked = format!("customer request context={}", json!({ "voice": voice }));
+        let shown = World::script(&["shop open agent=bob => idle bob@1"]).line(&asked);
+        assert_eq!(shown, format!("invalid {field}"), "{voice}");
+    }
     let mut world = world;
     world.erase(2);
     let terms = &world.conversation().transfer.as_ref().unwrap().terms;
