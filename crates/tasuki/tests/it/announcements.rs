@@ -405,3 +405,24 @@ async fn a_consultation_listens_live() {
     let told = socket.all_told().await;
     assert!(!json!(told).to_string().contains("a secret"), "{told:?}");
 }
+
+/// Why somebody gave a transfer up, or ended it, is between colleagues.
+#[tokio::test]
+async fn why_a_transfer_is_over_is_not_for_the_customer() {
+    let desk = Desk::open(json!({ "mode": "pick" })).await;
+    let opened = json!({ "agent": "bob" });
+    let opened = ok(&desk.bob, Call::post("/v1/conversations", opened)).await;
+    let (id, token) = (opened["conversation_id"].clone(), opened["customer_token"].clone());
+    let mut socket = Socket::open(&desk.server, token.as_str().expect("a token")).await;
+    socket.ok(json!({ "do": "subscribe" })).await;
+    let own = desk.server.with_token(token.as_str().expect("a token"));
+    for action in ["fail", "cancel"] {
+        let path = format!("/v1/conversations/{}/transfers", id.as_str().expect("an id"));
+        let transfer = ok(&own, Call::post(path, json!({}))).await;
+        act(&desk.operator, &transfer, action, json!({ "reason": "hush, broken" })).await;
+    }
+    let told = socket.all_told().await;
+    let is_over = |frame: &&Value| frame["type"] == "agent_changed";
+    assert_eq!(told.iter().filter(is_over).count(), 2, "{told:?}");
+    assert!(!json!(told).to_string().contains("hush"), "{told:?}");
+}

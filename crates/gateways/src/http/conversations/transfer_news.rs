@@ -109,13 +109,13 @@ impl News<'_> {
 
     /// Somebody else speaks with the customer now.
     async fn agent_changed(&self) -> Result<Option<Value>, Problem> {
-        let (agent, kind, number, reason) = match self.event {
+        let (agent, kind, number) = match self.event {
             Event::Connected(it) => {
                 let kind = if it.leg == 0 { "bot_to_human" } else { "human_to_human" };
-                (&it.agent, kind, it.number, "")
+                (&it.agent, kind, it.number)
             }
             // Nobody gets back what is closed.
-            Event::Over(it) if it.to != it.holder => (&it.to, "returned", it.number, &*it.reason),
+            Event::Over(it) if it.to != it.holder => (&it.to, "returned", it.number),
             Event::Over(_)
             | Event::Requested(_)
             | Event::Queued(_)
@@ -129,18 +129,14 @@ impl News<'_> {
             | Event::Noted(_)
             | Event::Rated(_) => return Ok(None),
         };
-        let mut changed = json!({
+        Ok(Some(json!({
             "type": "agent_changed",
             "sessionId": self.id.to_string(),
             "eventId": format!("{}-{number}", self.id),
             "timestamp": self.line.entry.at.to_string(),
             "currentAgent": self.identity(agent).await?,
             "handoffType": kind,
-        });
-        if !reason.is_empty() {
-            changed["reason"] = reason.into();
-        }
-        Ok(Some(changed))
+        })))
     }
 
     async fn transition(&self) -> Result<Option<Value>, Problem> {
@@ -265,10 +261,10 @@ fn target(event: &Event) -> Option<&AgentId> {
 
 /// Why it ended is for everybody; why it was asked for or declined is for those inside.
 fn reason(event: &Event, is_inside: bool) -> Option<&str> {
-    let (reason, is_for_all) = match event {
-        Event::Requested(it) => (&it.reason, false),
-        Event::Returned(it) => (&it.reason, false),
-        Event::Over(it) => (&it.reason, true),
+    let reason = match event {
+        Event::Requested(it) => &it.reason,
+        Event::Returned(it) => &it.reason,
+        Event::Over(it) => &it.reason,
         Event::Queued(_)
         | Event::Ringing(_)
         | Event::Connected(_)
@@ -280,7 +276,7 @@ fn reason(event: &Event, is_inside: bool) -> Option<&str> {
         | Event::Noted(_)
         | Event::Rated(_) => return None,
     };
-    Some(reason.as_str()).filter(|reason| !reason.is_empty() && (is_inside || is_for_all))
+    Some(reason.as_str()).filter(|reason| !reason.is_empty() && is_inside)
 }
 
 /// The transfer, if it began to wait with this and waits still: places are those of now.
