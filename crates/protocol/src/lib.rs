@@ -15,6 +15,7 @@
 //! 5. [`tools`]: how a model asks for a handoff, and how its history goes on.
 //! 6. [`json`], [`canonical`]: JSON from outside, and JSON to be hashed.
 
+pub mod aaep;
 pub mod agent;
 pub mod audit;
 pub mod callback;
