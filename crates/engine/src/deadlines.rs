@@ -10,6 +10,7 @@ use protocol::handoff::derive;
 use protocol::ledger::Subject;
 use protocol::message;
 use protocol::step::Command;
+use protocol::subscription;
 use protocol::time::Span;
 use protocol::transfer;
 use tokio::sync::watch;
@@ -77,6 +78,9 @@ impl Engine {
                 })
             }
             Subject::Message(_) => Command::Message(message::Command::Elapse { due: at }),
+            Subject::Subscription(_) => {
+                Command::Subscription(subscription::Command::Elapse { due: at })
+            }
             Subject::Agent(_) => Command::Agent(agent::Command::Elapse { due: at }),
             Subject::Conversation(_) => {
                 let elapse = transfer::Command::Elapse { due: at };

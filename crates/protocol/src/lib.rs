@@ -40,6 +40,7 @@ pub mod roles;
 pub mod route;
 pub mod signal;
 pub mod step;
+pub mod subscription;
 pub mod teamspace;
 pub mod time;
 pub mod token;

@@ -91,6 +91,9 @@ pub enum Rejection {
     #[error("`{agent}` cannot take another conversation now")]
     NoCapacity { agent: AgentId },
 
+    #[error("at most {n_max} subscriptions of one bearer are open at once; close one first")]
+    TooManySubscriptions { n_max: u16 },
+
     #[error("{}", describe_closed_queue(.queue, *.opens_at))]
     QueueClosed { queue: AgentId, opens_at: Option<Time> },
 }
@@ -137,6 +140,7 @@ impl Rejection {
             Rejection::TransferGone { .. } => "HANDOFF_GONE",
             Rejection::WrongTransferState { .. } => "wrong_state",
             Rejection::NoCapacity { .. } => "no_capacity",
+            Rejection::TooManySubscriptions { .. } => "too_many_subscriptions",
             Rejection::QueueClosed { .. } => "queue_closed",
         }
     }
@@ -167,7 +171,8 @@ impl Rejection {
             | Rejection::DuplicateRequest { .. }
             | Rejection::TransferGone { .. }
             | Rejection::WrongTransferState { .. }
-            | Rejection::NoCapacity { .. } => None,
+            | Rejection::NoCapacity { .. }
+            | Rejection::TooManySubscriptions { .. } => None,
         }
     }
 }

@@ -31,7 +31,7 @@ pub struct Problem {
 }
 
 /// Every code this gateway can answer with, and its status.
-pub const CODES: [(&str, u16); 47] = [
+pub const CODES: [(&str, u16); 48] = [
     ("HANDOFF_ALREADY_CLAIMED", 409),
     ("HANDOFF_DUPLICATE_REQUEST", 409),
     ("HANDOFF_GONE", 410),
@@ -73,6 +73,7 @@ pub const CODES: [(&str, u16); 47] = [
     ("stopping", 503),
     ("storage_full", 507),
     ("too_many_streams", 429),
+    ("too_many_subscriptions", 429),
     ("unauthenticated", 401),
     ("unknown_agent", 422),
     ("unknown_outcome", 503),
@@ -227,6 +228,7 @@ impl From<Rejection> for Problem {
             Rejection::WrongTransferState { status, .. } => {
                 problem.fact("transfer_status", status.as_str())
             }
+            Rejection::TooManySubscriptions { n_max } => problem.fact("subscriptions_max", *n_max),
             Rejection::NoCapacity { agent } => problem.fact("agent", agent.as_str()),
             Rejection::QueueClosed { opens_at, .. } => {
                 problem.fact("opens_at", opens_at.map(|at| at.to_string()))

@@ -10,6 +10,7 @@ mod callback_shapes;
 mod completion_shapes;
 mod conversation_shapes;
 mod handoff_shapes;
+mod subscription_shapes;
 mod transfer_shapes;
 
 use std::collections::BTreeSet;
@@ -25,6 +26,7 @@ use callback_shapes::callback_shapes;
 use completion_shapes::completion_shapes;
 use conversation_shapes::conversation_shapes;
 use handoff_shapes::{agent, handoff_shapes, time};
+use subscription_shapes::subscription_shapes;
 use transfer_shapes::transfer_shapes;
 
 use super::{decode, encode};
@@ -39,6 +41,7 @@ use crate::handoff::sla::Slas;
 use crate::ledger::Erased;
 use crate::message;
 use crate::step::Event;
+use crate::subscription;
 use crate::teamspace::{self, Configuration, Settings};
 use crate::time::Span;
 use crate::token::{self, BearerKind, Grant};
@@ -104,6 +107,9 @@ events! {
     Event::Teamspace(teamspace::Event::Configured(_)) => "teamspace.configured",
     Event::Graph(graph::Event::Saved(_)) => "graph.saved",
     Event::Graph(graph::Event::Removed(_)) => "graph.removed",
+    Event::Subscription(subscription::Event::Opened(_)) => "subscription.opened",
+    Event::Subscription(subscription::Event::Agreed(_)) => "subscription.agreed",
+    Event::Subscription(subscription::Event::Closed(_)) => "subscription.closed",
     Event::Message(message::Event::Woken(_)) => "message.woken",
     Event::Message(message::Event::Failed(_)) => "message.failed",
     Event::Conversation(conversation::Event::Opened(_)) => "conversation.opened",
@@ -223,6 +229,7 @@ fn shapes() -> Vec<(&'static str, Event)> {
     shapes.extend(message_shapes());
     shapes.extend(conversation_shapes());
     shapes.extend(transfer_shapes());
+    shapes.extend(subscription_shapes());
     shapes.extend(callback_shapes());
     shapes.extend(teamspace_shapes());
     shapes.extend(graph_shapes());

@@ -5,6 +5,7 @@ mod work;
 
 mod completions;
 mod conversations;
+mod subscriptions;
 
 use std::collections::BTreeSet;
 
@@ -149,6 +150,7 @@ fn events() -> impl Strategy<Value = Event> {
         1 => tokens(),
         1 => teamspaces(),
         1 => graphs(),
+        1 => subscriptions::subscriptions(),
         3 => messages(),
         3 => conversations(),
         1 => Just(Event::Token(token::Event::Revoked(token::Revoked {}))),

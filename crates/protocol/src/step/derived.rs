@@ -28,6 +28,7 @@ pub(super) fn conversation(state: Option<&State>) -> Option<&Conversation> {
         | State::Ledger(_)
         | State::Message(_)
         | State::Graph(_)
+        | State::Subscription(_)
         | State::Teamspace(_) => None,
     }
 }
@@ -40,6 +41,7 @@ pub(super) fn deadline_changes(
         State::Handoff(handoff) => derive::deadlines(handoff),
         State::Message(message) => message.deadlines(),
         State::Agent(agent) => agent.deadlines(),
+        State::Subscription(subscription) => subscription.deadlines(),
         State::Conversation(conversation) => {
             conversation.open_transfer().map(Transfer::deadlines).unwrap_or_default()
         }
@@ -61,7 +63,8 @@ pub(super) fn effect_changes(before: Option<&State>, after: &State) -> (Vec<Effe
         | State::Token(_)
         | State::Ledger(_)
         | State::Teamspace(_)
-        | State::Graph(_) => Vec::new(),
+        | State::Graph(_)
+        | State::Subscription(_) => Vec::new(),
     };
     let old = before.map(of).unwrap_or_default();
     let new = of(after);
@@ -82,7 +85,8 @@ pub fn work(state: &State, effect: &str, document: Option<&str>) -> Option<Work>
         | State::Token(_)
         | State::Ledger(_)
         | State::Teamspace(_)
-        | State::Graph(_) => return None,
+        | State::Graph(_)
+        | State::Subscription(_) => return None,
     };
     let is_wanted = derive::effects(handoff).iter().any(|wanted| wanted.name == effect);
     match handoff.as_ref() {
@@ -148,6 +152,7 @@ pub(super) fn hold_changes(
     }
     let of = |state: &State| match state {
         State::Handoff(handoff) => derive::hold(handoff),
+        State::Subscription(subscription) => Some(subscription.hold()),
         State::Agent(_)
         | State::Token(_)
         | State::Message(_)
@@ -195,6 +200,7 @@ fn transfer_hold_changes(
             | State::Agent(_)
             | State::Token(_)
             | State::Graph(_)
+            | State::Subscription(_)
             | State::Message(_)
             | State::Ledger(_)
             | State::Teamspace(_),
@@ -267,6 +273,7 @@ pub(super) fn outcome(state: &State, events: &[Event]) -> Outcome {
         | State::Message(_)
         | State::Ledger(_)
         | State::Graph(_)
+        | State::Subscription(_)
         | State::Teamspace(_) => Outcome::default(),
     };
     // The gate decides in the same breath in which it starts; a target's own reject comes later.
@@ -333,6 +340,7 @@ pub(super) fn without_texts(state: State, at: Time) -> State {
         | State::Token(_)
         | State::Ledger(_)
         | State::Graph(_)
+        | State::Subscription(_)
         | State::Teamspace(_) => state,
     }
 }

@@ -3,7 +3,7 @@
 use super::{BadHistory, Event, State, derived};
 use crate::ledger::{Stream, Subject};
 use crate::time::Time;
-use crate::{agent, conversation, fork, graph, handoff, message, teamspace, token};
+use crate::{agent, conversation, fork, graph, handoff, message, subscription, teamspace, token};
 
 /// What is true after one more event of a stream.
 pub fn evolve(
@@ -58,6 +58,9 @@ pub fn evolve(
             Ok(State::Teamspace(teamspace::evolve(Some(known), event)?))
         }
         (Subject::Graph(_), state, Event::Graph(event)) => evolve_graph(state, event),
+        (Subject::Subscription(_), state, Event::Subscription(event)) => {
+            evolve_subscription(state, event)
+        }
         (
             Subject::Handoff(_)
             | Subject::Agent(_)
@@ -66,6 +69,7 @@ pub fn evolve(
             | Subject::Conversation(_)
             | Subject::Teamspace
             | Subject::Graph(_)
+            | Subject::Subscription(_)
             | Subject::Ledger,
             _,
             _,
@@ -76,4 +80,12 @@ pub fn evolve(
 fn evolve_graph(state: Option<State>, event: &graph::Event) -> Result<State, BadHistory> {
     let known = if let Some(State::Graph(known)) = state { Some(known) } else { None };
     graph::evolve(known, event).map(State::Graph)
+}
+
+fn evolve_subscription(
+    state: Option<State>,
+    event: &subscription::Event,
+) -> Result<State, BadHistory> {
+    let known = if let Some(State::Subscription(known)) = state { Some(*known) } else { None };
+    subscription::evolve(known, event).map(Box::new).map(State::Subscription)
 }

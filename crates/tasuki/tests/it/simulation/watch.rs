@@ -102,7 +102,7 @@ impl Watch {
             Some(State::Agent(_)) => "agent",
             Some(State::Ledger(_)) => "ledger",
             Some(State::Teamspace(_)) => "teamspace",
-            Some(State::Graph(_)) => "graph",
+            Some(State::Graph(_) | State::Subscription(_)) => "graph",
             Some(State::Token(token)) if token.revoked_at.is_some() => "revoked",
             Some(State::Token(_)) => "token",
             Some(State::Message(message)) if message.purged => "purged",
@@ -212,6 +212,7 @@ impl Watch {
             | State::Message(_)
             | State::Conversation(_)
             | State::Graph(_)
+            | State::Subscription(_)
             | State::Teamspace(_) => None,
         }
     }
@@ -359,6 +360,7 @@ impl Watch {
                 | State::Token(_)
                 | State::Ledger(_)
                 | State::Graph(_)
+                | State::Subscription(_)
                 | State::Teamspace(_) => {
                     continue;
                 }
@@ -391,6 +393,7 @@ impl Watch {
                 | State::Ledger(_)
                 | State::Teamspace(_)
                 | State::Graph(_)
+                | State::Subscription(_)
                 | State::Conversation(_) => continue,
             };
             derived.extend(deadlines.into_iter().map(|deadline| (stream.clone(), deadline)));
