@@ -4,12 +4,13 @@
 //! - [`event`]: an event as it is read, once. [`flaw`]: what is wrong with a document, by tier and
 //!   rule.
 //! - [`machine`]: the rules of a session, over all its events.
-//! - [`capabilities`]: on which terms somebody listens.
+//! - [`capabilities`]: on which terms somebody listens. [`reply_token`]: with what they answer.
 
 pub mod capabilities;
 pub mod event;
 pub mod flaw;
 pub mod machine;
+pub mod reply_token;
 
 /// The version of the protocol that we speak.
 pub const VERSION: &str = "1.0.0";
