@@ -81,6 +81,7 @@ impl Engine {
                 | State::Message(_)
                 | State::Conversation(_)
                 | State::Graph(_)
+                | State::Session(_)
                 | State::Teamspace(_),
             )
             | None => BTreeSet::new(),

@@ -9,11 +9,12 @@
 //! 3. [`feed`]: following the ledger. The loops: [`connections`], [`deadlines`], [`dispatch`],
 //!    [`notices`], [`outbox`], [`retention`], [`seal`]. [`wake`], [`deliver`]: calling agents.
 //!    [`fork`]: after a
-//!    loss. [`erasing`]: a whole conversation.
-//! 4. [`query`], [`mailbox`], [`access`], [`settings`], [`graphs`]: reading, who a bearer is, what
+//!    loss. [`erasing`]: a whole conversation. [`announce`]: what agents tell while they work.
+//! 4. [`query`], [`sessions`], [`mailbox`], [`access`], [`settings`], [`graphs`]: reading, who a bearer is, what
 //!    holds in its teamspace, and who answers a customer.
 
 pub mod access;
+pub mod announce;
 pub mod clock;
 pub mod connections;
 pub mod deadlines;
@@ -33,6 +34,7 @@ pub mod port;
 pub mod query;
 pub mod retention;
 pub mod seal;
+pub mod sessions;
 pub mod settings;
 pub mod slots;
 pub mod submit;
@@ -75,6 +77,7 @@ pub struct Engine {
     outbox_bells: Arc<outbox::Bells>,
     outside: Arc<outbox::Outside>,
     telling: Arc<deliver::Telling>,
+    announcing: Arc<announce::Announcing>,
 }
 
 /// What the metrics page shows about the road.
@@ -133,6 +136,7 @@ impl Engine {
             outbox_bells: Arc::default(),
             outside: Arc::default(),
             telling: Arc::default(),
+            announcing: Arc::default(),
         }
     }
 

@@ -298,7 +298,8 @@ impl Engine {
             | State::Token(_)
             | State::Ledger(_)
             | State::Teamspace(_)
-            | State::Graph(_) => {
+            | State::Graph(_)
+            | State::Session(_) => {
                 return Ok(None);
             }
         };

@@ -343,7 +343,8 @@ impl Auditor {
                     | Event::Message(_)
                     | Event::Conversation(_)
                     | Event::Teamspace(_)
-                    | Event::Graph(_) => {}
+                    | Event::Graph(_)
+                    | Event::Session(_) => {}
                 }
                 Some(event)
             }

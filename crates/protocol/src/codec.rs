@@ -8,7 +8,8 @@ use crate::fork::Forked;
 use crate::ledger::{Erased, Recorded};
 use crate::step::Event;
 use crate::{
-    agent, callback, conversation, graph, handoff, json, message, teamspace, token, transfer,
+    agent, callback, conversation, graph, handoff, json, message, session, teamspace, token,
+    transfer,
 };
 
 /// Every event so far is in its first shape.
@@ -40,6 +41,9 @@ pub fn encode(event: &Event) -> Recorded {
         Event::Teamspace(teamspace::Event::Configured(body)) => text(body),
         Event::Graph(graph::Event::Saved(body)) => text(body),
         Event::Graph(graph::Event::Removed(body)) => text(body),
+        Event::Session(session::Event::Announced(body)) => text(body),
+        Event::Session(session::Event::Answered(body)) => text(body),
+        Event::Session(session::Event::TimedOut(body)) => text(body),
         Event::Message(message::Event::Woken(body)) => text(body),
         Event::Message(message::Event::Failed(body)) => text(body),
         Event::Conversation(conversation::Event::Opened(body)) => text(body),
@@ -84,6 +88,13 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
         }
         "graph.saved" => read(body).map(graph::Event::Saved).map(Event::Graph),
         "graph.removed" => read(body).map(graph::Event::Removed).map(Event::Graph),
+        "session.announced" => {
+            read(body).map(|body| Event::Session(session::Event::Announced(Box::new(body))))
+        }
+        "session.answered" => {
+            read(body).map(|body| Event::Session(session::Event::Answered(Box::new(body))))
+        }
+        "session.timed_out" => read(body).map(session::Event::TimedOut).map(Event::Session),
         "message.woken" => read(body).map(message::Event::Woken).map(Event::Message),
         "message.failed" => read(body).map(message::Event::Failed).map(Event::Message),
         name if name.starts_with("transfer.") => decode_transfer(name, body)
@@ -272,6 +283,7 @@ impl Event {
             Event::Conversation(event) => event.name(),
             Event::Teamspace(event) => event.name(),
             Event::Graph(event) => event.name(),
+            Event::Session(event) => event.name(),
             Event::Erased(_) => Erased::NAME,
             Event::Forked(_) => Forked::NAME,
         }

@@ -14,7 +14,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::canonical::{self, Hash};
-use crate::ids::{AgentId, ConversationId, GraphId, HandoffId, MessageId, TeamspaceId, TokenId};
+use crate::ids::{
+    AgentId, ConversationId, GraphId, HandoffId, MessageId, SessionId, TeamspaceId, TokenId,
+};
 use crate::json;
 use crate::time::Time;
 
@@ -37,6 +39,7 @@ pub enum Subject {
     /// The teamspace itself; each has one.
     Teamspace,
     Graph(GraphId),
+    Session(SessionId),
 }
 
 /// What stands for an id where there is nothing to tell apart.
@@ -166,6 +169,7 @@ impl Subject {
             Subject::Conversation(_) => "conversation",
             Subject::Teamspace => "teamspace",
             Subject::Graph(_) => "graph",
+            Subject::Session(_) => "session",
         }
     }
 
@@ -178,6 +182,7 @@ impl Subject {
             Subject::Ledger | Subject::Teamspace => SELF_ID.to_owned(),
             Subject::Message(id) => id.to_string(),
             Subject::Graph(id) => id.to_string(),
+            Subject::Session(id) => id.to_string(),
             Subject::Conversation(id) => id.to_string(),
         }
     }
@@ -194,6 +199,7 @@ impl fmt::Display for Subject {
             Subject::Conversation(id) => write!(f, "conversation/{id}"),
             Subject::Teamspace => write!(f, "teamspace/{SELF_ID}"),
             Subject::Graph(id) => write!(f, "graph/{id}"),
+            Subject::Session(id) => write!(f, "session/{id}"),
         }
     }
 }
@@ -217,6 +223,7 @@ impl FromStr for Subject {
             "ledger" if id == SELF_ID => Ok(Subject::Ledger),
             "teamspace" if id == SELF_ID => Ok(Subject::Teamspace),
             "graph" => id.parse().map(Subject::Graph).map_err(|_| InvalidSubject),
+            "session" => id.parse().map(Subject::Session).map_err(|_| InvalidSubject),
             "message" => id.parse().map(Subject::Message).map_err(|_| InvalidSubject),
             "conversation" => id.parse().map(Subject::Conversation).map_err(|_| InvalidSubject),
             _ => Err(InvalidSubject),

@@ -22,7 +22,7 @@ use crate::ids::{AgentId, HandoffId, MessageId};
 use crate::ledger::{Erased, Recorded, Stream, Subject};
 use crate::rejection::Rejection;
 use crate::time::Time;
-use crate::{agent, codec, conversation, erasure, graph, message, teamspace, token};
+use crate::{agent, codec, conversation, erasure, graph, message, session, teamspace, token};
 
 use derived::{deadline_changes, effect_changes, hold_changes};
 
@@ -41,6 +41,7 @@ pub enum Command {
     Conversation(conversation::Command),
     Teamspace(teamspace::Command),
     Graph(graph::Command),
+    Session(session::Command),
     /// Erases the body of one entry of the stream, for whichever aggregate it belongs to.
     Erase {
         position: u64,
@@ -59,6 +60,7 @@ pub enum Event {
     Conversation(conversation::Event),
     Teamspace(teamspace::Event),
     Graph(graph::Event),
+    Session(session::Event),
     Erased(Erased),
     Forked(Forked),
 }
@@ -75,6 +77,7 @@ pub enum State {
     Conversation(Box<conversation::Conversation>),
     Teamspace(teamspace::Teamspace),
     Graph(graph::Graph),
+    Session(Box<session::Session>),
 }
 
 /// A moment at which the server must look again.
@@ -192,9 +195,19 @@ impl Command {
             Command::Teamspace(teamspace::Command::Configure { .. }) => "configure_teamspace",
             Command::Graph(graph::Command::Save { .. }) => "save_graph",
             Command::Graph(graph::Command::Remove) => "remove_graph",
+            Command::Session(command) => command.name(),
             Command::Erase { .. } => "erase",
             Command::Fork(_) => "fork",
         }
+    }
+}
+
+/// The holds that a command looks at, all of them, once it turns out that some are not free.
+pub fn holds_needed(stream: &Stream, command: &Command) -> Vec<String> {
+    if let (Subject::Session(id), Command::Session(command)) = (&stream.subject, command) {
+        command.holds(id)
+    } else {
+        Vec::new()
     }
 }
 
@@ -210,6 +223,7 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
         | Command::Graph(_)
         | Command::Erase { .. }
         | Command::Fork(_) => return Needs::default(),
+        Command::Session(command) => return command.needs(derived::session(state)),
     };
     let handoff = match state {
         Some(State::Handoff(handoff)) => Some(handoff.as_ref()),
@@ -220,7 +234,8 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
             | State::Message(_)
             | State::Conversation(_)
             | State::Teamspace(_)
-            | State::Graph(_),
+            | State::Graph(_)
+            | State::Session(_),
         )
         | None => None,
     };
@@ -234,7 +249,7 @@ pub fn step(
     command: &Command,
     context: Context<'_>,
 ) -> Result<Change, Rejection> {
-    let Decided { events, document, then } = decide(stream, state, command, context)?;
+    let Decided { events, document, then, mut holds } = decide(stream, state, command, context)?;
     let mut next = state.cloned();
     for event in &events {
         next = Some(
@@ -245,6 +260,7 @@ pub fn step(
     let next = next.ok_or(Rejection::NotFound { what: stream.subject.kind() })?;
     let (disarm, arm) = deadline_changes(state, &next);
     let (end, begin) = effect_changes(state, &next);
+    holds.extend(hold_changes(stream, state, &next, context.facts));
     let erase = match command {
         Command::Erase { position, .. } => Some(*position),
         Command::Handoff(_)
@@ -254,6 +270,7 @@ pub fn step(
         | Command::Conversation(_)
         | Command::Teamspace(_)
         | Command::Graph(_)
+        | Command::Session(_)
         | Command::Fork(_) => None,
     };
     Ok(Change {
@@ -261,7 +278,7 @@ pub fn step(
         arm,
         begin,
         end,
-        holds: hold_changes(stream, state, &next, context.facts),
+        holds,
         document,
         erase,
         then: derived::then(then, state, &next),
@@ -277,11 +294,13 @@ struct Decided {
     events: Vec<Event>,
     document: Option<Document>,
     then: Vec<(Subject, Command)>,
+    /// Keys that the decision itself takes, besides those that follow from the state.
+    holds: Vec<HoldWrite>,
 }
 
 impl Decided {
     fn events(events: impl IntoIterator<Item = Event>) -> Self {
-        Self { events: events.into_iter().collect(), document: None, then: Vec::new() }
+        Self { events: events.into_iter().collect(), document: None, then: Vec::new(), holds: Vec::new() }
     }
 }
 
@@ -341,6 +360,10 @@ fn decide(
             Ok(teamspaces(teamspace::decide(Some(known), command, context.caller)?))
         }
         (Subject::Graph(_), state, Command::Graph(asked)) => decide_graph(state, asked, context),
+        (Subject::Session(id), state, Command::Session(asked)) => {
+            let decision = session::decide(id, derived::session(state), asked, context)?;
+            Ok(Decided { holds: decision.holds, ..sessions(decision.events) })
+        }
         (
             Subject::Handoff(_)
             | Subject::Agent(_)
@@ -349,6 +372,7 @@ fn decide(
             | Subject::Conversation(_)
             | Subject::Teamspace
             | Subject::Graph(_)
+            | Subject::Session(_)
             | Subject::Ledger,
             _,
             _,
@@ -368,6 +392,7 @@ fn decide_handoff(
         events: decision.events.into_iter().map(Event::Handoff).collect(),
         document: decision.document,
         then: then.map(|(id, next)| (Subject::Handoff(id), Command::Handoff(next))).collect(),
+        holds: Vec::new(),
     })
 }
 
@@ -393,6 +418,10 @@ fn conversations(events: Vec<conversation::Event>) -> Decided {
 
 fn teamspaces(events: Vec<teamspace::Event>) -> Decided {
     Decided::events(events.into_iter().map(Event::Teamspace))
+}
+
+fn sessions(events: Vec<session::Event>) -> Decided {
+    Decided::events(events.into_iter().map(Event::Session))
 }
 
 fn decide_graph(

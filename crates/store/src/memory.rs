@@ -281,6 +281,7 @@ impl Store for Memory {
             | Subject::Token(_)
             | Subject::Teamspace
             | Subject::Graph(_)
+            | Subject::Session(_)
             | Subject::Ledger => true,
             Subject::Handoff(_) | Subject::Message(_) | Subject::Conversation(_) => false,
         };

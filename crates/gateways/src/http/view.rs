@@ -180,6 +180,7 @@ pub fn may_see(caller: &Caller, state: &State) -> bool {
         },
         State::Message(message) => message.is_visible_to(caller),
         State::Conversation(conversation) => conversation.side(caller).is_some(),
+        State::Session(session) => session.is_shown_to(caller),
         State::Agent(_)
         | State::Token(_)
         | State::Ledger(_)
@@ -199,6 +200,10 @@ pub fn may_see_entry(caller: &Caller, entry: &Entry) -> bool {
             caller.is_operator() || !names_a_url.contains(&entry.name.as_ref())
         }
         Subject::Teamspace | Subject::Graph(_) | Subject::Ledger => true,
+        // Others hear of a session what is meant for them.
+        Subject::Session(_) => {
+            caller.is_coordinator() || *entry.actor == *caller.principal.to_string()
+        }
         Subject::Message(_) => {
             let parties = entry.body.text().and_then(|text| serde_json::from_str(text).ok());
             caller.is_coordinator()

@@ -16,6 +16,7 @@ use crate::message::event::Sent;
 use crate::message::state::WAKE;
 use crate::message::{self, Message, thread};
 use crate::rejection::Rejection;
+use crate::session::Session;
 use crate::time::Time;
 use crate::transfer::Transfer;
 
@@ -28,8 +29,13 @@ pub(super) fn conversation(state: Option<&State>) -> Option<&Conversation> {
         | State::Ledger(_)
         | State::Message(_)
         | State::Graph(_)
+        | State::Session(_)
         | State::Teamspace(_) => None,
     }
+}
+
+pub(super) fn session(state: Option<&State>) -> Option<&Session> {
+    if let Some(State::Session(session)) = state { Some(session) } else { None }
 }
 
 pub(super) fn deadline_changes(
@@ -43,6 +49,7 @@ pub(super) fn deadline_changes(
         State::Conversation(conversation) => {
             conversation.open_transfer().map(Transfer::deadlines).unwrap_or_default()
         }
+        State::Session(session) => session.deadlines(),
         State::Token(_) | State::Ledger(_) | State::Teamspace(_) | State::Graph(_) => Vec::new(),
     };
     let old = before.map(of).unwrap_or_default();
@@ -61,7 +68,8 @@ pub(super) fn effect_changes(before: Option<&State>, after: &State) -> (Vec<Effe
         | State::Token(_)
         | State::Ledger(_)
         | State::Teamspace(_)
-        | State::Graph(_) => Vec::new(),
+        | State::Graph(_)
+        | State::Session(_) => Vec::new(),
     };
     let old = before.map(of).unwrap_or_default();
     let new = of(after);
@@ -82,7 +90,8 @@ pub fn work(state: &State, effect: &str, document: Option<&str>) -> Option<Work>
         | State::Token(_)
         | State::Ledger(_)
         | State::Teamspace(_)
-        | State::Graph(_) => return None,
+        | State::Graph(_)
+        | State::Session(_) => return None,
     };
     let is_wanted = derive::effects(handoff).iter().any(|wanted| wanted.name == effect);
     match handoff.as_ref() {
@@ -154,6 +163,7 @@ pub(super) fn hold_changes(
         | State::Conversation(_)
         | State::Ledger(_)
         | State::Graph(_)
+        | State::Session(_)
         | State::Teamspace(_) => None,
     };
     let old = before.and_then(of);
@@ -195,6 +205,7 @@ fn transfer_hold_changes(
             | State::Agent(_)
             | State::Token(_)
             | State::Graph(_)
+            | State::Session(_)
             | State::Message(_)
             | State::Ledger(_)
             | State::Teamspace(_),
@@ -267,6 +278,7 @@ pub(super) fn outcome(state: &State, events: &[Event]) -> Outcome {
         | State::Message(_)
         | State::Ledger(_)
         | State::Graph(_)
+        | State::Session(_)
         | State::Teamspace(_) => Outcome::default(),
     };
     // The gate decides in the same breath in which it starts; a target's own reject comes later.
@@ -329,6 +341,7 @@ pub(super) fn without_texts(state: State, at: Time) -> State {
         State::Conversation(conversation) => {
             State::Conversation(Box::new(conversation::evolve::without_texts(*conversation)))
         }
+        State::Session(session) => State::Session(Box::new(session.without_texts())),
         State::Agent(_)
         | State::Token(_)
         | State::Ledger(_)

@@ -3,7 +3,7 @@
 use super::{BadHistory, Event, State, derived};
 use crate::ledger::{Stream, Subject};
 use crate::time::Time;
-use crate::{agent, conversation, fork, graph, handoff, message, teamspace, token};
+use crate::{agent, conversation, fork, graph, handoff, message, session, teamspace, token};
 
 /// What is true after one more event of a stream.
 pub fn evolve(
@@ -58,6 +58,12 @@ pub fn evolve(
             Ok(State::Teamspace(teamspace::evolve(Some(known), event)?))
         }
         (Subject::Graph(_), state, Event::Graph(event)) => evolve_graph(state, event),
+        (Subject::Session(id), None, Event::Session(event)) => {
+            Ok(State::Session(Box::new(session::evolve(id, None, event, at)?)))
+        }
+        (Subject::Session(id), Some(State::Session(known)), Event::Session(event)) => {
+            Ok(State::Session(Box::new(session::evolve(id, Some(*known), event, at)?)))
+        }
         (
             Subject::Handoff(_)
             | Subject::Agent(_)
@@ -66,6 +72,7 @@ pub fn evolve(
             | Subject::Conversation(_)
             | Subject::Teamspace
             | Subject::Graph(_)
+            | Subject::Session(_)
             | Subject::Ledger,
             _,
             _,

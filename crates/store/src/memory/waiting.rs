@@ -26,6 +26,7 @@ impl Tables {
             | State::Ledger(_)
             | State::Message(_)
             | State::Graph(_)
+            | State::Session(_)
             | State::Teamspace(_) => None,
         })
     }
@@ -111,6 +112,7 @@ impl Tables {
             | State::Ledger(_)
             | State::Message(_)
             | State::Graph(_)
+            | State::Session(_)
             | State::Teamspace(_) => None,
         })
     }

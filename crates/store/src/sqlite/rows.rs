@@ -82,6 +82,7 @@ pub fn load(connection: &Connection, stream: &Stream) -> Result<Option<Snapshot>
         | Subject::Token(_)
         | Subject::Teamspace
         | Subject::Graph(_)
+        | Subject::Session(_)
         | Subject::Ledger => load_stream(connection, stream, read),
     }
 }
@@ -151,6 +152,7 @@ pub fn document(connection: &Connection, stream: &Stream, hash: &str) -> Result<
         | Subject::Token(_)
         | Subject::Message(_)
         | Subject::Conversation(_)
+        | Subject::Session(_)
         | Subject::Teamspace
         | Subject::Ledger => (
             "SELECT d.text FROM handoffs h JOIN documents d ON d.seq = h.document_seq
@@ -240,6 +242,7 @@ pub fn list(connection: &Connection, list: &List) -> Result<Vec<Listed>> {
         ListOf::Agents => list_streams(connection, list, "agent"),
         ListOf::Tokens => list_streams(connection, list, "token"),
         ListOf::Graphs => list_streams(connection, list, "graph"),
+        ListOf::Sessions => list_streams(connection, list, "session"),
     }
 }
 

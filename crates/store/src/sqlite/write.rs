@@ -210,6 +210,7 @@ impl<'c> Statements<'c> {
             | Subject::Token(_)
             | Subject::Teamspace
             | Subject::Graph(_)
+            | Subject::Session(_)
             | Subject::Ledger => self
                 .place_of_stream
                 .query_row(params![stream.teamspace.as_str(), stream.subject.to_string()], read)
@@ -365,7 +366,7 @@ impl<'c> Statements<'c> {
                 return conversation_rows::put(connection, commit, conversation, row, last_seq);
             }
             (
-                State::Agent(_) | State::Ledger(_) | State::Teamspace(_) | State::Graph(_),
+                State::Agent(_) | State::Ledger(_) | State::Teamspace(_) | State::Graph(_) | State::Session(_),
                 known,
                 _,
             ) => {

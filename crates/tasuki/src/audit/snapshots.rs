@@ -148,6 +148,9 @@ fn is_found_by(state: &State, columns: &Columns) -> bool {
         (State::Graph(_), Columns::Stream { kind, secret_hash }) => {
             kind == "graph" && secret_hash.is_none()
         }
+        (State::Session(_), Columns::Stream { kind, secret_hash }) => {
+            kind == "session" && secret_hash.is_none()
+        }
         (State::Message(message), Columns::Message(columns)) => {
             *columns == message_columns_of(message)
         }
@@ -171,7 +174,8 @@ fn is_found_by(state: &State, columns: &Columns) -> bool {
             | State::Token(_)
             | State::Ledger(_)
             | State::Teamspace(_)
-            | State::Graph(_),
+            | State::Graph(_)
+            | State::Session(_),
             Columns::Handoff(_) | Columns::Message(_) | Columns::Conversation(_),
         ) => false,
     }

@@ -212,6 +212,7 @@ impl Watch {
             | State::Message(_)
             | State::Conversation(_)
             | State::Graph(_)
+            | State::Session(_)
             | State::Teamspace(_) => None,
         }
     }
@@ -359,6 +360,7 @@ impl Watch {
                 | State::Token(_)
                 | State::Ledger(_)
                 | State::Graph(_)
+                | State::Session(_)
                 | State::Teamspace(_) => {
                     continue;
                 }
@@ -391,6 +393,7 @@ impl Watch {
                 | State::Ledger(_)
                 | State::Teamspace(_)
                 | State::Graph(_)
+                | State::Session(_)
                 | State::Conversation(_) => continue,
             };
             derived.extend(deadlines.into_iter().map(|deadline| (stream.clone(), deadline)));
