@@ -16,6 +16,11 @@ pub mod rules;
 mod state;
 mod tools;
 
+#[cfg(test)]
+mod model_tests;
+#[cfg(test)]
+mod table_tests;
+
 use serde::{Deserialize, Serialize};
 
 use self::consent::Consents;
