@@ -82,6 +82,7 @@ impl Engine {
                 | State::Conversation(_)
                 | State::Graph(_)
                 | State::Subscription(_)
+                | State::Session(_)
                 | State::Teamspace(_),
             )
             | None => BTreeSet::new(),

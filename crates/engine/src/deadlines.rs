@@ -9,6 +9,7 @@ use protocol::handoff::command::SlaStage;
 use protocol::handoff::derive;
 use protocol::ledger::Subject;
 use protocol::message;
+use protocol::session;
 use protocol::step::Command;
 use protocol::subscription;
 use protocol::time::Span;
@@ -85,6 +86,10 @@ impl Engine {
             Subject::Conversation(_) => {
                 let elapse = transfer::Command::Elapse { due: at };
                 Command::Conversation(conversation::Command::Transfer(elapse))
+            }
+            Subject::Session(_) => {
+                let audience = self.audience(&due.stream);
+                Command::Session(session::Command::Elapse { due: at, audience })
             }
             Subject::Token(_) | Subject::Teamspace | Subject::Graph(_) | Subject::Ledger => {
                 return Ok(());

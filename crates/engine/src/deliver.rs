@@ -190,6 +190,7 @@ fn line((number, line): (u64, Sequenced)) -> Line {
             | step::Event::Teamspace(_)
             | step::Event::Graph(_)
             | step::Event::Subscription(_)
+            | step::Event::Session(_)
             | step::Event::Erased(_)
             | step::Event::Forked(_),
         )

@@ -153,6 +153,7 @@ impl Engine {
             | Subject::Token(_)
             | Subject::Graph(_)
             | Subject::Subscription(_)
+            | Subject::Session(_)
             | Subject::Message(_)
             | Subject::Teamspace
             | Subject::Ledger => Meaning::Nothing,

@@ -3,7 +3,8 @@
 use protocol::agent::profile::CAPACITY_MAX;
 use protocol::agent::{Agent, free_slot, slot_prefix};
 use protocol::caller::{Caller, Principal};
-use protocol::ids::{AgentId, MessageId, TeamspaceId};
+use protocol::conversation::Conversation;
+use protocol::ids::{AgentId, ConversationId, MessageId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
 use protocol::message::Message;
 use protocol::message::decide::send::BROADCAST_MAX;
@@ -50,6 +51,9 @@ impl Engine {
             let at_endpoint = agents.iter().filter(|agent| agent.is_at_endpoint);
             facts.at_endpoint = at_endpoint.map(|agent| agent.id.clone()).collect();
             facts.directory = agents.into_iter().map(|agent| agent.id).collect();
+        }
+        if let Some(id) = needs.conversation {
+            facts.conversation = self.conversation(&stream.teamspace, id).await?.map(Box::new);
         }
         if let Some(id) = needs.message {
             facts.message = self.message(&stream.teamspace, id).await?;
@@ -103,6 +107,17 @@ impl Engine {
         Ok(free_slot(&agent.id, capacity, &occupied))
     }
 
+    async fn conversation(
+        &self,
+        teamspace: &TeamspaceId,
+        id: ConversationId,
+    ) -> Result<Option<Conversation>, StoreError> {
+        let stream = Stream { teamspace: teamspace.clone(), subject: Subject::Conversation(id) };
+        let state = self.current(&stream).await?;
+        let Some(State::Conversation(conversation)) = state.as_deref() else { return Ok(None) };
+        Ok(Some(conversation.as_ref().clone()))
+    }
+
     async fn message(
         &self,
         teamspace: &TeamspaceId,
@@ -119,6 +134,7 @@ impl Engine {
                 | State::Ledger(_)
                 | State::Graph(_)
                 | State::Subscription(_)
+                | State::Session(_)
                 | State::Teamspace(_),
             )
             | None => None,
@@ -141,6 +157,7 @@ impl Engine {
                 | State::Ledger(_)
                 | State::Graph(_)
                 | State::Subscription(_)
+                | State::Session(_)
                 | State::Teamspace(_),
             )
             | None => None,
@@ -179,6 +196,7 @@ impl Engine {
                             | State::Teamspace(_)
                             | State::Graph(_)
                             | State::Subscription(_)
+                            | State::Session(_)
                             | State::Ledger(_) => continue,
                         },
                     });

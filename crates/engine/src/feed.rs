@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use crate::Engine;
 use crate::graphs::KnownGraphs;
 use crate::port::{Listener, Sequenced, Store, StoreError};
+use crate::sessions;
 use crate::settings::KnownSettings;
 
 /// Enough for followers that keep up to live on memory alone, even those that come by only ten
@@ -40,6 +41,8 @@ pub struct Feed {
 /// The newest entries, and the bell. Apart from the feed, so that the store can know it.
 struct Tail {
     newest: watch::Sender<u64>,
+    /// Rung when a question of a session is settled.
+    settled: watch::Sender<u64>,
     ring: Mutex<Ring>,
     /// Told by the same word: a listener of its own would cost a copy of every entry.
     settings: Arc<KnownSettings>,
@@ -84,6 +87,11 @@ impl Engine {
         Follower { bell: self.feed.tail.newest.subscribe(), feed: Arc::clone(&self.feed), cursor }
     }
 
+    /// Rings when a question of any session is settled.
+    pub(crate) fn settled_bell(&self) -> watch::Receiver<u64> {
+        self.feed.tail.settled.subscribe()
+    }
+
     /// The newest sequence number there is.
     pub async fn newest(&self) -> Result<u64, StoreError> {
         let newest = self.store.newest().await?;
@@ -98,7 +106,8 @@ impl Feed {
         (settings, graphs): (Arc<KnownSettings>, Arc<KnownGraphs>),
     ) -> Self {
         let (newest, ring) = (watch::channel(0).0, Mutex::default());
-        let tail = Arc::new(Tail { newest, ring, settings, graphs });
+        let settled = watch::channel(0).0;
+        let tail = Arc::new(Tail { newest, settled, ring, settings, graphs });
         let listener: Weak<Tail> = Arc::downgrade(&tail);
         store.listen(listener);
         Self { store, tail, reading: tokio::sync::Mutex::default() }
@@ -132,6 +141,7 @@ impl Listener for Tail {
         let Some(newest) = entries.last().map(|entry| entry.seq) else { return };
         self.settings.heed(&entries);
         self.graphs.heed(&entries);
+        let settles = entries.iter().any(|one| sessions::settles(&one.entry.name));
         let erases = entries.iter().any(|one| one.entry.name == Erased::NAME);
         let entries: Vec<_> = entries.into_iter().map(Followed::new).map(Arc::new).collect();
         let mut ring = self.lock_ring();
@@ -145,6 +155,9 @@ impl Listener for Tail {
         ring.told = newest;
         drop(ring);
         self.ring_bell(newest);
+        if settles {
+            self.settled.send_replace(newest);
+        }
     }
 }
 

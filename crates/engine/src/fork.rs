@@ -85,6 +85,7 @@ impl Engine {
                 | Command::Teamspace(_)
                 | Command::Graph(_)
                 | Command::Subscription(_)
+                | Command::Session(_)
                 | Command::Erase { .. },
                 Some(behind),
             ) => Err(behind),

@@ -9,11 +9,12 @@
 //! 3. [`feed`]: following the ledger. The loops: [`connections`], [`deadlines`], [`dispatch`],
 //!    [`notices`], [`outbox`], [`retention`], [`seal`]. [`wake`], [`deliver`]: calling agents.
 //!    [`fork`]: after a
-//!    loss. [`erasing`]: a whole conversation.
-//! 4. [`query`], [`mailbox`], [`access`], [`settings`], [`graphs`]: reading, who a bearer is, what
+//!    loss. [`erasing`]: a whole conversation. [`announce`]: what agents tell while they work.
+//! 4. [`query`], [`sessions`], [`mailbox`], [`access`], [`settings`], [`graphs`]: reading, who a bearer is, what
 //!    holds in its teamspace, and who answers a customer.
 
 pub mod access;
+pub mod announce;
 pub mod clock;
 pub mod connections;
 pub mod deadlines;
@@ -33,6 +34,7 @@ pub mod port;
 pub mod query;
 pub mod retention;
 pub mod seal;
+pub mod sessions;
 pub mod settings;
 pub mod slots;
 pub mod submit;
@@ -77,6 +79,7 @@ pub struct Engine {
     outside: Arc<outbox::Outside>,
     telling: Arc<deliver::Telling>,
     reply_key: Arc<ReplyKey>,
+    announcing: Arc<announce::Announcing>,
 }
 
 /// What the metrics page shows about the road.
@@ -137,6 +140,7 @@ impl Engine {
             outside: Arc::default(),
             telling: Arc::default(),
             reply_key,
+            announcing: Arc::default(),
         }
     }
 

@@ -369,6 +369,7 @@ pub enum ListOf {
     Agents,
     Tokens,
     Graphs,
+    Sessions,
 }
 
 /// Counting ends here: nobody is told of a place beyond it.

@@ -49,6 +49,7 @@ impl Engine {
                 | State::Message(_)
                 | State::Graph(_)
                 | State::Subscription(_)
+                | State::Session(_)
                 | State::Conversation(_),
             )
             | None => Settings::default(),

@@ -10,7 +10,7 @@ use protocol::ledger::{Body, Entry, GENESIS, Stream};
 use protocol::rejection::Rejection;
 use protocol::step::{self, Change, Command, Facts, HoldState, Needs, Outcome, State};
 use protocol::time::Time;
-use protocol::{agent, handoff, json};
+use protocol::{agent, handoff, json, session};
 use serde::{Deserialize, Serialize};
 use tracing::Instrument;
 
@@ -154,6 +154,10 @@ impl Engine {
                 Attempt::Done(done) => return Ok(done),
                 Attempt::Again => {}
                 Attempt::AgainKnowing(current) => hold = AssumedHold::Known(current),
+                Attempt::AgainReading => {
+                    let known = Box::pin(self.known_of_session(asked)).await?;
+                    hold = AssumedHold::Session(Arc::new(known));
+                }
             }
             self.counts.retried.fetch_add(1, Ordering::Relaxed);
         }
@@ -177,14 +181,14 @@ impl Engine {
             (Some(_) | None, _) => Box::pin(self.load_latest(asked.stream)).await?,
         };
         let needs = step::needs(latest.state.as_deref(), asked.command);
-        let facts = match needs == Needs::default() {
-            true => Ok(Facts::default()),
-            false => Box::pin(self.facts(asked.caller, asked.stream, needs, hold.state())).await,
+        let mut facts = match needs == Needs::default() {
+            true => Facts::default(),
+            false => Box::pin(self.facts(asked.caller, asked.stream, needs, hold.state())).await?,
         };
-        let decided = match facts {
-            Ok(facts) => self.decide(asked, &mut turn, latest, &facts),
-            Err(error) => return Err(error.into()),
-        };
+        if let AssumedHold::Session(known) = hold {
+            facts.session = Some(Arc::clone(known));
+        }
+        let decided = self.decide(asked, &mut turn, latest, &facts);
         match decided {
             Decided::Together(latest, change, now) => {
                 let first = First { turn, latest, change: *change, now };
@@ -275,6 +279,11 @@ impl Engine {
         if let (AssumedHold::Vacant, Some(hold_key)) = (hold, needed) {
             let current = self.store.hold(&asked.stream.teamspace, &hold_key).await?;
             return Ok(Attempt::AgainKnowing(current));
+        }
+        if let (AssumedHold::Vacant, Command::Session(session::Command::Announce { .. })) =
+            (hold, asked.command)
+        {
+            return Ok(Attempt::AgainReading);
         }
         Err(rejection.into())
     }
@@ -391,6 +400,9 @@ impl Engine {
             Err(CommitError::Moved) => Ok(Attempt::Again),
             // Which slot is free is read anew.
             Err(CommitError::HoldTaken { key, .. }) if agent::is_slot(&key) => Ok(Attempt::Again),
+            Err(CommitError::HoldTaken { .. }) if matches!(asked.command, Command::Session(_)) => {
+                Ok(Attempt::AgainReading)
+            }
             Err(CommitError::HoldTaken { current, .. }) => Ok(Attempt::AgainKnowing(current)),
             Err(CommitError::KeyUsed(recorded)) => {
                 let key = asked.key.expect("only a keyed commit can meet a used key");
@@ -420,12 +432,14 @@ enum AssumedStream {
 pub(crate) enum AssumedHold {
     Vacant,
     Known(HoldState),
+    /// All that the events of a session may have used before.
+    Session(Arc<session::Known>),
 }
 
 impl AssumedHold {
     fn state(&self) -> HoldState {
         match self {
-            AssumedHold::Vacant => HoldState::default(),
+            AssumedHold::Vacant | AssumedHold::Session(_) => HoldState::default(),
             AssumedHold::Known(current) => current.clone(),
         }
     }
@@ -451,6 +465,8 @@ pub(crate) enum Attempt {
     Done(Done),
     Again,
     AgainKnowing(HoldState),
+    /// Some of what a session uses was used before: which, must be read.
+    AgainReading,
 }
 
 impl Asked<'_> {

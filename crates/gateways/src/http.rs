@@ -3,6 +3,7 @@
 //! A gateway parses and translates. It decides nothing about handoffs, and who a caller is comes
 //! from [`auth`] alone. Every way a request can fail becomes a [`problem::Problem`].
 
+mod aaep;
 mod acp;
 mod agents;
 mod auth;
@@ -237,6 +238,16 @@ impl Routes {
             .route("/v1/queues/{queue}", |at| at.get(queues::show).put(queues::configure))
     }
 
+    fn with_aaep(self) -> Self {
+        self.route("/aaep/v1/events", |at| at.post(aaep::announce))
+            .route("/aaep/v1/sessions", |at| at.get(aaep::list))
+            .route("/aaep/v1/sessions/{session}", |at| at.get(aaep::show))
+            .route("/aaep/v1/sessions/{session}/events", |at| at.get(aaep::events))
+            .route("/aaep/v1/sessions/{session}/decisions/{reply_token}", |at| {
+                at.get(aaep::decision)
+            })
+    }
+
     fn with_graphs(self) -> Self {
         self.route("/v1/graphs", |at| at.get(graphs::list))
             .route("/v1/graphs/{graph}", |at| at.get(graphs::show).put(graphs::save))
@@ -301,4 +312,5 @@ fn routes() -> Routes {
         .with_conversations()
         .with_transfers()
         .with_graphs()
+        .with_aaep()
 }

@@ -344,7 +344,8 @@ impl Auditor {
                     | Event::Conversation(_)
                     | Event::Teamspace(_)
                     | Event::Graph(_)
-                    | Event::Subscription(_) => {}
+                    | Event::Subscription(_)
+                    | Event::Session(_) => {}
                 }
                 Some(event)
             }

@@ -8,8 +8,8 @@ use crate::fork::Forked;
 use crate::ledger::{Erased, Recorded};
 use crate::step::Event;
 use crate::{
-    agent, callback, conversation, graph, handoff, json, message, subscription, teamspace, token,
-    transfer,
+    agent, callback, conversation, graph, handoff, json, message, session, subscription, teamspace,
+    token, transfer,
 };
 
 /// Every event so far is in its first shape.
@@ -44,6 +44,9 @@ pub fn encode(event: &Event) -> Recorded {
         Event::Subscription(subscription::Event::Opened(body)) => text(body),
         Event::Subscription(subscription::Event::Agreed(body)) => text(body),
         Event::Subscription(subscription::Event::Closed(body)) => text(body),
+        Event::Session(session::Event::Announced(body)) => text(body),
+        Event::Session(session::Event::Answered(body)) => text(body),
+        Event::Session(session::Event::TimedOut(body)) => text(body),
         Event::Message(message::Event::Woken(body)) => text(body),
         Event::Message(message::Event::Failed(body)) => text(body),
         Event::Conversation(conversation::Event::Opened(body)) => text(body),
@@ -97,6 +100,13 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
         "subscription.closed" => {
             read(body).map(subscription::Event::Closed).map(Event::Subscription)
         }
+        "session.announced" => {
+            read(body).map(|body| Event::Session(session::Event::Announced(Box::new(body))))
+        }
+        "session.answered" => {
+            read(body).map(|body| Event::Session(session::Event::Answered(Box::new(body))))
+        }
+        "session.timed_out" => read(body).map(session::Event::TimedOut).map(Event::Session),
         "message.woken" => read(body).map(message::Event::Woken).map(Event::Message),
         "message.failed" => read(body).map(message::Event::Failed).map(Event::Message),
         name if name.starts_with("transfer.") => decode_transfer(name, body)
@@ -286,6 +296,7 @@ impl Event {
             Event::Teamspace(event) => event.name(),
             Event::Graph(event) => event.name(),
             Event::Subscription(event) => event.name(),
+            Event::Session(event) => event.name(),
             Event::Erased(_) => Erased::NAME,
             Event::Forked(_) => Forked::NAME,
         }

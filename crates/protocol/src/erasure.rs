@@ -13,7 +13,7 @@ pub const MESSAGE_POSITION: u64 = 1;
 
 /// Of a handoff only what is final can be erased: until then somebody may need it to decide. A
 /// message can be erased at any time, and then it is gone from every mailbox. So can what was said
-/// in a conversation, and then nobody reads it any more.
+/// in a conversation or announced in a session, and then nobody reads it any more.
 pub fn decide(
     state: &State,
     position: u64,
@@ -31,7 +31,7 @@ pub fn decide(
             needed: "a closed one",
         }),
         State::Message(Message { purged: false, .. }) if position == MESSAGE_POSITION => Ok(erased),
-        State::Conversation(_) => Ok(erased),
+        State::Conversation(_) | State::Session(_) => Ok(erased),
         State::Message(_) => Err(Rejection::NotFound { what: "message" }),
         State::Agent(_)
         | State::Token(_)
@@ -65,6 +65,7 @@ fn check_may_erase(state: &State, caller: &Caller) -> Result<(), Rejection> {
             | State::Teamspace(_)
             | State::Graph(_)
             | State::Subscription(_)
+            | State::Session(_)
             | State::Conversation(_)
             | State::Message(_),
         ) => Err(Rejection::NotAllowed { action: "erase", who: "an operator" }),

@@ -31,6 +31,7 @@ const NAME_EXPECTED: &str =
     "1 to 64 of a-z, 0-9, '.', '_' and '-', starting with a letter or a digit";
 const REFERENCE_EXPECTED: &str = "1 to 200 bytes of text without control characters";
 const SUBSCRIPTION_EXPECTED: &str = "`sub_` and 1 to 64 letters or digits";
+const SESSION_EXPECTED: &str = "`sess_` and 1 to 64 of A-Z, a-z and 0-9";
 const UUID_EXPECTED: &str = "a UUID in its hyphenated lower-case form";
 
 macro_rules! text_id {
@@ -187,6 +188,10 @@ text_id!(
     /// Somebody who listens to what agents announce. Drawn at random; a name, not a credential.
     SubscriptionId, is_subscription, SUBSCRIPTION_EXPECTED
 );
+text_id!(
+    /// A session that an agent announces; the agent chooses its id.
+    SessionId, is_session, SESSION_EXPECTED
+);
 uuid_id!(
     /// One message, for ever. UUIDv7, so that messages sort by the time they were sent.
     MessageId
@@ -241,6 +246,13 @@ fn is_subscription(text: &str) -> bool {
     })
 }
 
+fn is_session(text: &str) -> bool {
+    text.strip_prefix("sess_").is_some_and(|rest| {
+        (1..=NAME_BYTES_MAX).contains(&rest.len())
+            && rest.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    })
+}
+
 fn is_reference(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= REFERENCE_BYTES_MAX
@@ -274,6 +286,22 @@ mod tests {
         }
         assert!("x".repeat(NAME_BYTES_MAX).parse::<AgentId>().is_ok());
         assert!("x".repeat(NAME_BYTES_MAX + 1).parse::<AgentId>().is_err());
+    }
+
+    #[test]
+    fn sessions_are_named_as_the_protocol_says() {
+        for (text, valid) in [
+            ("sess_2c91A7", true),
+            ("sess_", false),
+            ("sess_a-b", false),
+            ("sess_a_b", false),
+            ("Sess_a", false),
+            ("sess_\u{e9}", false),
+        ] {
+            assert_eq!(text.parse::<SessionId>().is_ok(), valid, "{text:?}");
+        }
+        assert!(format!("sess_{}", "x".repeat(64)).parse::<SessionId>().is_ok());
+        assert!(format!("sess_{}", "x".repeat(65)).parse::<SessionId>().is_err());
     }
 
     #[test]

@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::canonical::{self, Hash};
 use crate::ids::{
-    AgentId, ConversationId, GraphId, HandoffId, MessageId, SubscriptionId, TeamspaceId, TokenId,
+    AgentId, ConversationId, GraphId, HandoffId, MessageId, SessionId, SubscriptionId, TeamspaceId,
+    TokenId,
 };
 use crate::json;
 use crate::time::Time;
@@ -40,6 +41,7 @@ pub enum Subject {
     Teamspace,
     Graph(GraphId),
     Subscription(SubscriptionId),
+    Session(SessionId),
 }
 
 /// What stands for an id where there is nothing to tell apart.
@@ -170,6 +172,7 @@ impl Subject {
             Subject::Teamspace => "teamspace",
             Subject::Graph(_) => "graph",
             Subject::Subscription(_) => "subscription",
+            Subject::Session(_) => "session",
         }
     }
 
@@ -183,6 +186,7 @@ impl Subject {
             Subject::Message(id) => id.to_string(),
             Subject::Graph(id) => id.to_string(),
             Subject::Subscription(id) => id.to_string(),
+            Subject::Session(id) => id.to_string(),
             Subject::Conversation(id) => id.to_string(),
         }
     }
@@ -200,6 +204,7 @@ impl fmt::Display for Subject {
             Subject::Teamspace => write!(f, "teamspace/{SELF_ID}"),
             Subject::Graph(id) => write!(f, "graph/{id}"),
             Subject::Subscription(id) => write!(f, "subscription/{id}"),
+            Subject::Session(id) => write!(f, "session/{id}"),
         }
     }
 }
@@ -224,6 +229,7 @@ impl FromStr for Subject {
             "teamspace" if id == SELF_ID => Ok(Subject::Teamspace),
             "graph" => id.parse().map(Subject::Graph).map_err(|_| InvalidSubject),
             "subscription" => id.parse().map(Subject::Subscription).map_err(|_| InvalidSubject),
+            "session" => id.parse().map(Subject::Session).map_err(|_| InvalidSubject),
             "message" => id.parse().map(Subject::Message).map_err(|_| InvalidSubject),
             "conversation" => id.parse().map(Subject::Conversation).map_err(|_| InvalidSubject),
             _ => Err(InvalidSubject),

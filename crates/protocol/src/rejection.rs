@@ -1,9 +1,11 @@
 //! How the domain says no: a closed set of reasons, each with a stable code. A rejection changes
 //! nothing; the caller may correct what it names and try again.
 
+use crate::aaep::flaw::Flaw;
 use crate::conversation::event::Why;
 use crate::handoff::Status;
 use crate::ids::{AgentId, HandoffId, TaskId, TransferId};
+use crate::session::Unanswered;
 use crate::time::{Span, Time};
 use crate::transfer::Status as TransferStatus;
 
@@ -96,6 +98,18 @@ pub enum Rejection {
 
     #[error("{}", describe_closed_queue(.queue, *.opens_at))]
     QueueClosed { queue: AgentId, opens_at: Option<Time> },
+
+    /// An event of a session breaks these rules, the first of which is named.
+    #[error("{}", describe_event(*.index, .flaws))]
+    EventRefused { index: usize, flaws: Vec<Flaw> },
+
+    /// A session has as much of something as it may, in all or for the moment.
+    #[error("{}", describe_full(*.index, .what, *.n_max, *.retry_after))]
+    SessionFull { index: usize, what: &'static str, n_max: u64, retry_after: Option<Span> },
+
+    /// An answer that does not count. Whoever sent it is not told why.
+    #[error("the answer does not count")]
+    NotAnswered { why: Unanswered },
 }
 
 /// Why a task cannot change hands now.
@@ -142,7 +156,32 @@ impl Rejection {
             Rejection::NoCapacity { .. } => "no_capacity",
             Rejection::TooManySubscriptions { .. } => "too_many_subscriptions",
             Rejection::QueueClosed { .. } => "queue_closed",
+            Rejection::EventRefused { flaws, .. } => {
+                flaws.first().map_or("schema_invalid", |flaw| flaw.tier.code())
+            }
+            Rejection::SessionFull { retry_after: Some(_), .. } => "rate_limited",
+            Rejection::SessionFull { retry_after: None, .. } => "session_full",
+            Rejection::NotAnswered { .. } => "not_answered",
         }
+    }
+
+    /// Which of the announced events is at fault, where it is one of them.
+    pub fn event_index(&self) -> Option<usize> {
+        if let Rejection::EventRefused { index, .. } | Rejection::SessionFull { index, .. } = self {
+            Some(*index)
+        } else {
+            None
+        }
+    }
+
+    /// The same about the event with another index.
+    pub fn at_event(mut self, at: usize) -> Self {
+        if let Rejection::EventRefused { index, .. } | Rejection::SessionFull { index, .. } =
+            &mut self
+        {
+            *index = at;
+        }
+        self
     }
 
     /// The field of the request that is at fault, where there is one.
@@ -159,6 +198,7 @@ impl Rejection {
             Rejection::NotSelectable { .. } => Some("agent_id"),
             Rejection::HandoffLoop { .. } => Some("goto"),
             Rejection::QueueClosed { .. } => Some("queue"),
+            Rejection::EventRefused { flaws, .. } => flaws.first().map(|flaw| flaw.field.as_str()),
             Rejection::OwnershipConflict { .. }
             | Rejection::PolicyViolation { .. }
             | Rejection::WrongState { .. }
@@ -172,7 +212,9 @@ impl Rejection {
             | Rejection::TransferGone { .. }
             | Rejection::WrongTransferState { .. }
             | Rejection::NoCapacity { .. }
-            | Rejection::TooManySubscriptions { .. } => None,
+            | Rejection::TooManySubscriptions { .. }
+            | Rejection::SessionFull { .. }
+            | Rejection::NotAnswered { .. } => None,
         }
     }
 }
@@ -227,6 +269,21 @@ fn describe_closed_queue(queue: &AgentId, opens_at: Option<Time>) -> String {
     match opens_at {
         Some(opens_at) => format!("queue: `{queue}` is closed until {opens_at}"),
         None => format!("queue: `{queue}` is closed"),
+    }
+}
+
+fn describe_event(index: usize, flaws: &[Flaw]) -> String {
+    match flaws {
+        [] => format!("events[{index}]: expected a valid event"),
+        [only] => format!("events[{index}]: {only}"),
+        [first, rest @ ..] => format!("events[{index}]: {first}; and {} more", rest.len()),
+    }
+}
+
+fn describe_full(index: usize, what: &str, n_max: u64, retry_after: Option<Span>) -> String {
+    match retry_after {
+        Some(span) => format!("events[{index}]: at most {n_max} {what}; try again in {span}"),
+        None => format!("events[{index}]: a session has at most {n_max} {what}"),
     }
 }
 

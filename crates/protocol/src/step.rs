@@ -22,7 +22,9 @@ use crate::ids::{AgentId, HandoffId, MessageId};
 use crate::ledger::{Erased, Recorded, Stream, Subject};
 use crate::rejection::Rejection;
 use crate::time::Time;
-use crate::{agent, codec, conversation, erasure, graph, message, subscription, teamspace, token};
+use crate::{
+    agent, codec, conversation, erasure, graph, message, session, subscription, teamspace, token,
+};
 
 use derived::{deadline_changes, effect_changes, hold_changes};
 
@@ -42,6 +44,7 @@ pub enum Command {
     Teamspace(teamspace::Command),
     Graph(graph::Command),
     Subscription(subscription::Command),
+    Session(session::Command),
     /// Erases the body of one entry of the stream, for whichever aggregate it belongs to.
     Erase {
         position: u64,
@@ -61,6 +64,7 @@ pub enum Event {
     Teamspace(teamspace::Event),
     Graph(graph::Event),
     Subscription(subscription::Event),
+    Session(session::Event),
     Erased(Erased),
     Forked(Forked),
 }
@@ -78,6 +82,7 @@ pub enum State {
     Teamspace(teamspace::Teamspace),
     Graph(graph::Graph),
     Subscription(Box<subscription::Subscription>),
+    Session(Box<session::Session>),
 }
 
 /// A moment at which the server must look again.
@@ -196,9 +201,19 @@ impl Command {
             Command::Graph(graph::Command::Save { .. }) => "save_graph",
             Command::Graph(graph::Command::Remove) => "remove_graph",
             Command::Subscription(command) => command.name(),
+            Command::Session(command) => command.name(),
             Command::Erase { .. } => "erase",
             Command::Fork(_) => "fork",
         }
+    }
+}
+
+/// The holds that a command looks at, all of them, once it turns out that some are not free.
+pub fn holds_needed(stream: &Stream, command: &Command) -> Vec<String> {
+    if let (Subject::Session(id), Command::Session(command)) = (&stream.subject, command) {
+        command.holds(id)
+    } else {
+        Vec::new()
     }
 }
 
@@ -215,6 +230,7 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
         | Command::Graph(_)
         | Command::Erase { .. }
         | Command::Fork(_) => return Needs::default(),
+        Command::Session(command) => return command.needs(derived::session(state)),
     };
     let handoff = match state {
         Some(State::Handoff(handoff)) => Some(handoff.as_ref()),
@@ -226,7 +242,8 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
             | State::Conversation(_)
             | State::Teamspace(_)
             | State::Graph(_)
-            | State::Subscription(_),
+            | State::Subscription(_)
+            | State::Session(_),
         )
         | None => None,
     };
@@ -240,7 +257,7 @@ pub fn step(
     command: &Command,
     context: Context<'_>,
 ) -> Result<Change, Rejection> {
-    let Decided { events, document, then } = decide(stream, state, command, context)?;
+    let Decided { events, document, then, mut holds } = decide(stream, state, command, context)?;
     let mut next = state.cloned();
     for event in &events {
         next = Some(
@@ -251,6 +268,7 @@ pub fn step(
     let next = next.ok_or(Rejection::NotFound { what: stream.subject.kind() })?;
     let (disarm, arm) = deadline_changes(state, &next);
     let (end, begin) = effect_changes(state, &next);
+    holds.extend(hold_changes(stream, state, &next, context.facts));
     let erase = match command {
         Command::Erase { position, .. } => Some(*position),
         Command::Handoff(_)
@@ -261,6 +279,7 @@ pub fn step(
         | Command::Teamspace(_)
         | Command::Graph(_)
         | Command::Subscription(_)
+        | Command::Session(_)
         | Command::Fork(_) => None,
     };
     Ok(Change {
@@ -268,7 +287,7 @@ pub fn step(
         arm,
         begin,
         end,
-        holds: hold_changes(stream, state, &next, context.facts),
+        holds,
         document,
         erase,
         then: derived::then(then, state, &next),
@@ -284,11 +303,18 @@ struct Decided {
     events: Vec<Event>,
     document: Option<Document>,
     then: Vec<(Subject, Command)>,
+    /// Keys that the decision itself takes, besides those that follow from the state.
+    holds: Vec<HoldWrite>,
 }
 
 impl Decided {
     fn events(events: impl IntoIterator<Item = Event>) -> Self {
-        Self { events: events.into_iter().collect(), document: None, then: Vec::new() }
+        Self {
+            events: events.into_iter().collect(),
+            document: None,
+            then: Vec::new(),
+            holds: Vec::new(),
+        }
     }
 }
 
@@ -343,6 +369,10 @@ fn decide(
         (Subject::Subscription(_), state, Command::Subscription(asked)) => {
             decide_subscription(state, asked, context)
         }
+        (Subject::Session(id), state, Command::Session(asked)) => {
+            let decision = session::decide(id, derived::session(state), asked, context)?;
+            Ok(Decided { holds: decision.holds, ..sessions(decision.events) })
+        }
         (
             Subject::Handoff(_)
             | Subject::Agent(_)
@@ -352,6 +382,7 @@ fn decide(
             | Subject::Teamspace
             | Subject::Graph(_)
             | Subject::Subscription(_)
+            | Subject::Session(_)
             | Subject::Ledger,
             _,
             _,
@@ -371,6 +402,7 @@ fn decide_handoff(
         events: decision.events.into_iter().map(Event::Handoff).collect(),
         document: decision.document,
         then: then.map(|(id, next)| (Subject::Handoff(id), Command::Handoff(next))).collect(),
+        holds: Vec::new(),
     })
 }
 
@@ -408,6 +440,10 @@ fn decide_teamspace(
     let known = if let Some(State::Teamspace(known)) = state { Some(known) } else { None };
     let events = teamspace::decide(known, command, context.caller)?;
     Ok(Decided::events(events.into_iter().map(Event::Teamspace)))
+}
+
+fn sessions(events: Vec<session::Event>) -> Decided {
+    Decided::events(events.into_iter().map(Event::Session))
 }
 
 fn decide_graph(

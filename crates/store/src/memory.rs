@@ -282,6 +282,7 @@ impl Store for Memory {
             | Subject::Teamspace
             | Subject::Graph(_)
             | Subject::Subscription(_)
+            | Subject::Session(_)
             | Subject::Ledger => true,
             Subject::Handoff(_) | Subject::Message(_) | Subject::Conversation(_) => false,
         };

@@ -106,6 +106,7 @@ impl Log {
                 | Subject::Teamspace
                 | Subject::Graph(_)
                 | Subject::Subscription(_)
+                | Subject::Session(_)
                 | Subject::Ledger,
             ) => false,
         }

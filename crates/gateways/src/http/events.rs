@@ -143,6 +143,7 @@ impl Filter {
                 | Subject::Token(_)
                 | Subject::Graph(_)
                 | Subject::Subscription(_)
+                | Subject::Session(_)
                 | Subject::Teamspace
                 | Subject::Ledger,
             ) => Vec::new(),

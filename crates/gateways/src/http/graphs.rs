@@ -208,6 +208,7 @@ fn graph_of(item: &Item) -> Option<&Graph> {
     match item.state.as_ref() {
         Aggregate::Graph(graph) if !graph.removed => Some(graph),
         Aggregate::Graph(_)
+        | Aggregate::Session(_)
         | Aggregate::Handoff(_)
         | Aggregate::Agent(_)
         | Aggregate::Token(_)

@@ -1,6 +1,7 @@
 //! The table of operations: what the reference, the tests of who may do what, and the documents are
 //! made from. One row per route and method.
 
+mod aaep;
 mod conversations;
 mod graphs;
 mod handoffs;
@@ -24,6 +25,7 @@ use super::teamspaces::{
 use super::tokens::{IssueInput, Nothing};
 use super::view::{ActionDone, AgentView, ListPage, TokenIssued, TokenView};
 use super::wake::{WakeInput, WakeView};
+use aaep::AAEP;
 use conversations::CONVERSATIONS;
 use graphs::GRAPHS;
 use handoffs::HANDOFFS;
@@ -97,7 +99,8 @@ const fn action(
 /// All of them, in the order a reader wants them.
 pub const OPERATIONS: [Operation; COUNT] = {
     let mut all = [GENERAL[0]; COUNT];
-    let parts: [&[Operation]; 5] = [&HANDOFFS, &CONVERSATIONS, &TRANSFERS, &GRAPHS, &GENERAL];
+    let parts: [&[Operation]; 6] =
+        [&HANDOFFS, &CONVERSATIONS, &TRANSFERS, &GRAPHS, &AAEP, &GENERAL];
     let (mut part, mut row, mut index) = (0, 0, 0);
     while part < parts.len() {
         while row < parts[part].len() {
@@ -109,8 +112,12 @@ pub const OPERATIONS: [Operation; COUNT] = {
     all
 };
 
-const COUNT: usize =
-    HANDOFFS.len() + CONVERSATIONS.len() + TRANSFERS.len() + GRAPHS.len() + GENERAL.len();
+const COUNT: usize = HANDOFFS.len()
+    + CONVERSATIONS.len()
+    + TRANSFERS.len()
+    + GRAPHS.len()
+    + AAEP.len()
+    + GENERAL.len();
 
 const GENERAL: [Operation; 34] = [
     Operation {

@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use engine::fork::Behind;
 use engine::port::StoreError;
 use engine::submit::SubmitError;
+use protocol::aaep::flaw::Flaw;
 use protocol::handoff::Status;
 use protocol::ids::AgentId;
 use protocol::json::JsonError;
@@ -30,8 +31,11 @@ pub struct Problem {
     pub retry_after_s: Option<u64>,
 }
 
+/// More flaws than this tell nobody anything.
+const FLAWS_SHOWN_MAX: usize = 16;
+
 /// Every code this gateway can answer with, and its status.
-pub const CODES: [(&str, u16); 48] = [
+pub const CODES: [(&str, u16); 51] = [
     ("HANDOFF_ALREADY_CLAIMED", 409),
     ("HANDOFF_DUPLICATE_REQUEST", 409),
     ("HANDOFF_GONE", 410),
@@ -57,6 +61,7 @@ pub const CODES: [(&str, u16); 48] = [
     ("missing_artifact", 422),
     ("no_capacity", 409),
     ("not_allowed", 403),
+    ("not_answered", 409),
     ("not_found", 404),
     ("not_holder", 409),
     ("origin_not_allowed", 403),
@@ -64,12 +69,14 @@ pub const CODES: [(&str, u16); 48] = [
     ("ownership_conflict", 409),
     ("payload_too_large", 413),
     ("policy_violation", 422),
+    ("protocol_violation", 422),
     ("queue_closed", 409),
     ("rate_limited", 429),
     ("request_timeout", 408),
     ("revision_outdated", 409),
     ("schema_invalid", 422),
     ("sequence_out_of_order", 409),
+    ("session_full", 409),
     ("stopping", 503),
     ("storage_full", 507),
     ("too_many_streams", 429),
@@ -134,6 +141,18 @@ impl Problem {
     pub fn fact(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.facts.insert(name.to_owned(), value.into());
         self
+    }
+
+    /// The first rule that an event breaks, and all of them.
+    fn about_event(self, index: usize, flaws: &[Flaw]) -> Self {
+        let shown: Vec<_> = flaws.iter().take(FLAWS_SHOWN_MAX).collect();
+        let shown = serde_json::to_value(shown).expect("flaws are plain data");
+        let first = shown.get(0).cloned().unwrap_or_default();
+        self.fact("index", index)
+            .fact("rule", first["rule"].clone())
+            .fact("tier", first["tier"].clone())
+            .fact("expected", first["expected"].clone())
+            .fact("flaws", shown)
     }
 
     fn retry_after(mut self, seconds: u64) -> Self {
@@ -233,6 +252,13 @@ impl From<Rejection> for Problem {
             Rejection::QueueClosed { opens_at, .. } => {
                 problem.fact("opens_at", opens_at.map(|at| at.to_string()))
             }
+            Rejection::EventRefused { index, flaws } => problem.about_event(*index, flaws),
+            Rejection::SessionFull { index, retry_after, .. } => {
+                let seconds = retry_after.map(|span| span.as_millis().max(0).unsigned_abs());
+                problem.retry_after_s = seconds.map(|millis| millis.div_ceil(1_000).max(1));
+                problem.fact("index", *index)
+            }
+            Rejection::NotAnswered { .. } => problem,
         }
     }
 }

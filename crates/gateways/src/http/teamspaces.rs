@@ -221,6 +221,7 @@ fn view(teamspace: &TeamspaceId, item: Option<&Item>) -> TeamspaceView {
         | Aggregate::Message(_)
         | Aggregate::Graph(_)
         | Aggregate::Subscription(_)
+        | Aggregate::Session(_)
         | Aggregate::Conversation(_) => None,
     });
     let unknown = || Teamspace { configuration: Configuration::default(), revision: 0 };

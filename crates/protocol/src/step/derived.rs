@@ -16,6 +16,7 @@ use crate::message::event::Sent;
 use crate::message::state::WAKE;
 use crate::message::{self, Message, thread};
 use crate::rejection::Rejection;
+use crate::session::Session;
 use crate::time::Time;
 use crate::transfer::Transfer;
 
@@ -29,8 +30,13 @@ pub(super) fn conversation(state: Option<&State>) -> Option<&Conversation> {
         | State::Message(_)
         | State::Graph(_)
         | State::Subscription(_)
+        | State::Session(_)
         | State::Teamspace(_) => None,
     }
+}
+
+pub(super) fn session(state: Option<&State>) -> Option<&Session> {
+    if let Some(State::Session(session)) = state { Some(session) } else { None }
 }
 
 pub(super) fn deadline_changes(
@@ -45,6 +51,7 @@ pub(super) fn deadline_changes(
         State::Conversation(conversation) => {
             conversation.open_transfer().map(Transfer::deadlines).unwrap_or_default()
         }
+        State::Session(session) => session.deadlines(),
         State::Token(_) | State::Ledger(_) | State::Teamspace(_) | State::Graph(_) => Vec::new(),
     };
     let old = before.map(of).unwrap_or_default();
@@ -64,7 +71,8 @@ pub(super) fn effect_changes(before: Option<&State>, after: &State) -> (Vec<Effe
         | State::Ledger(_)
         | State::Teamspace(_)
         | State::Graph(_)
-        | State::Subscription(_) => Vec::new(),
+        | State::Subscription(_)
+        | State::Session(_) => Vec::new(),
     };
     let old = before.map(of).unwrap_or_default();
     let new = of(after);
@@ -86,7 +94,8 @@ pub fn work(state: &State, effect: &str, document: Option<&str>) -> Option<Work>
         | State::Ledger(_)
         | State::Teamspace(_)
         | State::Graph(_)
-        | State::Subscription(_) => return None,
+        | State::Subscription(_)
+        | State::Session(_) => return None,
     };
     let is_wanted = derive::effects(handoff).iter().any(|wanted| wanted.name == effect);
     match handoff.as_ref() {
@@ -159,6 +168,7 @@ pub(super) fn hold_changes(
         | State::Conversation(_)
         | State::Ledger(_)
         | State::Graph(_)
+        | State::Session(_)
         | State::Teamspace(_) => None,
     };
     let old = before.and_then(of);
@@ -201,6 +211,7 @@ fn transfer_hold_changes(
             | State::Token(_)
             | State::Graph(_)
             | State::Subscription(_)
+            | State::Session(_)
             | State::Message(_)
             | State::Ledger(_)
             | State::Teamspace(_),
@@ -274,6 +285,7 @@ pub(super) fn outcome(state: &State, events: &[Event]) -> Outcome {
         | State::Ledger(_)
         | State::Graph(_)
         | State::Subscription(_)
+        | State::Session(_)
         | State::Teamspace(_) => Outcome::default(),
     };
     // The gate decides in the same breath in which it starts; a target's own reject comes later.
@@ -336,6 +348,7 @@ pub(super) fn without_texts(state: State, at: Time) -> State {
         State::Conversation(conversation) => {
             State::Conversation(Box::new(conversation::evolve::without_texts(*conversation)))
         }
+        State::Session(session) => State::Session(Box::new(session.without_texts())),
         State::Agent(_)
         | State::Token(_)
         | State::Ledger(_)

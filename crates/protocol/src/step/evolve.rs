@@ -3,7 +3,9 @@
 use super::{BadHistory, Event, State, derived};
 use crate::ledger::{Stream, Subject};
 use crate::time::Time;
-use crate::{agent, conversation, fork, graph, handoff, message, subscription, teamspace, token};
+use crate::{
+    agent, conversation, fork, graph, handoff, message, session, subscription, teamspace, token,
+};
 
 /// What is true after one more event of a stream.
 pub fn evolve(
@@ -61,6 +63,12 @@ pub fn evolve(
         (Subject::Subscription(_), state, Event::Subscription(event)) => {
             evolve_subscription(state, event)
         }
+        (Subject::Session(id), None, Event::Session(event)) => {
+            Ok(State::Session(Box::new(session::evolve(id, None, event, at)?)))
+        }
+        (Subject::Session(id), Some(State::Session(known)), Event::Session(event)) => {
+            Ok(State::Session(Box::new(session::evolve(id, Some(*known), event, at)?)))
+        }
         (
             Subject::Handoff(_)
             | Subject::Agent(_)
@@ -70,6 +78,7 @@ pub fn evolve(
             | Subject::Teamspace
             | Subject::Graph(_)
             | Subject::Subscription(_)
+            | Subject::Session(_)
             | Subject::Ledger,
             _,
             _,

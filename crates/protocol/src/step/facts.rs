@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::HoldState;
-use crate::ids::{AgentId, GraphId, MessageId};
-use crate::{agent, conversation, graph, message, teamspace};
+use crate::ids::{AgentId, ConversationId, GraphId, MessageId};
+use crate::{agent, conversation, graph, message, session, teamspace};
 
 /// What a decision needs to know besides its own aggregate. Read before, handed in.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -34,6 +34,9 @@ pub struct Facts {
     pub queue: Option<agent::Agent>,
     pub graph: Option<Arc<graph::Ready>>,
     pub turn: Option<Box<conversation::graph::TurnFacts>>,
+    pub conversation: Option<Box<conversation::Conversation>>,
+    /// What is known of what a session has used; nothing, as long as all of it is taken to be new.
+    pub session: Option<Arc<session::Known>>,
 }
 
 /// Which facts to read for a command.
@@ -60,6 +63,8 @@ pub struct Needs {
     pub graph: Option<GraphId>,
     /// What a graph is asked, if a customer speaks.
     pub turn: Option<Box<conversation::graph::TurnAsked>>,
+    /// A conversation of the teamspace that something belongs to.
+    pub conversation: Option<ConversationId>,
 }
 
 /// Which queue is meant.

@@ -11,7 +11,8 @@ pub fn is_listed(of: &ListOf, state: &State) -> bool {
         (ListOf::Handoffs(filter), State::Handoff(handoff)) => passes(filter, handoff),
         (ListOf::Agents, State::Agent(_))
         | (ListOf::Tokens, State::Token(_))
-        | (ListOf::Graphs, State::Graph(_)) => true,
+        | (ListOf::Graphs, State::Graph(_))
+        | (ListOf::Sessions, State::Session(_)) => true,
         (ListOf::Messages(filter), State::Message(message)) => is_wanted(filter, message),
         (ListOf::Conversations(filter), State::Conversation(conversation)) => {
             filter.holder.as_ref().is_none_or(|holder| conversation.holder == *holder)
@@ -34,7 +35,8 @@ pub fn is_listed(of: &ListOf, state: &State) -> bool {
             | ListOf::Conversations(_)
             | ListOf::Agents
             | ListOf::Tokens
-            | ListOf::Graphs,
+            | ListOf::Graphs
+            | ListOf::Sessions,
             _,
         ) => false,
     }

@@ -27,6 +27,7 @@ impl Tables {
             | State::Message(_)
             | State::Graph(_)
             | State::Subscription(_)
+            | State::Session(_)
             | State::Teamspace(_) => None,
         })
     }
@@ -113,6 +114,7 @@ impl Tables {
             | State::Message(_)
             | State::Graph(_)
             | State::Subscription(_)
+            | State::Session(_)
             | State::Teamspace(_) => None,
         })
     }

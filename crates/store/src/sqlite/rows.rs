@@ -83,6 +83,7 @@ pub fn load(connection: &Connection, stream: &Stream) -> Result<Option<Snapshot>
         | Subject::Teamspace
         | Subject::Graph(_)
         | Subject::Subscription(_)
+        | Subject::Session(_)
         | Subject::Ledger => load_stream(connection, stream, read),
     }
 }
@@ -152,6 +153,7 @@ pub fn document(connection: &Connection, stream: &Stream, hash: &str) -> Result<
         | Subject::Token(_)
         | Subject::Message(_)
         | Subject::Conversation(_)
+        | Subject::Session(_)
         | Subject::Teamspace
         | Subject::Subscription(_)
         | Subject::Ledger => (
@@ -242,6 +244,7 @@ pub fn list(connection: &Connection, list: &List) -> Result<Vec<Listed>> {
         ListOf::Agents => list_streams(connection, list, "agent"),
         ListOf::Tokens => list_streams(connection, list, "token"),
         ListOf::Graphs => list_streams(connection, list, "graph"),
+        ListOf::Sessions => list_streams(connection, list, "session"),
     }
 }
 

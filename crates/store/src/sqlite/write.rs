@@ -211,6 +211,7 @@ impl<'c> Statements<'c> {
             | Subject::Teamspace
             | Subject::Graph(_)
             | Subject::Subscription(_)
+            | Subject::Session(_)
             | Subject::Ledger => self
                 .place_of_stream
                 .query_row(params![stream.teamspace.as_str(), stream.subject.to_string()], read)
@@ -370,7 +371,8 @@ impl<'c> Statements<'c> {
                 | State::Ledger(_)
                 | State::Teamspace(_)
                 | State::Graph(_)
-                | State::Subscription(_),
+                | State::Subscription(_)
+                | State::Session(_),
                 known,
                 _,
             ) => {

@@ -151,6 +151,9 @@ fn is_found_by(state: &State, columns: &Columns) -> bool {
         (State::Subscription(_), Columns::Stream { kind, secret_hash }) => {
             kind == "subscription" && secret_hash.is_none()
         }
+        (State::Session(_), Columns::Stream { kind, secret_hash }) => {
+            kind == "session" && secret_hash.is_none()
+        }
         (State::Message(message), Columns::Message(columns)) => {
             *columns == message_columns_of(message)
         }
@@ -175,7 +178,8 @@ fn is_found_by(state: &State, columns: &Columns) -> bool {
             | State::Ledger(_)
             | State::Teamspace(_)
             | State::Graph(_)
-            | State::Subscription(_),
+            | State::Subscription(_)
+            | State::Session(_),
             Columns::Handoff(_) | Columns::Message(_) | Columns::Conversation(_),
         ) => false,
     }

@@ -169,6 +169,7 @@ impl Chats {
             | Event::Teamspace(_)
             | Event::Graph(_)
             | Event::Subscription(_)
+            | Event::Session(_)
             | Event::Forked(_) => return Err(wrong()),
         };
         match (self.known.get_mut(&entry.stream), event) {

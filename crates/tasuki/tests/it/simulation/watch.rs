@@ -213,6 +213,7 @@ impl Watch {
             | State::Conversation(_)
             | State::Graph(_)
             | State::Subscription(_)
+            | State::Session(_)
             | State::Teamspace(_) => None,
         }
     }
@@ -361,6 +362,7 @@ impl Watch {
                 | State::Ledger(_)
                 | State::Graph(_)
                 | State::Subscription(_)
+                | State::Session(_)
                 | State::Teamspace(_) => {
                     continue;
                 }
@@ -394,6 +396,7 @@ impl Watch {
                 | State::Teamspace(_)
                 | State::Graph(_)
                 | State::Subscription(_)
+                | State::Session(_)
                 | State::Conversation(_) => continue,
             };
             derived.extend(deadlines.into_iter().map(|deadline| (stream.clone(), deadline)));

@@ -1,0 +1,262 @@
+//! Reading sessions: their events by cursor, and what became of a question.
+
+use std::fmt;
+use std::str::FromStr;
+
+use protocol::aaep::machine::{Outcome, Used};
+use protocol::codec;
+use protocol::ledger::{Stream, Subject};
+use protocol::session::command::Given;
+use protocol::session::event::Said;
+use protocol::session::state::{Place, Session, hold_key};
+use protocol::session::{self, Event};
+use protocol::step::{self, State};
+use protocol::time::{Span, Time};
+
+use crate::Engine;
+use crate::port::{Sequenced, StoreError};
+
+/// The longest that somebody waits for an answer with one request. Proxies give up after a minute.
+pub const DECISION_WAIT_MAX: Span = Span::from_millis(30_000);
+
+/// The most events in one page.
+pub const SESSION_EVENTS_PAGE_MAX: usize = 256;
+
+/// Entries that are read at once for a page: one may carry as much as a page.
+const PAGE_ENTRIES: u64 = 32;
+
+/// A place in a session: the sequence number of an entry, and the index of an event within it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cursor {
+    pub seq: u64,
+    pub index: usize,
+}
+
+/// One event, where it is and when it was recorded.
+#[derive(Debug, Clone)]
+pub struct Placed {
+    pub cursor: Cursor,
+    pub at: Time,
+    pub said: Said,
+}
+
+/// Where a reader was is not in this session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoSuchPlace;
+
+/// What became of a question.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Question {
+    /// Somebody may still answer.
+    Open {
+        due: Time,
+    },
+    Answered {
+        outcome: Outcome,
+        answer: Box<session::event::Answered>,
+        at: Time,
+    },
+    /// Nobody answered in time.
+    TimedOut {
+        outcome: Outcome,
+        at: Time,
+    },
+    /// The producer went on, or the session is over.
+    Withdrawn,
+    /// It was settled, and what was said is gone.
+    Erased {
+        at: Time,
+    },
+}
+
+/// Whether an entry settles a question.
+pub(crate) fn settles(name: &str) -> bool {
+    matches!(name, "session.answered" | "session.timed_out")
+}
+
+impl Engine {
+    /// The session of this stream, as it stands.
+    pub async fn session(&self, stream: &Stream) -> Result<Option<Session>, StoreError> {
+        let state = self.current(stream).await?;
+        let Some(State::Session(session)) = state.as_deref() else { return Ok(None) };
+        Ok(Some(session.as_ref().clone()))
+    }
+
+    /// The events after a place, in order, and whether there are more.
+    pub async fn session_events(
+        &self,
+        stream: &Stream,
+        after: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Result<(Vec<Placed>, bool), NoSuchPlace>, StoreError> {
+        let limit = limit.clamp(1, SESSION_EVENTS_PAGE_MAX);
+        let mut position = match after {
+            None => 1,
+            Some(cursor) => match self.position_of(stream, cursor).await? {
+                Some(position) => position,
+                None => return Ok(Err(NoSuchPlace)),
+            },
+        };
+        let mut found = Vec::new();
+        loop {
+            let before = position.saturating_add(PAGE_ENTRIES);
+            let limit_entries = usize::try_from(PAGE_ENTRIES).expect("it is small");
+            let page = self.store.history(stream, before, limit_entries).await?;
+            let wanted = |one: &&Sequenced| one.entry.position >= position;
+            let page: Vec<_> = page.iter().rev().filter(wanted).collect();
+            let Some(last) = page.last() else { return Ok(Ok((found, false))) };
+            position = last.entry.position + 1;
+            for one in page {
+                for placed in events_of(one).filter(|it| after.is_none_or(|at| it.cursor > at)) {
+                    if found.len() == limit {
+                        return Ok(Ok((found, true)));
+                    }
+                    found.push(placed);
+                }
+            }
+        }
+    }
+
+    /// Where the event with this id is.
+    pub async fn place_of_event(
+        &self,
+        stream: &Stream,
+        event_id: &str,
+    ) -> Result<Option<Cursor>, StoreError> {
+        let used = Used::Event(event_id.to_owned());
+        let Some(value) = self.session_hold(stream, &used).await? else { return Ok(None) };
+        let Some(place) = Place::parse(&value) else { return Ok(None) };
+        let entry = self.entry_at(stream, place.position).await?;
+        Ok(entry.map(|entry| Cursor { seq: entry.seq, index: place.index }))
+    }
+
+    /// What became of a question; `None` if it was never asked.
+    pub async fn question(
+        &self,
+        stream: &Stream,
+        reply_token: &str,
+    ) -> Result<Option<Question>, StoreError> {
+        let Some(session) = self.session(stream).await? else { return Ok(None) };
+        let pending = session.machine.pending().iter();
+        let mut open = pending.filter(|question| question.reply_token() == reply_token);
+        if let Some(question) = open.next() {
+            return Ok(Some(Question::Open { due: question.due() }));
+        }
+        let used = Used::Token(reply_token.to_owned());
+        let Some(value) = self.session_hold(stream, &used).await? else { return Ok(None) };
+        let Some(position) = Place::settled_at(&value) else {
+            return Ok(Some(Question::Withdrawn));
+        };
+        let Some(Sequenced { entry, .. }) = self.entry_at(stream, position).await? else {
+            return Ok(Some(Question::Withdrawn));
+        };
+        let at = entry.at;
+        let Some(text) = entry.body.text() else { return Ok(Some(Question::Erased { at })) };
+        let event = codec::decode(&entry.name, entry.version, text)
+            .map_err(|error| StoreError::Corrupt(format!("{}: {error}", stream.subject)))?;
+        Ok(match event {
+            step::Event::Session(Event::Answered(answer)) => {
+                Some(Question::Answered { outcome: answer.outcome, answer, at })
+            }
+            step::Event::Session(Event::TimedOut(over)) => {
+                Some(Question::TimedOut { outcome: over.outcome, at })
+            }
+            _ => Some(Question::Withdrawn),
+        })
+    }
+
+    /// The same once it is settled, or when the time is over.
+    pub async fn question_settled(
+        &self,
+        stream: &Stream,
+        reply_token: &str,
+        wait: Span,
+    ) -> Result<Option<Question>, StoreError> {
+        let mut bell = self.settled_bell();
+        let until = self.clock.sleep(wait.min(DECISION_WAIT_MAX));
+        tokio::pin!(until);
+        loop {
+            // Looking at the bell before reading: what comes in between rings it again.
+            bell.borrow_and_update();
+            let found = self.question(stream, reply_token).await?;
+            if !matches!(found, Some(Question::Open { .. })) {
+                return Ok(found);
+            }
+            tokio::select! {
+                () = &mut until => return self.question(stream, reply_token).await,
+                rung = bell.changed() => rung.map_err(|_| StoreError::Closed)?,
+            }
+        }
+    }
+
+    async fn session_hold(
+        &self,
+        stream: &Stream,
+        used: &Used,
+    ) -> Result<Option<String>, StoreError> {
+        let Subject::Session(id) = &stream.subject else { return Ok(None) };
+        let hold = self.store.hold(&stream.teamspace, &hold_key(id, used)).await?;
+        Ok(hold.value)
+    }
+
+    async fn entry_at(
+        &self,
+        stream: &Stream,
+        position: u64,
+    ) -> Result<Option<Sequenced>, StoreError> {
+        Ok(self.store.history(stream, position + 1, 1).await?.pop())
+    }
+
+    async fn position_of(
+        &self,
+        stream: &Stream,
+        cursor: Cursor,
+    ) -> Result<Option<u64>, StoreError> {
+        let Some(before) = cursor.seq.checked_sub(1) else { return Ok(None) };
+        let entries = self.store.entries(before, 1).await?;
+        let own = entries.into_iter().find(|one| one.seq == cursor.seq);
+        Ok(own.filter(|one| one.entry.stream == *stream).map(|one| one.entry.position))
+    }
+}
+
+/// The events that an entry carries; none if it carries something else, or was erased.
+pub fn events_of(sequenced: &Sequenced) -> impl Iterator<Item = Placed> + use<> {
+    let Sequenced { seq, entry } = sequenced;
+    let (seq, at) = (*seq, entry.at);
+    let text = entry.body.text().unwrap_or_default();
+    let events = match codec::decode(&entry.name, entry.version, text) {
+        Ok(step::Event::Session(Event::Announced(announced))) => announced.events,
+        Ok(_) | Err(_) => Vec::new(),
+    };
+    let place = move |(index, said)| Placed { cursor: Cursor { seq, index }, at, said };
+    events.into_iter().enumerate().map(place)
+}
+
+impl Question {
+    /// What somebody said, if anybody did.
+    pub fn given(&self) -> Option<&Given> {
+        match self {
+            Question::Answered { answer, .. } => Some(&answer.given),
+            Question::Open { .. }
+            | Question::TimedOut { .. }
+            | Question::Withdrawn
+            | Question::Erased { .. } => None,
+        }
+    }
+}
+
+impl FromStr for Cursor {
+    type Err = NoSuchPlace;
+
+    fn from_str(text: &str) -> Result<Self, NoSuchPlace> {
+        let (seq, index) = text.split_once('.').ok_or(NoSuchPlace)?;
+        let seq = seq.parse().map_err(|_| NoSuchPlace)?;
+        Ok(Self { seq, index: index.parse().map_err(|_| NoSuchPlace)? })
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.seq, self.index)
+    }
+}

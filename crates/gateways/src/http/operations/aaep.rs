@@ -1,0 +1,47 @@
+//! The operations on sessions that agents announce.
+
+use super::{Operation, Response, action, read, schema};
+use crate::http::aaep::{
+    DecisionInput, DecisionView, EventsInput, EventsRecorded, SessionEvents, SessionEventsInput,
+    SessionView, SessionsInput,
+};
+use crate::http::view::ListPage;
+
+pub const AAEP: [Operation; 5] = [
+    Operation {
+        response: Response::Json(schema::<EventsRecorded>),
+        ..action(
+            "/aaep/v1/events",
+            "announce_events",
+            "Records AAEP events of a session: one, a list, or one on each line.",
+            schema::<EventsInput>,
+        )
+    },
+    Operation {
+        query: Some(schema::<SessionsInput>),
+        response: Response::Json(schema::<ListPage<SessionView>>),
+        ..read("/aaep/v1/sessions", "list_sessions", "Lists sessions, newest first.")
+    },
+    Operation {
+        response: Response::Json(schema::<SessionView>),
+        ..read("/aaep/v1/sessions/{session}", "show_session", "Shows how a session stands.")
+    },
+    Operation {
+        query: Some(schema::<SessionEventsInput>),
+        response: Response::Json(schema::<SessionEvents>),
+        ..read(
+            "/aaep/v1/sessions/{session}/events",
+            "session_events",
+            "The events of a session, in order.",
+        )
+    },
+    Operation {
+        query: Some(schema::<DecisionInput>),
+        response: Response::Json(schema::<DecisionView>),
+        ..read(
+            "/aaep/v1/sessions/{session}/decisions/{reply_token}",
+            "await_decision",
+            "What became of a question; waits for it if asked to.",
+        )
+    },
+];

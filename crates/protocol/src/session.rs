@@ -1,0 +1,36 @@
+//! A session that an agent announces: one request of somebody, from `session.started` to its end.
+//! The events are in the ledger as they were sent; the state is what the rules need, and the
+//! questions that wait for an answer.
+
+pub mod command;
+mod decide;
+pub mod event;
+mod evolve;
+mod reading;
+pub mod state;
+
+pub use command::{Answer, Command, Given, Response};
+pub use decide::{Decision, Known, Unanswered, decide};
+pub use event::Event;
+pub use evolve::evolve;
+pub use reading::read;
+pub use state::{Question, Session, Status};
+
+use crate::time::Span;
+
+/// As many events as one entry of the ledger carries. A batch larger than this saves nothing more,
+/// and it must be read and kept as a whole.
+pub const ANNOUNCED_EVENTS_MAX: usize = 256;
+
+/// The most events of one session. A long answer, chunk by chunk, has a few thousand.
+pub const SESSION_EVENTS_MAX: u64 = 20_000;
+
+/// The most questions that wait at once. People answer one after the other.
+pub const QUESTIONS_MAX: usize = 8;
+
+/// Critical events interrupt whoever listens, and nothing may hold them back: more than one each
+/// second for a minute is an attack or a fault.
+pub const CRITICAL_EVENTS_MAX: u32 = 60;
+
+/// The while for which critical events are counted.
+pub const CRITICAL_WINDOW: Span = Span::from_minutes(1);

@@ -1,0 +1,90 @@
+//! What can be asked of a session.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Number;
+
+use super::event::Said;
+use super::reading::read;
+use super::state::{self, Session, hold_keys};
+use crate::aaep::event::Decision;
+use crate::aaep::machine::Audience;
+use crate::ids::SessionId;
+use crate::step::Needs;
+use crate::time::Time;
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    /// The producer tells what it does, all of it or nothing.
+    Announce { events: Vec<Said> },
+    /// Somebody answers a question.
+    Answer(Box<Answer>),
+    /// The time of a question is over. Nobody may have been there to answer it.
+    Elapse { due: Time, audience: Audience },
+}
+
+/// An answer to a question, by the token with which the producer asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    pub reply_token: String,
+    pub given: Given,
+    /// Who decided, in the words of the answer; the record names the caller besides.
+    pub decided_by: Option<String>,
+    pub rationale: Option<String>,
+    /// Somebody wants another action than the one asked about: that one is refused.
+    pub modified: bool,
+    /// The subscription on which the question was heard.
+    pub subscription_id: Option<String>,
+}
+
+/// What an answer says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Given {
+    Decision(Decision),
+    Response(Response),
+}
+
+/// The answer to a clarification.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Response {
+    YesNo(bool),
+    Number(Number),
+    Text(String),
+}
+
+impl Command {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Command::Announce { .. } => "announce",
+            Command::Answer(_) => "answer",
+            Command::Elapse { .. } => "elapse_session",
+        }
+    }
+
+    /// The events of a session that is known need nothing else.
+    pub(crate) fn needs(&self, session: Option<&Session>) -> Needs {
+        match (self, session) {
+            (Command::Announce { events }, None) => {
+                let first = events.first().and_then(|said| read(said.text()).ok());
+                let conversation = first.as_ref().and_then(state::conversation_of);
+                Needs { caller: true, conversation, ..Needs::default() }
+            }
+            (Command::Answer(_), Some(_)) => Needs { caller: true, ..Needs::default() },
+            (Command::Announce { .. }, Some(_))
+            | (Command::Answer(_), None)
+            | (Command::Elapse { .. }, _) => Needs::default(),
+        }
+    }
+
+    /// The keys that the events may occupy.
+    pub(crate) fn holds(&self, id: &SessionId) -> Vec<String> {
+        match self {
+            Command::Announce { events } => {
+                let read = events.iter().filter_map(|said| read(said.text()).ok());
+                read.flat_map(|event| hold_keys(id, &event)).collect()
+            }
+            Command::Answer(_) | Command::Elapse { .. } => Vec::new(),
+        }
+    }
+}

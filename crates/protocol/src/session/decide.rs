@@ -1,0 +1,47 @@
+//! One file per command, and what they share.
+
+mod announce;
+mod answer;
+mod elapse;
+
+use std::collections::HashMap;
+
+pub use answer::Unanswered;
+
+use super::command::Command;
+use super::event::{Event, Said};
+use super::state::Session;
+use crate::handoff::decide::Context;
+use crate::ids::SessionId;
+use crate::rejection::Rejection;
+use crate::step::{HoldState, HoldWrite};
+
+/// What a decision came to.
+#[derive(Debug, Default)]
+pub struct Decision {
+    pub events: Vec<Event>,
+    pub holds: Vec<HoldWrite>,
+}
+
+/// What a session has used before, as far as the events of a command ask for it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Known {
+    /// The holds that are not free, by their keys.
+    pub holds: HashMap<String, HoldState>,
+    /// The events of the entries that the holds name, by position; none of an entry that was
+    /// erased.
+    pub said: HashMap<u64, Vec<Said>>,
+}
+
+pub fn decide(
+    id: &SessionId,
+    state: Option<&Session>,
+    command: &Command,
+    context: Context<'_>,
+) -> Result<Decision, Rejection> {
+    match command {
+        Command::Announce { events } => announce::decide(id, state, events, context),
+        Command::Answer(answer) => answer::decide(id, state, answer, context),
+        Command::Elapse { due, audience } => elapse::decide(id, state, (*due, *audience), context),
+    }
+}

@@ -1,0 +1,234 @@
+//! `announce`: the producer tells what it does. All of its events are recorded, or none. One that
+//! was recorded before, byte for byte, is passed over, so that a producer can send again what it is
+//! not sure of.
+
+use std::collections::HashMap;
+
+use super::{Decision, Known};
+use crate::aaep::event::{self, Payload};
+use crate::aaep::flaw::{Flaw, Tier};
+use crate::aaep::machine::{Followed, Used};
+use crate::agent::Kind;
+use crate::handoff::decide::Context;
+use crate::ids::{AgentId, SessionId};
+use crate::rejection::Rejection;
+use crate::session::event::{Announced, Consented, Event, Foreseen, Said};
+use crate::session::reading::read;
+use crate::session::state::{Place, Session, hold_key, no_conversation, opening};
+use crate::session::{
+    ANNOUNCED_EVENTS_MAX, CRITICAL_EVENTS_MAX, CRITICAL_WINDOW, QUESTIONS_MAX, SESSION_EVENTS_MAX,
+};
+use crate::step::{HoldState, HoldWrite};
+use crate::time::Span;
+
+pub fn decide(
+    id: &SessionId,
+    state: Option<&Session>,
+    events: &[Said],
+    context: Context<'_>,
+) -> Result<Decision, Rejection> {
+    let Some(producer) = context.caller.agent() else { return Err(not_allowed()) };
+    if state.is_some_and(|session| session.producer != *producer) {
+        let (action, who) = ("announce events of this session", "the agent that began it");
+        return Err(Rejection::NotAllowed { action, who });
+    }
+    if !(1..=ANNOUNCED_EVENTS_MAX).contains(&events.len()) {
+        let expected = format!("1 to {ANNOUNCED_EVENTS_MAX} events");
+        return Err(Rejection::SchemaInvalid { field: "events".to_owned(), expected });
+    }
+    let mut batch = Batch {
+        id,
+        producer,
+        session: state.cloned(),
+        position: state.map_or(0, |session| session.n_entries) + 1,
+        known: context.facts.session.as_deref(),
+        context,
+        used: HashMap::new(),
+        holds: Vec::new(),
+        announced: Announced::new(Vec::with_capacity(events.len())),
+    };
+    for (index, said) in events.iter().enumerate() {
+        batch.take(index, said)?;
+    }
+    Ok(batch.into_decision())
+}
+
+fn not_allowed() -> Rejection {
+    Rejection::NotAllowed { action: "announce a session", who: "a worker or a system agent" }
+}
+
+/// The events so far.
+struct Batch<'a> {
+    id: &'a SessionId,
+    producer: &'a AgentId,
+    /// What the session is after them.
+    session: Option<Session>,
+    /// Where their entry will be.
+    position: u64,
+    known: Option<&'a Known>,
+    context: Context<'a>,
+    /// The keys that they use, and which of them does.
+    used: HashMap<String, usize>,
+    holds: Vec<HoldWrite>,
+    announced: Announced,
+}
+
+impl Batch<'_> {
+    fn take(&mut self, index: usize, said: &Said) -> Result<(), Rejection> {
+        let refused = |flaws| Rejection::EventRefused { index, flaws };
+        let event = read(said.text()).map_err(refused)?;
+        check_names(self.id, self.producer, &event).map_err(|flaw| refused(vec![flaw]))?;
+        if self.is_recorded(&event, said).map_err(|flaw| refused(vec![flaw]))? {
+            return Ok(());
+        }
+        if self.session.is_none() {
+            self.session = Some(self.open(&event).map_err(|error| match error {
+                Closed::Flawed(flaw) => refused(vec![flaw]),
+                Closed::NotAllowed => not_allowed(),
+            })?);
+        }
+        let place = Place { position: self.position, index: self.announced.events.len() };
+        let mut uses = Vec::new();
+        let (id, known, used) = (self.id, self.known, &self.used);
+        let is_used = |one: &Used| {
+            let key = hold_key(id, one);
+            used.contains_key(&key) || known.is_some_and(|known| known.holds.contains_key(&key))
+        };
+        let session = self.session.as_mut().expect("it was opened above");
+        check_limits(session, index, &event, self.context)?;
+        let followed = session
+            .follow(&event, (place, self.context.now), &is_used, &mut uses)
+            .map_err(|flaw| refused(vec![flaw]))?;
+        self.record(said, place, followed, &uses);
+        Ok(())
+    }
+
+    fn record(&mut self, said: &Said, place: Place, followed: Followed, uses: &[Used]) {
+        for one in uses {
+            let key = hold_key(self.id, one);
+            let next = HoldState { holder: None, value: Some(place.to_string()) };
+            self.holds.push(HoldWrite { key: key.clone(), expected: HoldState::default(), next });
+            self.used.insert(key, place.index);
+        }
+        self.announced.events.push(said.clone());
+        self.announced.consents.extend(followed.consent.map(|consent| Consented {
+            index: place.index,
+            event_id: consent.event_id,
+            reply_token: consent.reply_token,
+            binding: consent.binding,
+        }));
+        let withdrawn = followed.withdrawn.into_iter().map(|settled| settled.reply_token);
+        self.announced.withdrawn.extend(withdrawn);
+    }
+
+    /// Whether the same event is recorded. Another one with the same id is refused.
+    fn is_recorded(&self, event: &event::Event<'_>, said: &Said) -> Result<bool, Flaw> {
+        let event_id = event.envelope.event_id.as_ref();
+        let key = hold_key(self.id, &Used::Event(event_id.to_owned()));
+        let in_batch = self.used.get(&key).map(|index| &self.announced.events[*index]);
+        let hold = self.known.and_then(|known| Some((known, known.holds.get(&key)?)));
+        let recorded = match (in_batch, hold) {
+            (None, None) => return Ok(false),
+            (Some(said), _) => Some(said),
+            // What was erased can no longer be compared, and is not to be said again.
+            (None, Some((known, hold))) => {
+                let place = hold.value.as_deref().and_then(Place::parse);
+                place.and_then(|place| known.said.get(&place.position)?.get(place.index))
+            }
+        };
+        match recorded {
+            Some(recorded) if recorded != said => Err(Flaw {
+                tier: Tier::Session,
+                rule: "tasuki.event_id",
+                field: "event_id".to_owned(),
+                expected: "an id that no other event of the session has".to_owned(),
+            }),
+            Some(_) | None => Ok(true),
+        }
+    }
+
+    fn open(&self, event: &event::Event<'_>) -> Result<Session, Closed> {
+        let Payload::SessionStarted { .. } = event.payload else {
+            return Err(Closed::Flawed(Flaw {
+                tier: Tier::Session,
+                rule: "4.5.1",
+                field: "type".to_owned(),
+                expected: "aaep:agent.session.started as the first event of a session".to_owned(),
+            }));
+        };
+        match self.context.facts.caller.as_ref().map(|agent| agent.kind) {
+            Some(Kind::Worker | Kind::System) => {}
+            Some(Kind::Human | Kind::Queue) | None => return Err(Closed::NotAllowed),
+        }
+        let opening = opening(event, self.producer.clone()).map_err(Closed::Flawed)?;
+        if let Some(id) = opening.conversation {
+            let conversation = self.context.facts.conversation.as_deref();
+            let takes_part = conversation
+                .is_some_and(|it| it.id == id && it.side(self.context.caller).is_some());
+            if !takes_part {
+                return Err(Closed::Flawed(no_conversation()));
+            }
+        }
+        Ok(Session::new(self.id, opening, self.context.now))
+    }
+
+    fn into_decision(self) -> Decision {
+        let Self { session, position, mut announced, holds, .. } = self;
+        let Some(mut session) = session.filter(|_| !announced.events.is_empty()) else {
+            return Decision::default();
+        };
+        session.n_entries = position;
+        announced.foreseen = Foreseen(Some(Box::new(session)));
+        Decision { events: vec![Event::Announced(Box::new(announced))], holds }
+    }
+}
+
+/// Why a session does not begin.
+enum Closed {
+    Flawed(Flaw),
+    NotAllowed,
+}
+
+/// The session and the producer are those that the request is for.
+fn check_names(id: &SessionId, producer: &AgentId, event: &event::Event<'_>) -> Result<(), Flaw> {
+    let flaw = |rule, field: &str, expected: String| {
+        Err(Flaw { tier: Tier::Session, rule, field: field.to_owned(), expected })
+    };
+    if event.envelope.session_id != id.as_str() {
+        return flaw("tasuki.one_session", "session_id", format!("`{id}`, as the first event has"));
+    }
+    if event.envelope.agent_id != producer.as_str() {
+        let expected = format!("`{producer}`, to whom the token belongs");
+        return flaw("tasuki.one_producer", "producer.agent_id", expected);
+    }
+    Ok(())
+}
+
+fn check_limits(
+    session: &Session,
+    index: usize,
+    event: &event::Event<'_>,
+    context: Context<'_>,
+) -> Result<(), Rejection> {
+    let full =
+        |what, n_max, retry_after| Err(Rejection::SessionFull { index, what, n_max, retry_after });
+    // The last one is left for the end.
+    let n_max = if event.payload.is_terminal() { 0 } else { 1 };
+    if session.n_events + n_max >= SESSION_EVENTS_MAX {
+        return full("events", SESSION_EVENTS_MAX, None);
+    }
+    let asks = matches!(
+        event.payload,
+        Payload::AwaitingConfirmation(_) | Payload::AwaitingClarification(_)
+    );
+    if asks && session.machine.pending().len() >= QUESTIONS_MAX {
+        return full("questions at once", QUESTIONS_MAX as u64, None);
+    }
+    let window = session.critical.at(context.now);
+    if event.is_critical() && !event.payload.is_terminal() && window.n >= CRITICAL_EVENTS_MAX {
+        let until = window.since.plus(CRITICAL_WINDOW).as_millis();
+        let left = Span::from_millis((until - context.now.as_millis()).max(0));
+        return full("critical events in a minute", u64::from(CRITICAL_EVENTS_MAX), Some(left));
+    }
+    Ok(())
+}

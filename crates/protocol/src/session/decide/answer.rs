@@ -1,0 +1,108 @@
+//! `answer`: somebody answers a question. The first valid answer counts; for all others there is
+//! one refusal, which does not say why.
+
+use super::Decision;
+use crate::aaep::machine::NotSettled;
+use crate::agent::Kind;
+use crate::caller::Principal;
+use crate::conversation::state::conversation_of;
+use crate::handoff::decide::Context;
+use crate::ids::SessionId;
+use crate::rejection::Rejection;
+use crate::session::command::Answer;
+use crate::session::event::{Answered, Event};
+use crate::session::evolve::settle;
+use crate::session::state::Session;
+
+/// Why an answer does not count: for the log, never for whoever sent it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unanswered {
+    NoSession,
+    /// A worker, a system agent, the producer itself, or the customer of another conversation.
+    NotEntitled,
+    /// Never asked, or settled.
+    UnknownToken,
+    TooLate,
+    /// A decision for a clarification, a response to a confirmation, or one of another kind.
+    WrongKind,
+    /// Not one of the replies that the question allows.
+    NotAllowed,
+}
+
+/// The longest of what an answer brings along.
+const DECIDED_BY_CHARS_MAX: usize = 256;
+const RATIONALE_CHARS_MAX: usize = 4_096;
+
+pub fn decide(
+    id: &SessionId,
+    state: Option<&Session>,
+    answer: &Answer,
+    context: Context<'_>,
+) -> Result<Decision, Rejection> {
+    let no = |why| Rejection::NotAnswered { why };
+    check_text("decided_by", answer.decided_by.as_deref(), DECIDED_BY_CHARS_MAX)?;
+    check_text("decision_rationale", answer.rationale.as_deref(), RATIONALE_CHARS_MAX)?;
+    let session = state.ok_or(no(Unanswered::NoSession))?;
+    if !may_answer(session, context) {
+        return Err(no(Unanswered::NotEntitled));
+    }
+    let given = answer.given.heeding(answer.modified);
+    let mut machine = session.machine.clone();
+    let settled = settle(&mut machine, &answer.reply_token, &given, context.now);
+    let settled = settled.map_err(|why| {
+        no(match why {
+            NotSettled::Unknown => Unanswered::UnknownToken,
+            NotSettled::TooLate | NotSettled::NotDue => Unanswered::TooLate,
+            NotSettled::WrongKind => Unanswered::WrongKind,
+            NotSettled::NotAllowed => Unanswered::NotAllowed,
+        })
+    })?;
+    let asked = session.question(&answer.reply_token);
+    let answered = Answered {
+        reply_token: settled.reply_token,
+        event_id: settled.event_id,
+        outcome: settled.outcome,
+        given,
+        by: context.caller.principal.to_string(),
+        decided_by: answer.decided_by.clone(),
+        rationale: answer.rationale.clone(),
+        subscription_id: answer.subscription_id.clone(),
+        tool_call_id: asked.and_then(|asked| asked.tool_call_id.clone()),
+        action_hash: asked.and_then(|asked| asked.action_hash.clone()),
+        modified: answer.modified,
+    };
+    let position = session.n_entries + 1;
+    Ok(Decision {
+        events: vec![Event::Answered(Box::new(answered))],
+        holds: asked.map(|asked| asked.settled_hold(id, position)).into_iter().collect(),
+    })
+}
+
+/// A human of the teamspace, an operator, or the customer of the session's own conversation. What
+/// acts by itself cannot consent to what it does.
+fn may_answer(session: &Session, context: Context<'_>) -> bool {
+    match &context.caller.principal {
+        Principal::Operator(_) => true,
+        Principal::Customer(name) => {
+            session.conversation.is_some() && conversation_of(name) == session.conversation
+        }
+        Principal::Agent(name) => {
+            let is_human = |agent: &crate::agent::Agent| match agent.kind {
+                Kind::Human => true,
+                Kind::Worker | Kind::System | Kind::Queue => false,
+            };
+            *name != session.producer && context.facts.caller.as_ref().is_some_and(is_human)
+        }
+        Principal::System => false,
+    }
+}
+
+fn check_text(field: &str, text: Option<&str>, chars_max: usize) -> Result<(), Rejection> {
+    match text {
+        Some(text) if text.is_empty() || text.chars().count() > chars_max => {
+            let expected = format!("1 to {chars_max} characters");
+            Err(Rejection::SchemaInvalid { field: field.to_owned(), expected })
+        }
+        Some(_) | None => Ok(()),
+    }
+}

@@ -1,0 +1,45 @@
+//! `elapse`: the time of questions is over, and what their producer said beforehand counts.
+
+use super::Decision;
+use crate::aaep::machine::Audience;
+use crate::caller::Principal;
+use crate::handoff::decide::Context;
+use crate::ids::SessionId;
+use crate::rejection::Rejection;
+use crate::session::event::{Event, TimedOut};
+use crate::session::state::Session;
+use crate::time::Time;
+
+pub fn decide(
+    id: &SessionId,
+    state: Option<&Session>,
+    (due, audience): (Time, Audience),
+    context: Context<'_>,
+) -> Result<Decision, Rejection> {
+    match context.caller.principal {
+        Principal::System => {}
+        Principal::Agent(_) | Principal::Operator(_) | Principal::Customer(_) => {
+            let (action, who) = ("let a question expire", "the server");
+            return Err(Rejection::NotAllowed { action, who });
+        }
+    }
+    // The world may have moved on since the deadline was armed; then there is nothing to say.
+    let Some(session) = state else { return Ok(Decision::default()) };
+    let mut decision = Decision::default();
+    let mut machine = session.machine.clone();
+    let mut position = session.n_entries;
+    for question in session.machine.pending().iter().filter(|question| question.due() <= due) {
+        let token = question.reply_token();
+        let Ok(settled) = machine.elapse(token, context.now, audience) else { continue };
+        position += 1;
+        let asked = session.question(token);
+        decision.holds.extend(asked.map(|asked| asked.settled_hold(id, position)));
+        decision.events.push(Event::TimedOut(TimedOut {
+            reply_token: settled.reply_token,
+            event_id: settled.event_id,
+            outcome: settled.outcome,
+            unheard: audience == Audience::Nobody,
+        }));
+    }
+    Ok(decision)
+}

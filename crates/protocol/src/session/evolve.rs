@@ -1,0 +1,93 @@
+//! What is true of a session after an event.
+
+use super::command::{Given, Response};
+use super::event::{Announced, Event};
+use super::reading::read;
+use super::state::{Place, Session, opening};
+use crate::aaep::event::Decision;
+use crate::aaep::machine::{self, Audience};
+use crate::ids::SessionId;
+use crate::step::BadHistory;
+use crate::time::Time;
+
+pub fn evolve(
+    id: &SessionId,
+    state: Option<Session>,
+    event: &Event,
+    at: Time,
+) -> Result<Session, BadHistory> {
+    let bad = || BadHistory { event: event.name() };
+    if let Event::Announced(announced) = event
+        && let Some(foreseen) = &announced.foreseen.0
+    {
+        return Ok(foreseen.as_ref().clone());
+    }
+    let mut session = match (state, event) {
+        (Some(session), _) => session,
+        (None, Event::Announced(announced)) => opened(id, announced, at).ok_or_else(bad)?,
+        (None, Event::Answered(_) | Event::TimedOut(_)) => return Err(bad()),
+    };
+    match event {
+        Event::Announced(announced) => follow(&mut session, announced, at),
+        Event::Answered(answered) => {
+            let token = &answered.reply_token;
+            settle(&mut session.machine, token, &answered.given, at).map_err(|_| bad())?;
+            session.forget(token);
+        }
+        Event::TimedOut(over) => {
+            let audience = if over.unheard { Audience::Nobody } else { Audience::Able };
+            session.machine.elapse(&over.reply_token, at, audience).map_err(|_| bad())?;
+            session.forget(&over.reply_token);
+        }
+    }
+    session.n_entries += 1;
+    Ok(session)
+}
+
+pub(super) fn settle(
+    machine: &mut machine::Session,
+    reply_token: &str,
+    given: &Given,
+    at: Time,
+) -> Result<machine::Settled, machine::NotSettled> {
+    match given {
+        Given::Decision(decision) => machine.resolve(reply_token, *decision, at),
+        Given::Response(response) => machine.answer(reply_token, spoken(response), at),
+    }
+}
+
+fn spoken(response: &Response) -> machine::Response<'_> {
+    match response {
+        Response::YesNo(yes) => machine::Response::Flag(*yes),
+        Response::Number(number) => machine::Response::Number(number.as_f64().unwrap_or(f64::NAN)),
+        Response::Text(text) => machine::Response::Text(text),
+    }
+}
+
+/// What was accepted once stays so: an event that the rules of today would refuse is counted, and
+/// changes nothing else.
+fn follow(session: &mut Session, announced: &Announced, at: Time) {
+    let position = session.n_entries + 1;
+    for (index, said) in announced.events.iter().enumerate() {
+        let place = Place { position, index };
+        let Ok(event) = read(said.text()) else { continue };
+        let _ = session.follow(&event, (place, at), &|_| false, &mut Vec::new());
+    }
+}
+
+fn opened(id: &SessionId, announced: &Announced, at: Time) -> Option<Session> {
+    let event = read(announced.events.first()?.text()).ok()?;
+    let producer = event.envelope.agent_id.parse().ok()?;
+    let opening = opening(&event, producer).ok()?;
+    Some(Session::new(id, opening, at))
+}
+
+impl Given {
+    /// What counts if another action is proposed: not this one.
+    pub(super) fn heeding(&self, modified: bool) -> Given {
+        match self {
+            Given::Decision(_) if modified => Given::Decision(Decision::Reject),
+            Given::Decision(_) | Given::Response(_) => self.clone(),
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! A session as it stands. What was announced is not in here: that is in the ledger. What grows
+//! with the session is in holds, by the names that [`hold_key`] gives.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::CRITICAL_WINDOW;
+use crate::aaep::event::{Event, Payload, Text};
+use crate::aaep::flaw::{Flaw, Tier};
+use crate::aaep::machine::{self, Followed, Used, Weak};
+use crate::caller::Caller;
+use crate::ids::{AgentId, ConversationId, SessionId};
+use crate::step::{Deadline, HoldState, HoldWrite};
+use crate::time::Time;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Session {
+    pub id: SessionId,
+    /// The one agent that announces it.
+    pub producer: AgentId,
+    pub started_at: Time,
+    /// The conversation in which it happens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<ConversationId>,
+    /// The session that began this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<SessionId>,
+    pub status: Status,
+    pub n_events: u64,
+    /// How long its stream is.
+    pub n_entries: u64,
+    /// What the record must know of those questions that wait for an answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<Question>,
+    pub critical: Window,
+    pub machine: machine::Session,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// The producer goes on.
+    Open,
+    Completed,
+    Errored,
+    Cancelled,
+}
+
+/// Something that was asked and waits for an answer: of whoever may give one, until it is due.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    pub reply_token: String,
+    pub place: Place,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action_hash: Option<String>,
+}
+
+/// Where an event is: the position of its entry in the stream, and its index in the entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Place {
+    pub position: u64,
+    pub index: usize,
+}
+
+/// How many critical events came since a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Window {
+    pub since: Time,
+    pub n: u32,
+}
+
+/// What the first event of a session says about all of it.
+pub(super) struct Opening {
+    pub producer: AgentId,
+    pub conversation: Option<ConversationId>,
+    pub parent: Option<SessionId>,
+}
+
+impl Session {
+    pub(super) fn new(id: &SessionId, opening: Opening, at: Time) -> Self {
+        let Opening { producer, conversation, parent } = opening;
+        Self {
+            id: id.clone(),
+            producer,
+            started_at: at,
+            conversation,
+            parent,
+            status: Status::Open,
+            n_events: 0,
+            n_entries: 0,
+            questions: Vec::new(),
+            critical: Window { since: at, n: 0 },
+            machine: machine::Session::default(),
+        }
+    }
+
+    /// The producer sees its own, and whoever oversees the teamspace all of them.
+    pub fn is_shown_to(&self, caller: &Caller) -> bool {
+        caller.is_coordinator() || caller.agent() == Some(&self.producer)
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.status == Status::Open
+    }
+
+    pub(super) fn question(&self, reply_token: &str) -> Option<&Question> {
+        self.questions.iter().find(|question| question.reply_token == reply_token)
+    }
+
+    /// Whether somebody may still answer.
+    pub fn awaits(&self, reply_token: &str) -> bool {
+        self.machine.pending().iter().any(|question| question.reply_token() == reply_token)
+    }
+
+    pub fn deadlines(&self) -> Vec<Deadline> {
+        let of = |question: &machine::Question| Deadline {
+            name: format!("answer/{}", question.reply_token()).into(),
+            due: question.due(),
+        };
+        self.machine.pending().iter().map(of).collect()
+    }
+
+    /// The session after one more event; nothing has changed if it breaks a rule.
+    pub(super) fn follow(
+        &mut self,
+        event: &Event<'_>,
+        (place, at): (Place, Time),
+        is_used: &dyn Fn(&Used) -> bool,
+        uses: &mut Vec<Used>,
+    ) -> Result<Followed, Flaw> {
+        let followed = self.machine.follow(event, at, Weak::default(), is_used, uses)?;
+        self.n_events += 1;
+        if event.is_critical() {
+            self.critical = self.critical.at(at);
+            self.critical.n += 1;
+        }
+        self.questions.extend(asked(event, place));
+        for settled in &followed.withdrawn {
+            self.forget(&settled.reply_token);
+        }
+        self.status = match &event.payload {
+            Payload::SessionCompleted => Status::Completed,
+            Payload::SessionErrored => Status::Errored,
+            Payload::SessionCancelled => Status::Cancelled,
+            Payload::SessionStarted { .. }
+            | Payload::StateChanged { .. }
+            | Payload::ProgressUpdated { .. }
+            | Payload::ToolInvoked { .. }
+            | Payload::ToolCompleted { .. }
+            | Payload::OutputStreaming(_)
+            | Payload::AwaitingConfirmation(_)
+            | Payload::AwaitingClarification(_)
+            | Payload::HandoffRequested(_)
+            | Payload::Extension { .. } => self.status,
+        };
+        Ok(followed)
+    }
+
+    pub(super) fn forget(&mut self, reply_token: &str) {
+        self.questions.retain(|question| question.reply_token != reply_token);
+    }
+
+    /// What is left when something of it is erased. It has no texts of its own.
+    pub(crate) fn without_texts(mut self) -> Self {
+        self.n_entries += 1;
+        self
+    }
+}
+
+impl Window {
+    /// The same, or a new one if its time is over.
+    pub(super) fn at(self, now: Time) -> Self {
+        let is_over = now.since(self.since) >= CRITICAL_WINDOW;
+        if is_over { Self { since: now, n: 0 } } else { self }
+    }
+}
+
+impl Question {
+    /// How the key of its token changes when the entry at this position settles it.
+    pub(super) fn settled_hold(&self, id: &SessionId, position: u64) -> HoldWrite {
+        let value = |text: String| HoldState { holder: None, value: Some(text) };
+        HoldWrite {
+            key: hold_key(id, &Used::Token(self.reply_token.clone())),
+            expected: value(self.place.to_string()),
+            next: value(format!("{}.{position}", self.place)),
+        }
+    }
+}
+
+fn asked(event: &Event<'_>, place: Place) -> Option<Question> {
+    let owned = |text: &Option<Text<'_>>| text.as_ref().map(|text| text.as_ref().to_owned());
+    let link = &event.envelope.link;
+    Some(Question {
+        reply_token: reply_token(event)?.to_owned(),
+        place,
+        tool_call_id: owned(&link.tool_call_id),
+        action_hash: owned(&link.action_hash),
+    })
+}
+
+fn reply_token<'e>(event: &'e Event<'_>) -> Option<&'e str> {
+    match &event.payload {
+        Payload::AwaitingConfirmation(it) => Some(&it.reply_token),
+        Payload::AwaitingClarification(it) => Some(&it.reply_token),
+        Payload::SessionStarted { .. }
+        | Payload::SessionCompleted
+        | Payload::SessionErrored
+        | Payload::SessionCancelled
+        | Payload::StateChanged { .. }
+        | Payload::ProgressUpdated { .. }
+        | Payload::ToolInvoked { .. }
+        | Payload::ToolCompleted { .. }
+        | Payload::OutputStreaming(_)
+        | Payload::HandoffRequested(_)
+        | Payload::Extension { .. } => None,
+    }
+}
+
+/// The key that an id of a session occupies. Its value says where the event is that used it.
+pub fn hold_key(session: &SessionId, used: &Used) -> String {
+    match used {
+        Used::Event(id) => format!("said/{session}/{id}"),
+        Used::Call(id) => format!("call/{session}/{id}"),
+        Used::Output(id) => format!("output/{session}/{id}"),
+        Used::Token(id) => format!("reply/{session}/{id}"),
+    }
+}
+
+/// All that an event may occupy.
+pub(super) fn hold_keys(session: &SessionId, event: &Event<'_>) -> Vec<String> {
+    let mut used = vec![Used::Event(event.envelope.event_id.as_ref().to_owned())];
+    if let Payload::ToolInvoked { tool_call_id: Some(id), .. } = &event.payload {
+        used.push(Used::Call(id.as_ref().to_owned()));
+    }
+    if let Payload::OutputStreaming(chunk) = &event.payload {
+        used.push(Used::Output(chunk.output_id.as_deref().unwrap_or_default().to_owned()));
+    }
+    used.extend(reply_token(event).map(|token| Used::Token(token.to_owned())));
+    used.iter().map(|used| hold_key(session, used)).collect()
+}
+
+/// The conversation that the first event names, if it can be one.
+pub(super) fn conversation_of(event: &Event<'_>) -> Option<ConversationId> {
+    event.envelope.link.conversation_id.as_ref()?.parse().ok()
+}
+
+/// What a first event says about its session; a flaw if it names what cannot be.
+pub(super) fn opening(event: &Event<'_>, producer: AgentId) -> Result<Opening, Flaw> {
+    let link = &event.envelope.link;
+    let conversation = link.conversation_id.as_ref().map(|id| id.parse()).transpose();
+    let conversation = conversation.map_err(|_| no_conversation())?;
+    let parent = link.parent_session_id.as_ref().map(|id| id.parse()).transpose();
+    let parent = parent.map_err(|_| Flaw {
+        tier: Tier::Spec,
+        rule: "tasuki.parent_session",
+        field: "extensions.tasuki.parent_session_id".to_owned(),
+        expected: "the id of a session".to_owned(),
+    })?;
+    Ok(Opening { producer, conversation, parent })
+}
+
+/// The same whether there is none or it is somebody else's.
+pub(super) fn no_conversation() -> Flaw {
+    Flaw {
+        tier: Tier::Spec,
+        rule: "tasuki.conversation",
+        field: "extensions.tasuki.conversation_id".to_owned(),
+        expected: "a conversation of the teamspace in which the producer takes part".to_owned(),
+    }
+}
+
+impl Place {
+    /// The place that the value of a hold names.
+    pub fn parse(value: &str) -> Option<Self> {
+        let mut numbers = value.split('.');
+        let position = numbers.next()?.parse().ok()?;
+        let index = numbers.next()?.parse().ok()?;
+        Some(Self { position, index })
+    }
+
+    /// The position of the entry that settled the question of a token, in the value of its hold.
+    pub fn settled_at(value: &str) -> Option<u64> {
+        value.split('.').nth(2)?.parse().ok()
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.position, self.index)
+    }
+}
+
+impl Status {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Open => "open",
+            Status::Completed => "completed",
+            Status::Errored => "errored",
+            Status::Cancelled => "cancelled",
+        }
+    }
+}
