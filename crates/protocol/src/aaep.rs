@@ -4,12 +4,18 @@
 //! - [`event`]: an event as it is read, once. [`flaw`]: what is wrong with a document, by tier and
 //!   rule.
 //! - [`machine`]: the rules of a session, over all its events.
-//! - [`capabilities`]: on which terms somebody listens.
+//! - [`capabilities`]: on which terms somebody listens. [`negotiate`]: what of them is granted.
+//! - [`shape`]: the events as one subscription gets them. [`language`]: in which language, and
+//!   [`text`]: cut where a listener would pause.
 
 pub mod capabilities;
 pub mod event;
 pub mod flaw;
+pub mod language;
 pub mod machine;
+pub mod negotiate;
+pub mod shape;
+pub mod text;
 
 /// The version of the protocol that we speak.
 pub const VERSION: &str = "1.0.0";
