@@ -6,16 +6,22 @@
 //! - [`machine`]: the rules of a session, over all its events.
 //! - [`read`]: from text to an event, or all that is wrong with it. [`handshake`]: the messages that
 //!   are no events. [`schemas`]: the same rules, for others to check by.
-//! - [`capabilities`]: on which terms somebody listens. [`reply_token`]: with what they answer.
+//! - [`capabilities`]: on which terms somebody listens. [`reply_token`]: with what they answer. [`negotiate`]: what of them is granted.
+//! - [`shape`]: the events as one subscription gets them. [`language`]: in which language, and
+//!   [`text`]: cut where a listener would pause.
 
 pub mod capabilities;
 pub mod event;
 pub mod flaw;
 pub mod handshake;
+pub mod language;
 pub mod machine;
+pub mod negotiate;
 pub mod read;
 pub mod reply_token;
 pub mod schemas;
+pub mod shape;
+pub mod text;
 
 /// The version of the protocol that we speak.
 pub const VERSION: &str = "1.0.0";
