@@ -25,8 +25,10 @@ mod facts;
 pub mod feed;
 pub mod fork;
 pub mod graphs;
+pub mod handshake;
 pub mod ids;
 mod in_line;
+pub mod listening;
 pub mod mailbox;
 pub mod notices;
 pub mod outbox;
@@ -79,6 +81,7 @@ pub struct Engine {
     outside: Arc<outbox::Outside>,
     telling: Arc<deliver::Telling>,
     reply_key: Arc<ReplyKey>,
+    asked: Arc<listening::Asked>,
     announcing: Arc<announce::Announcing>,
 }
 
@@ -140,6 +143,7 @@ impl Engine {
             outside: Arc::default(),
             telling: Arc::default(),
             reply_key,
+            asked: Arc::default(),
             announcing: Arc::default(),
         }
     }

@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use super::shape::Cursor;
 use crate::canonical::{self, Hash};
 use crate::ids::SubscriptionId;
 use crate::ledger::Stream;
@@ -23,13 +24,6 @@ const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 /// From which all proofs follow.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ReplyKey(Hash);
-
-/// Where an event stands: the number of its entry in the ledger, and which one of the entry it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Cursor {
-    pub seq: u64,
-    pub index: u16,
-}
 
 /// To whom a question was put.
 #[derive(Debug, Clone, Copy)]
@@ -49,15 +43,15 @@ impl fmt::Debug for ReplyKey {
 
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.seq, self.index)
+        write!(f, "{}.{}", self.sequence, self.index)
     }
 }
 
 impl Cursor {
     /// `812.3`, in its one spelling.
     pub fn parse(text: &str) -> Option<Self> {
-        let (seq, index) = text.split_once('.')?;
-        let cursor = Self { seq: seq.parse().ok()?, index: index.parse().ok()? };
+        let (sequence, index) = text.split_once('.')?;
+        let cursor = Self { sequence: sequence.parse().ok()?, index: index.parse().ok()? };
         (cursor.to_string() == text).then_some(cursor)
     }
 }
@@ -72,7 +66,7 @@ impl ReplyKey {
     pub fn token(&self, at: Cursor, put: Put<'_>) -> String {
         let mut token = String::with_capacity(PREFIX.len() + 64);
         token.push_str(PREFIX);
-        push_digits(&mut token, at.seq, 0);
+        push_digits(&mut token, at.sequence, 0);
         push_digits(&mut token, u64::from(at.index), INDEX_CHARS);
         push_proof(&mut token, &self.proof(at, put));
         token
@@ -106,8 +100,8 @@ impl ReplyKey {
 pub fn place(token: &str) -> Option<Cursor> {
     let body = token.strip_prefix(PREFIX).filter(|body| body.is_ascii())?;
     let place = body.len().checked_sub(PROOF_CHARS).map(|end| &body[..end])?;
-    let (seq, index) = place.split_at(place.len().checked_sub(INDEX_CHARS)?);
-    Some(Cursor { seq: number(seq)?, index: u16::try_from(number(index)?).ok()? })
+    let (sequence, index) = place.split_at(place.len().checked_sub(INDEX_CHARS)?);
+    Some(Cursor { sequence: number(sequence)?, index: u32::try_from(number(index)?).ok()? })
 }
 
 fn push_digits(text: &mut String, mut number: u64, chars_min: usize) {
@@ -162,7 +156,7 @@ mod tests {
             subscription: &sub_1,
             listener: "customer:ann",
         };
-        let at = Cursor { seq: 81_234, index: 17 };
+        let at = Cursor { sequence: 81_234, index: 17 };
         let token = key.token(at, put);
         assert_eq!(place(&token), Some(at));
         assert!(key.is_genuine(&token, put));
@@ -176,7 +170,7 @@ mod tests {
             assert!(!key.is_genuine(&token, other), "{other:?}");
         }
         assert!(!ReplyKey::from_seed(&[8; 32]).is_genuine(&token, put));
-        let moved = key.token(Cursor { seq: 81_235, index: 17 }, put);
+        let moved = key.token(Cursor { sequence: 81_235, index: 17 }, put);
         assert_ne!(moved[moved.len() - PROOF_CHARS..], token[token.len() - PROOF_CHARS..]);
     }
 
@@ -186,9 +180,9 @@ mod tests {
         let (stream, subscription) = (session("default"), "sub_1".parse().unwrap());
         let (event_id, listener) = ("evt_1", "agent:bob");
         let put = Put { session: &stream, event_id, subscription: &subscription, listener };
-        for seq in [0, 1, 61, 62, 3_843, 3_844, u64::MAX] {
+        for sequence in [0, 1, 61, 62, 3_843, 3_844, u64::MAX] {
             for index in [0, 1, 61, 62, 255] {
-                let at = Cursor { seq, index };
+                let at = Cursor { sequence, index };
                 let token = key.token(at, put);
                 let body = token.strip_prefix("rpl_").unwrap();
                 assert!(body.len() <= 64 && body.bytes().all(|b| b.is_ascii_alphanumeric()));
@@ -203,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_cursor_has_one_spelling() {
-        assert_eq!(Cursor::parse("812.3"), Some(Cursor { seq: 812, index: 3 }));
+        assert_eq!(Cursor::parse("812.3"), Some(Cursor { sequence: 812, index: 3 }));
         for text in ["", "812", "812.", ".3", "0812.3", "812.03", "812.3.1", "812.-1", "+1.1"] {
             assert_eq!(Cursor::parse(text), None, "{text}");
         }
