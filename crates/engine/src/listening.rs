@@ -209,6 +209,15 @@ impl Listening {
         }
     }
 
+    /// What can be told without waiting.
+    pub fn ready(&mut self) -> Option<Told> {
+        if let Some(told) = self.first.pop_front() {
+            return Some(told);
+        }
+        let delivery = self.shaper.poll(self.engine.clock.now())?;
+        Some(self.told(delivery))
+    }
+
     /// Ends when the shaper has something again.
     fn wake_after(&self, now: Time) -> impl Future<Output = ()> + use<> {
         let clock = Arc::clone(&self.engine.clock);

@@ -239,7 +239,9 @@ impl Routes {
     }
 
     fn with_aaep(self) -> Self {
-        self.route("/aaep/v1/events", |at| at.post(aaep::announce))
+        self.route("/aaep/v1/events", |at| at.get(aaep::listening::listen).post(aaep::announce))
+            .route("/aaep/v1/subscriptions", |at| at.post(aaep::listening::subscribe))
+            .route("/aaep/v1/replies", |at| at.post(aaep::listening::reply))
             .route("/aaep/v1/sessions", |at| at.get(aaep::list))
             .route("/aaep/v1/sessions/{session}", |at| at.get(aaep::show))
             .route("/aaep/v1/sessions/{session}/events", |at| at.get(aaep::events))

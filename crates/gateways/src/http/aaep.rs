@@ -1,6 +1,8 @@
 //! `/aaep/v1`: agents announce what they do, and learn what people decided. The events are handed
 //! on as they are; what is right about them is said in [`protocol::session`].
 
+pub mod listening;
+
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::rejection::PathRejection;

@@ -1,13 +1,14 @@
 //! The operations on sessions that agents announce.
 
-use super::{Operation, Response, action, read, schema};
+use super::{Operation, Response, Who, action, read, schema};
+use crate::http::aaep::listening::{ListenInput, MessageInput, MessageView};
 use crate::http::aaep::{
     DecisionInput, DecisionView, EventsInput, EventsRecorded, SessionEvents, SessionEventsInput,
     SessionView, SessionsInput,
 };
 use crate::http::view::ListPage;
 
-pub const AAEP: [Operation; 5] = [
+pub const AAEP: [Operation; 8] = [
     Operation {
         response: Response::Json(schema::<EventsRecorded>),
         ..action(
@@ -42,6 +43,36 @@ pub const AAEP: [Operation; 5] = [
             "/aaep/v1/sessions/{session}/decisions/{reply_token}",
             "await_decision",
             "What became of a question; waits for it if asked to.",
+        )
+    },
+    Operation {
+        response: Response::Json(schema::<MessageView>),
+        who: Who::Party,
+        ..action(
+            "/aaep/v1/subscriptions",
+            "subscribe",
+            "Agrees on terms for listening: `subscription.request` in, `subscription.accepted` out.",
+            schema::<MessageInput>,
+        )
+    },
+    Operation {
+        query: Some(schema::<ListenInput>),
+        response: Response::Text("text/event-stream"),
+        who: Who::Party,
+        ..read(
+            "/aaep/v1/events",
+            "listen",
+            "What agents announce, on the terms of a subscription; resumes after `Last-Event-ID`.",
+        )
+    },
+    Operation {
+        response: Response::Json(schema::<MessageView>),
+        who: Who::Party,
+        ..action(
+            "/aaep/v1/replies",
+            "reply",
+            "Answers a question, changes the terms of a subscription, or ends it.",
+            schema::<MessageInput>,
         )
     },
 ];

@@ -1,0 +1,311 @@
+//! `/aaep/v1/subscriptions`, `/events` and `/replies`: somebody agrees on terms, listens, and
+//! answers. Server-sent events one way, plain requests the other.
+
+use std::convert::Infallible;
+
+use axum::Json;
+use axum::body::{Body, Bytes};
+use axum::extract::{FromRequest, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use engine::handshake::Host;
+use engine::listening::{Heard, Listening, Resume, Told};
+use protocol::aaep::flaw::Flaw;
+use protocol::aaep::handshake::{Close, Handshake, Producer, Reason, Rejected, read_handshake};
+use protocol::aaep::shape::Cursor;
+use protocol::ids::SubscriptionId;
+use protocol::rejection::Rejection;
+use protocol::time::Span;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use tokio::sync::mpsc;
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::ReceiverStream;
+
+use crate::body::read_body;
+use crate::http::Gateway;
+use crate::http::auth::{Asker, authenticate, bearer_secret};
+use crate::http::events::Place;
+use crate::http::input::Asked;
+use crate::http::problem::Problem;
+
+/// The largest message of a listener: its terms, or an answer of the longest kind.
+pub const MESSAGE_BYTES_MAX: usize = 128 * 1024;
+
+/// How often it is looked whether the token still holds.
+const LOOK: Span = Span::from_millis(1_000);
+
+/// How many looks lie between signs of life on a quiet stream. Clients give up after 30 seconds.
+const LOOKS_PER_BEAT: u32 = 10;
+
+/// Chunks on their way to a slow reader. Past this it falls behind in the ledger instead.
+const CHUNKS_MAX: usize = 2;
+
+/// Events that are sent at once, if there are several.
+const CHUNK_BYTES: usize = 16 * 1024;
+
+/// A `subscription.request`, a `confirmation.reply` or another message of a listener.
+#[derive(Debug, JsonSchema)]
+#[schemars(transparent)]
+pub struct MessageInput(#[expect(dead_code, reason = "it is read by hand")] Map<String, Value>);
+
+/// A `subscription.accepted`.
+#[derive(Debug, JsonSchema)]
+#[schemars(transparent)]
+pub struct MessageView(#[expect(dead_code, reason = "it is written by hand")] Map<String, Value>);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListenInput {
+    pub subscription_id: String,
+}
+
+impl Gateway {
+    /// Who announces here, as listeners are told.
+    pub fn host(&self) -> Host {
+        let producer = Producer {
+            agent_id: "tasuki".to_owned(),
+            agent_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            agent_name: Some("Tasuki".to_owned()),
+            ..Producer::default()
+        };
+        Host { producer, manifest_uri: None, signed_manifest: None }
+    }
+}
+
+/// A message, and who sends it.
+pub struct Message {
+    asker: Asker,
+    message: Handshake,
+}
+
+impl FromRequest<Gateway> for Message {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, gateway: &Gateway) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        let asker = authenticate(gateway, &parts).await?;
+        let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let essence = kind.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+        if !essence.eq_ignore_ascii_case("application/json") {
+            let detail = "content-type: expected application/json";
+            return Err(Problem::new("unsupported_media_type", detail).field("content-type"));
+        }
+        let bytes = read_body(body, MESSAGE_BYTES_MAX, gateway.limits.body_read_ms_max).await?;
+        let text = std::str::from_utf8(&bytes)
+            .map_err(|_| Problem::new("json_invalid", "body: expected JSON in UTF-8"))?;
+        let message = read_handshake(text).map_err(refused)?;
+        Ok(Self { asker, message })
+    }
+}
+
+/// All that is wrong with a message.
+pub fn refused(flaws: Vec<Flaw>) -> Problem {
+    Rejection::EventRefused { index: 0, flaws }.into()
+}
+
+pub async fn subscribe(
+    State(gateway): State<Gateway>,
+    Message { asker, message }: Message,
+) -> Result<Response, Problem> {
+    let Handshake::Request(request) = message else {
+        return Err(Problem::schema_invalid("type", "subscription.request"));
+    };
+    let host = gateway.host();
+    match gateway.engine.subscribe(&asker.caller, &host, request).await? {
+        Ok(accepted) => {
+            let at = format!("/aaep/v1/events?subscription_id={}", accepted.subscription_id);
+            let at = HeaderValue::from_str(&at).expect("an id is plain text");
+            let body = Json(Handshake::Accepted(accepted));
+            Ok((StatusCode::CREATED, [(header::LOCATION, at)], body).into_response())
+        }
+        Err(rejected) => Ok(rejection(rejected)),
+    }
+}
+
+/// Answers, new terms, and the end of a subscription.
+pub async fn reply(
+    State(gateway): State<Gateway>,
+    Message { asker, message }: Message,
+) -> Result<Response, Problem> {
+    match message {
+        Handshake::Renegotiate(asked) => {
+            let host = gateway.host();
+            match gateway.engine.renegotiate(&asker.caller, &host, &asked).await? {
+                Ok(accepted) => Ok(Json(Handshake::Accepted(accepted)).into_response()),
+                Err(rejected) => Ok(rejection(rejected)),
+            }
+        }
+        Handshake::Close(close) => {
+            gateway.engine.close(&asker.caller, &close).await?;
+            Ok(StatusCode::NO_CONTENT.into_response())
+        }
+        reply @ (Handshake::ConfirmationReply(_) | Handshake::ClarificationReply(_)) => {
+            gateway.engine.reply(&asker.caller, &reply).await?;
+            Ok(StatusCode::NO_CONTENT.into_response())
+        }
+        Handshake::Request(_) | Handshake::Accepted(_) | Handshake::Rejected(_) => {
+            let expected = "confirmation.reply, clarification.reply, subscription.renegotiate or \
+                            subscription.close";
+            Err(Problem::schema_invalid("type", expected))
+        }
+    }
+}
+
+/// A refusal in the words of the protocol, with the status that comes nearest.
+fn rejection(rejected: Rejected) -> Response {
+    let status = match rejected.reason_code {
+        Reason::VersionUnsupported | Reason::CapabilitiesIncompatible => {
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
+        Reason::ManifestSignatureRequired => StatusCode::CONFLICT,
+        Reason::RateLimit => StatusCode::TOO_MANY_REQUESTS,
+        Reason::AuthenticationRequired => StatusCode::UNAUTHORIZED,
+        Reason::AuthorizationDenied => StatusCode::FORBIDDEN,
+        Reason::TransportUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+        Reason::Unknown => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    (status, Json(Handshake::Rejected(rejected))).into_response()
+}
+
+pub async fn listen(
+    State(gateway): State<Gateway>,
+    asker: Asker,
+    headers: HeaderMap,
+    Asked(input): Asked<ListenInput>,
+) -> Result<Response, Problem> {
+    let none = || Problem::not_found("subscription");
+    let id: SubscriptionId = input.subscription_id.parse().map_err(|_| none())?;
+    let resume = resume(&headers)?;
+    if *gateway.stopping.borrow() {
+        return Err(Problem::new("stopping", "the server is stopping"));
+    }
+    let listening = gateway.engine.listen(&asker.caller, &id, resume).await?.ok_or_else(none)?;
+    let place = Place::take(&gateway, &asker, gateway.limits.streams_per_token_max)?;
+    let secret = bearer_secret(&headers)?.map(str::to_owned);
+    let (chunks, stream) = mpsc::channel::<Bytes>(CHUNKS_MAX);
+    tokio::spawn(Sending { gateway, id, secret, listening, chunks, _place: place }.run());
+    let body = Body::from_stream(ReceiverStream::new(stream).map(Ok::<_, Infallible>));
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream; charset=utf-8"),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    Ok((headers, body).into_response())
+}
+
+fn resume(headers: &HeaderMap) -> Result<Resume, Problem> {
+    let Some(value) = headers.get("last-event-id") else { return Ok(Resume::No) };
+    let text = value.to_str().unwrap_or_default();
+    match Cursor::parse(text) {
+        Some(cursor) => Ok(Resume::After(cursor)),
+        None if text.starts_with("evt_") => Ok(Resume::AfterEvent(text.to_owned())),
+        None => {
+            let detail = "Last-Event-ID: expected the id of an event";
+            Err(Problem::new("cursor_invalid", detail).field("Last-Event-ID"))
+        }
+    }
+}
+
+/// One open stream.
+struct Sending {
+    gateway: Gateway,
+    id: SubscriptionId,
+    /// With which to ask again whether the caller is still allowed; none on the control socket.
+    secret: Option<String>,
+    listening: Listening,
+    chunks: mpsc::Sender<Bytes>,
+    _place: Place,
+}
+
+enum Next {
+    Heard(Heard),
+    Look,
+    Stop,
+}
+
+impl Sending {
+    async fn run(mut self) {
+        if self.chunks.send(Bytes::from_static(b"retry: 1000\n: connected\n\n")).await.is_err() {
+            return;
+        }
+        let mut stopping = self.gateway.stopping.clone();
+        let mut n_looks = 0;
+        loop {
+            let next = tokio::select! {
+                heard = self.listening.next() => match heard {
+                    Ok(heard) => Next::Heard(heard),
+                    Err(error) => {
+                        tracing::warn!(%error, "a subscription was cut off");
+                        Next::Stop
+                    }
+                },
+                () = self.gateway.engine.clock().sleep(LOOK) => Next::Look,
+                () = self.chunks.closed() => return,
+                () = async { let _ = stopping.wait_for(|stopping| *stopping).await; } => Next::Stop,
+            };
+            let chunk = match next {
+                Next::Heard(Heard::Told(told)) => self.several(&told).await,
+                Next::Heard(Heard::Closed(closed)) => {
+                    let _ = self.chunks.send(self.closing(&closed.code, &closed.message)).await;
+                    return;
+                }
+                Next::Look if !self.is_still_allowed().await => return,
+                Next::Look => {
+                    n_looks = (n_looks + 1) % LOOKS_PER_BEAT;
+                    if n_looks > 0 {
+                        continue;
+                    }
+                    Bytes::from_static(b": beat\n\n")
+                }
+                Next::Stop => return,
+            };
+            if self.chunks.send(chunk).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// An event, and those that are ready to be told with it.
+    async fn several(&mut self, told: &Told) -> Bytes {
+        let mut text = Vec::with_capacity(told.text().len() + 64);
+        frame(&mut text, told);
+        while text.len() < CHUNK_BYTES {
+            let Some(told) = self.listening.ready() else { break };
+            frame(&mut text, &told);
+        }
+        Bytes::from(text)
+    }
+
+    /// The end, in the protocol's words.
+    fn closing(&self, code: &str, message: &str) -> Bytes {
+        let close = Handshake::Close(Close {
+            subscription_id: self.id.to_string(),
+            reason_code: Some(code.to_owned()),
+            reason_message: Some(message.to_owned()).filter(|message| !message.is_empty()),
+            ..Close::default()
+        });
+        Bytes::from(format!("event: aaep.close\ndata: {}\n\n", close.write()))
+    }
+
+    async fn is_still_allowed(&self) -> bool {
+        match &self.secret {
+            None => true,
+            Some(secret) => {
+                matches!(self.gateway.engine.authenticate(secret).await, Ok(Some(_)))
+            }
+        }
+    }
+}
+
+/// Without an id if something older is still to come: whoever returns gets it again, and knows it
+/// by its `event_id`.
+fn frame(text: &mut Vec<u8>, told: &Told) {
+    if let Some(id) = told.id {
+        text.extend_from_slice(format!("id: {id}\n").as_bytes());
+    }
+    text.extend_from_slice(b"event: aaep.event\ndata: ");
+    text.extend_from_slice(told.text().as_bytes());
+    text.extend_from_slice(b"\n\n");
+}
