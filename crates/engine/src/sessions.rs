@@ -48,14 +48,25 @@ pub struct NoSuchPlace;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Question {
     /// Somebody may still answer.
-    Open { due: Time },
-    Answered { outcome: Outcome, answer: Box<session::event::Answered>, at: Time },
+    Open {
+        due: Time,
+    },
+    Answered {
+        outcome: Outcome,
+        answer: Box<session::event::Answered>,
+        at: Time,
+    },
     /// Nobody answered in time.
-    TimedOut { outcome: Outcome, at: Time },
+    TimedOut {
+        outcome: Outcome,
+        at: Time,
+    },
     /// The producer went on, or the session is over.
     Withdrawn,
     /// It was settled, and what was said is gone.
-    Erased { at: Time },
+    Erased {
+        at: Time,
+    },
 }
 
 /// Whether an entry settles a question.

@@ -300,7 +300,12 @@ struct Decided {
 
 impl Decided {
     fn events(events: impl IntoIterator<Item = Event>) -> Self {
-        Self { events: events.into_iter().collect(), document: None, then: Vec::new(), holds: Vec::new() }
+        Self {
+            events: events.into_iter().collect(),
+            document: None,
+            then: Vec::new(),
+            holds: Vec::new(),
+        }
     }
 }
 

@@ -217,8 +217,8 @@ fn not_json(field: &str, error: &serde_json::Error) -> Problem {
 /// All events are of the first one's session; whether they are is decided with the rest.
 fn session_of(events: &[Said]) -> Result<SessionId, Problem> {
     let first = events.first().ok_or_else(|| Problem::schema_invalid("events", "an event"))?;
-    let event = session::read(first.text())
-        .map_err(|flaws| Rejection::EventRefused { index: 0, flaws })?;
+    let event =
+        session::read(first.text()).map_err(|flaws| Rejection::EventRefused { index: 0, flaws })?;
     let id = event.envelope.session_id.parse::<SessionId>();
     id.map_err(|error| Problem::schema_invalid("session_id", error.expected))
 }

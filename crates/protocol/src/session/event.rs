@@ -131,12 +131,7 @@ impl PartialEq for Foreseen {
 
 impl Announced {
     pub fn new(events: Vec<Said>) -> Self {
-        Self {
-            events,
-            consents: Vec::new(),
-            withdrawn: Vec::new(),
-            foreseen: Foreseen::default(),
-        }
+        Self { events, consents: Vec::new(), withdrawn: Vec::new(), foreseen: Foreseen::default() }
     }
 }
 

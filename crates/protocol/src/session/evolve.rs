@@ -59,9 +59,7 @@ pub(super) fn settle(
 fn spoken(response: &Response) -> machine::Response<'_> {
     match response {
         Response::YesNo(yes) => machine::Response::Flag(*yes),
-        Response::Number(number) => {
-            machine::Response::Number(number.as_f64().unwrap_or(f64::NAN))
-        }
+        Response::Number(number) => machine::Response::Number(number.as_f64().unwrap_or(f64::NAN)),
         Response::Text(text) => machine::Response::Text(text),
     }
 }

@@ -83,13 +83,12 @@ impl Reader<'_> {
             Some("session.completed") => Payload::SessionCompleted,
             Some("session.errored") => Payload::SessionErrored,
             Some("session.cancelled") => Payload::SessionCancelled,
-            Some("state.changed") => Payload::StateChanged {
-                from: self.need("from_state")?,
-                to: self.need("to_state")?,
-            },
-            Some("progress.updated") => Payload::ProgressUpdated {
-                percent: self.value["progress"]["percent"].as_f64(),
-            },
+            Some("state.changed") => {
+                Payload::StateChanged { from: self.need("from_state")?, to: self.need("to_state")? }
+            }
+            Some("progress.updated") => {
+                Payload::ProgressUpdated { percent: self.value["progress"]["percent"].as_f64() }
+            }
             Some("tool.invoked") => Payload::ToolInvoked {
                 tool: self.need("tool")?,
                 tool_call_id: self.text("tool_call_id"),

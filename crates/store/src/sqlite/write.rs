@@ -249,7 +249,8 @@ impl<'c> Statements<'c> {
     }
 
     fn write_holds(&mut self, commit: &Commit) -> Result<()> {
-        for write in &commit.holds {
+        // Some are only compared.
+        for write in commit.holds.iter().filter(|write| write.next != write.expected) {
             self.hold.execute(params![
                 commit.stream.teamspace.as_str(),
                 write.key,
@@ -366,7 +367,11 @@ impl<'c> Statements<'c> {
                 return conversation_rows::put(connection, commit, conversation, row, last_seq);
             }
             (
-                State::Agent(_) | State::Ledger(_) | State::Teamspace(_) | State::Graph(_) | State::Session(_),
+                State::Agent(_)
+                | State::Ledger(_)
+                | State::Teamspace(_)
+                | State::Graph(_)
+                | State::Session(_),
                 known,
                 _,
             ) => {

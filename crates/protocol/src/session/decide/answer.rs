@@ -2,6 +2,7 @@
 //! one refusal, which does not say why.
 
 use super::Decision;
+use crate::aaep::machine::NotSettled;
 use crate::agent::Kind;
 use crate::caller::Principal;
 use crate::conversation::state::conversation_of;
@@ -12,7 +13,6 @@ use crate::session::command::Answer;
 use crate::session::event::{Answered, Event};
 use crate::session::evolve::settle;
 use crate::session::state::Session;
-use crate::aaep::machine::NotSettled;
 
 /// Why an answer does not count: for the log, never for whoever sent it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

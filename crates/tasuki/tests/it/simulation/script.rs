@@ -109,7 +109,11 @@ impl Script {
                 Subject::Token(_) => &mut self.tokens,
                 Subject::Message(_) => &mut self.messages,
                 Subject::Conversation(_) => &mut self.chats,
-                Subject::Agent(_) | Subject::Ledger | Subject::Graph(_) | Subject::Session(_) | Subject::Teamspace => {
+                Subject::Agent(_)
+                | Subject::Ledger
+                | Subject::Graph(_)
+                | Subject::Session(_)
+                | Subject::Teamspace => {
                     return;
                 }
             };
