@@ -10,6 +10,7 @@ mod callback_shapes;
 mod completion_shapes;
 mod conversation_shapes;
 mod handoff_shapes;
+mod session_shapes;
 mod transfer_shapes;
 
 use std::collections::BTreeSet;
@@ -25,6 +26,7 @@ use callback_shapes::callback_shapes;
 use completion_shapes::completion_shapes;
 use conversation_shapes::conversation_shapes;
 use handoff_shapes::{agent, handoff_shapes, time};
+use session_shapes::session_shapes;
 use transfer_shapes::transfer_shapes;
 
 use super::{decode, encode};
@@ -38,6 +40,7 @@ use crate::handoff::event::Event as HandoffEvent;
 use crate::handoff::sla::Slas;
 use crate::ledger::Erased;
 use crate::message;
+use crate::session;
 use crate::step::Event;
 use crate::teamspace::{self, Configuration, Settings};
 use crate::time::Span;
@@ -104,6 +107,9 @@ events! {
     Event::Teamspace(teamspace::Event::Configured(_)) => "teamspace.configured",
     Event::Graph(graph::Event::Saved(_)) => "graph.saved",
     Event::Graph(graph::Event::Removed(_)) => "graph.removed",
+    Event::Session(session::Event::Announced(_)) => "session.announced",
+    Event::Session(session::Event::Answered(_)) => "session.answered",
+    Event::Session(session::Event::TimedOut(_)) => "session.timed_out",
     Event::Message(message::Event::Woken(_)) => "message.woken",
     Event::Message(message::Event::Failed(_)) => "message.failed",
     Event::Conversation(conversation::Event::Opened(_)) => "conversation.opened",
@@ -226,6 +232,7 @@ fn shapes() -> Vec<(&'static str, Event)> {
     shapes.extend(callback_shapes());
     shapes.extend(teamspace_shapes());
     shapes.extend(graph_shapes());
+    shapes.extend(session_shapes());
     shapes
 }
 

@@ -5,6 +5,7 @@ mod work;
 
 mod completions;
 mod conversations;
+mod sessions;
 
 use std::collections::BTreeSet;
 
@@ -42,7 +43,7 @@ use crate::teamspace::{self, Configuration, Settings};
 use crate::time::Time;
 use crate::token::{self, BearerKind, Grant};
 
-const NAMES: [&str; 40] = [
+const NAMES: [&str; 43] = [
     "handoff.drafted",
     "handoff.proposed",
     "handoff.validation_started",
@@ -83,6 +84,9 @@ const NAMES: [&str; 40] = [
     "teamspace.configured",
     "graph.saved",
     "graph.removed",
+    "session.announced",
+    "session.answered",
+    "session.timed_out",
 ];
 
 proptest! {
@@ -149,6 +153,7 @@ fn events() -> impl Strategy<Value = Event> {
         1 => tokens(),
         1 => teamspaces(),
         1 => graphs(),
+        1 => sessions::sessions(),
         3 => messages(),
         3 => conversations(),
         1 => Just(Event::Token(token::Event::Revoked(token::Revoked {}))),
