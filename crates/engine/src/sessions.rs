@@ -16,8 +16,8 @@ use protocol::time::{Span, Time};
 use crate::Engine;
 use crate::port::{Sequenced, StoreError};
 
-/// The longest that somebody waits for an answer with one request. Proxies give up after a minute.
-pub const DECISION_WAIT_MAX: Span = Span::from_millis(30_000);
+/// The longest that somebody waits for an answer with one request: less than a request may take.
+pub const DECISION_WAIT_MAX: Span = Span::from_millis(25_000);
 
 /// The most events in one page.
 pub const SESSION_EVENTS_PAGE_MAX: usize = 256;
@@ -154,15 +154,12 @@ impl Engine {
         let Some(text) = entry.body.text() else { return Ok(Some(Question::Erased { at })) };
         let event = codec::decode(&entry.name, entry.version, text)
             .map_err(|error| StoreError::Corrupt(format!("{}: {error}", stream.subject)))?;
-        Ok(match event {
-            step::Event::Session(Event::Answered(answer)) => {
-                Some(Question::Answered { outcome: answer.outcome, answer, at })
-            }
-            step::Event::Session(Event::TimedOut(over)) => {
-                Some(Question::TimedOut { outcome: over.outcome, at })
-            }
-            _ => Some(Question::Withdrawn),
-        })
+        let step::Event::Session(event) = event else { return Ok(Some(Question::Withdrawn)) };
+        Ok(Some(match event {
+            Event::Answered(answer) => Question::Answered { outcome: answer.outcome, answer, at },
+            Event::TimedOut(over) => Question::TimedOut { outcome: over.outcome, at },
+            Event::Announced(_) => Question::Withdrawn,
+        }))
     }
 
     /// The same once it is settled, or when the time is over.

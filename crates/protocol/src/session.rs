@@ -25,9 +25,6 @@ pub const ANNOUNCED_EVENTS_MAX: usize = 256;
 /// The most events of one session. A long answer, chunk by chunk, has a few thousand.
 pub const SESSION_EVENTS_MAX: u64 = 20_000;
 
-/// The most questions that wait at once. People answer one after the other.
-pub const QUESTIONS_MAX: usize = 8;
-
 /// Critical events interrupt whoever listens, and nothing may hold them back: more than one each
 /// second for a minute is an attack or a fault.
 pub const CRITICAL_EVENTS_MAX: u32 = 60;

@@ -357,7 +357,7 @@ impl Tables {
 
     fn write(&mut self, commit: Commit) {
         let stream = commit.stream.clone();
-        for hold in commit.holds {
+        for hold in commit.holds.into_iter().filter(|hold| hold.next != hold.expected) {
             self.holds.insert((stream.teamspace.clone(), hold.key), hold.next);
         }
         for deadline in commit.disarm {

@@ -80,7 +80,7 @@ pub struct SessionEventsInput {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DecisionInput {
-    /// How long to wait for an answer, such as `20s`; at most 30 seconds.
+    /// How long to wait for an answer, such as `20s`; at most 25 seconds.
     #[serde(default)]
     pub wait: Option<String>,
 }
@@ -244,13 +244,10 @@ pub async fn list(
     let before = parse_cursor(input.cursor.as_deref())?;
     let status = input.status.as_deref().map(parse_status).transpose()?;
     let page = gateway.engine.list(&caller.teamspace, ListOf::Sessions, before, limit).await?;
-    let shown = page.items.iter().filter_map(|item| match item.state.as_ref() {
-        Aggregate::Session(session)
-            if session.is_shown_to(&caller) && status.is_none_or(|it| session.status == it) =>
-        {
-            Some(view(session))
-        }
-        _ => None,
+    let shown = page.items.iter().filter_map(|item| {
+        let Aggregate::Session(session) = item.state.as_ref() else { return None };
+        let is_wanted = status.is_none_or(|status| session.status == status);
+        (is_wanted && session.is_shown_to(&caller)).then(|| view(session))
     });
     let items = shown.collect();
     Ok(Json(ListPage { items, next_cursor: page.next.map(|row| row.to_string()) }))

@@ -11,6 +11,7 @@ mod completion_shapes;
 mod conversation_shapes;
 mod handoff_shapes;
 mod subscription_shapes;
+mod session_shapes;
 mod transfer_shapes;
 
 use std::collections::BTreeSet;
@@ -27,6 +28,7 @@ use completion_shapes::completion_shapes;
 use conversation_shapes::conversation_shapes;
 use handoff_shapes::{agent, handoff_shapes, time};
 use subscription_shapes::subscription_shapes;
+use session_shapes::session_shapes;
 use transfer_shapes::transfer_shapes;
 
 use super::{decode, encode};
@@ -40,6 +42,7 @@ use crate::handoff::event::Event as HandoffEvent;
 use crate::handoff::sla::Slas;
 use crate::ledger::Erased;
 use crate::message;
+use crate::session;
 use crate::step::Event;
 use crate::subscription;
 use crate::teamspace::{self, Configuration, Settings};
@@ -110,6 +113,9 @@ events! {
     Event::Subscription(subscription::Event::Opened(_)) => "subscription.opened",
     Event::Subscription(subscription::Event::Agreed(_)) => "subscription.agreed",
     Event::Subscription(subscription::Event::Closed(_)) => "subscription.closed",
+    Event::Session(session::Event::Announced(_)) => "session.announced",
+    Event::Session(session::Event::Answered(_)) => "session.answered",
+    Event::Session(session::Event::TimedOut(_)) => "session.timed_out",
     Event::Message(message::Event::Woken(_)) => "message.woken",
     Event::Message(message::Event::Failed(_)) => "message.failed",
     Event::Conversation(conversation::Event::Opened(_)) => "conversation.opened",
@@ -233,6 +239,7 @@ fn shapes() -> Vec<(&'static str, Event)> {
     shapes.extend(callback_shapes());
     shapes.extend(teamspace_shapes());
     shapes.extend(graph_shapes());
+    shapes.extend(session_shapes());
     shapes
 }
 

@@ -6,6 +6,7 @@ mod work;
 mod completions;
 mod conversations;
 mod subscriptions;
+mod sessions;
 
 use std::collections::BTreeSet;
 
@@ -43,7 +44,7 @@ use crate::teamspace::{self, Configuration, Settings};
 use crate::time::Time;
 use crate::token::{self, BearerKind, Grant};
 
-const NAMES: [&str; 40] = [
+const NAMES: [&str; 43] = [
     "handoff.drafted",
     "handoff.proposed",
     "handoff.validation_started",
@@ -84,6 +85,9 @@ const NAMES: [&str; 40] = [
     "teamspace.configured",
     "graph.saved",
     "graph.removed",
+    "session.announced",
+    "session.answered",
+    "session.timed_out",
 ];
 
 proptest! {
@@ -151,6 +155,7 @@ fn events() -> impl Strategy<Value = Event> {
         1 => teamspaces(),
         1 => graphs(),
         1 => subscriptions::subscriptions(),
+        1 => sessions::sessions(),
         3 => messages(),
         3 => conversations(),
         1 => Just(Event::Token(token::Event::Revoked(token::Revoked {}))),

@@ -230,7 +230,7 @@ pub fn hold_key(session: &SessionId, used: &Used) -> String {
     }
 }
 
-/// All that an event may occupy.
+/// All that an event may occupy or ask for.
 pub(super) fn hold_keys(session: &SessionId, event: &Event<'_>) -> Vec<String> {
     let mut used = vec![Used::Event(event.envelope.event_id.as_ref().to_owned())];
     if let Payload::ToolInvoked { tool_call_id: Some(id), .. } = &event.payload {
@@ -238,6 +238,11 @@ pub(super) fn hold_keys(session: &SessionId, event: &Event<'_>) -> Vec<String> {
     }
     if let Payload::OutputStreaming(chunk) = &event.payload {
         used.push(Used::Output(chunk.output_id.as_deref().unwrap_or_default().to_owned()));
+    }
+    if let Payload::AwaitingConfirmation(_) = &event.payload
+        && let Some(id) = &event.envelope.link.tool_call_id
+    {
+        used.push(Used::Call(id.as_ref().to_owned()));
     }
     used.extend(reply_token(event).map(|token| Used::Token(token.to_owned())));
     used.iter().map(|used| hold_key(session, used)).collect()

@@ -250,7 +250,8 @@ impl<'c> Statements<'c> {
     }
 
     fn write_holds(&mut self, commit: &Commit) -> Result<()> {
-        for write in &commit.holds {
+        // Some are only compared.
+        for write in commit.holds.iter().filter(|write| write.next != write.expected) {
             self.hold.execute(params![
                 commit.stream.teamspace.as_str(),
                 write.key,
@@ -371,7 +372,8 @@ impl<'c> Statements<'c> {
                 | State::Ledger(_)
                 | State::Teamspace(_)
                 | State::Graph(_)
-                | State::Subscription(_)
+                |
+                State::Subscription(_)
                 | State::Session(_),
                 known,
                 _,

@@ -2,6 +2,7 @@
 
 #![expect(clippy::print_stdout, reason = "tests print their seeds and what they counted")]
 
+mod aaep;
 mod announcements;
 mod audit;
 mod authorization;

@@ -11,6 +11,7 @@ mod messages;
 mod outbox;
 mod presence;
 mod races;
+mod sessions;
 mod settings;
 
 use std::sync::Arc;

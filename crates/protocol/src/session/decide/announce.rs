@@ -2,6 +2,7 @@
 //! was recorded before, byte for byte, is passed over, so that a producer can send again what it is
 //! not sure of.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 use super::{Decision, Known};
@@ -16,7 +17,7 @@ use crate::session::event::{Announced, Consented, Event, Foreseen, Said};
 use crate::session::reading::read;
 use crate::session::state::{Place, Session, hold_key, no_conversation, opening};
 use crate::session::{
-    ANNOUNCED_EVENTS_MAX, CRITICAL_EVENTS_MAX, CRITICAL_WINDOW, QUESTIONS_MAX, SESSION_EVENTS_MAX,
+    ANNOUNCED_EVENTS_MAX, CRITICAL_EVENTS_MAX, CRITICAL_WINDOW, SESSION_EVENTS_MAX,
 };
 use crate::step::{HoldState, HoldWrite};
 use crate::time::Span;
@@ -90,9 +91,13 @@ impl Batch<'_> {
         let place = Place { position: self.position, index: self.announced.events.len() };
         let mut uses = Vec::new();
         let (id, known, used) = (self.id, self.known, &self.used);
+        let looked_at = RefCell::new(Vec::new());
         let is_used = |one: &Used| {
             let key = hold_key(id, one);
-            used.contains_key(&key) || known.is_some_and(|known| known.holds.contains_key(&key))
+            let is_used = used.contains_key(&key)
+                || known.is_some_and(|known| known.holds.contains_key(&key));
+            looked_at.borrow_mut().push(key);
+            is_used
         };
         let session = self.session.as_mut().expect("it was opened above");
         check_limits(session, index, &event, self.context)?;
@@ -100,7 +105,16 @@ impl Batch<'_> {
             .follow(&event, (place, self.context.now), &is_used, &mut uses)
             .map_err(|flaw| refused(vec![flaw]))?;
         self.record(said, place, followed, &uses);
+        self.rely_on(looked_at.into_inner());
         Ok(())
+    }
+
+    /// What was taken to be free must be so when the events are recorded.
+    fn rely_on(&mut self, keys: Vec<String>) {
+        let free = keys.into_iter().filter(|key| !self.used.contains_key(key));
+        let (expected, next) = (HoldState::default(), HoldState::default());
+        let compare = |key| HoldWrite { key, expected: expected.clone(), next: next.clone() };
+        self.holds.extend(free.map(compare));
     }
 
     fn record(&mut self, said: &Said, place: Place, followed: Followed, uses: &[Used]) {
@@ -216,13 +230,6 @@ fn check_limits(
     let n_max = if event.payload.is_terminal() { 0 } else { 1 };
     if session.n_events + n_max >= SESSION_EVENTS_MAX {
         return full("events", SESSION_EVENTS_MAX, None);
-    }
-    let asks = matches!(
-        event.payload,
-        Payload::AwaitingConfirmation(_) | Payload::AwaitingClarification(_)
-    );
-    if asks && session.machine.pending().len() >= QUESTIONS_MAX {
-        return full("questions at once", QUESTIONS_MAX as u64, None);
     }
     let window = session.critical.at(context.now);
     if event.is_critical() && !event.payload.is_terminal() && window.n >= CRITICAL_EVENTS_MAX {

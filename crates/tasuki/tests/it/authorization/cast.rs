@@ -26,6 +26,7 @@ pub const QUEUE: &str = "queue";
 /// A queue from which people pick.
 const BACKROOM: &str = "backroom";
 pub const GRAPH: &str = "graph";
+pub const SESSION: &str = "session";
 
 pub const CALLERS: [&str; 12] = [
     "none",
@@ -106,8 +107,10 @@ impl Cast {
             let id = cast.make(state).await;
             cast.hidden.insert(state, id);
         }
-        let id = cast.make(GRAPH).await;
-        cast.hidden.insert(GRAPH, id);
+        for kind in [GRAPH, SESSION] {
+            let id = cast.make(kind).await;
+            cast.hidden.insert(kind, id);
+        }
         cast.hidden.insert(AGENT, HERMIT.to_owned());
         cast.hidden.insert(HUMAN, RECLUSE.to_owned());
         cast.hidden.insert(QUEUE, BACKROOM.to_owned());
@@ -210,6 +213,19 @@ impl Cast {
             CALLED => return Box::pin(self.make_called()).await,
             kind if kind.starts_with("t.") => return self.transfer(kind).await,
             GRAPH => return self.make_graph(&task).await,
+            SESSION => {
+                let started = started(&task, "alice");
+                let id = started["session_id"].as_str().expect("an id").to_owned();
+                let mut asks = started.clone();
+                asks["type"] = "aaep:agent.awaiting.clarification".into();
+                asks["event_id"] = "evt_2".into();
+                asks["urgency"] = "critical".into();
+                asks["question"] = "Which one?".into();
+                asks["reply_token"] = "rpl_1".into();
+                asks["timeout_seconds"] = 60.into();
+                ok(&alice, Call::post("/aaep/v1/events", json!([started, asks]))).await;
+                return id;
+            }
             "draft" | "discarded" => {
                 let drafts = Call::post("/v1/handoffs/drafts", offer(&task, "bob"));
                 let id = ok(&alice, drafts).await["handoff_id"].as_str().expect("an id").to_owned();
@@ -314,6 +330,7 @@ impl Cast {
         let path = case.path.split('/').map(|step| match step {
             "{number}" => "1",
             "{index}" => "0",
+            "{reply_token}" => "rpl_1",
             step if step.starts_with('{') => subject,
             step => step,
         });
@@ -330,7 +347,12 @@ impl Cast {
             }
         };
         if case.method != "get" {
-            request = request.json(&self.body(case, subject));
+            let mut body = self.body(case, subject);
+            if case.operation == "announce_events" {
+                let own = BEARERS.iter().find(|(role, _, _)| *role == caller);
+                body = started(&self.new_task(), own.map_or("root", |(_, agent, _)| agent));
+            }
+            request = request.json(&body);
         }
         if case.operation == "open_socket" {
             let handshake = [
@@ -409,6 +431,19 @@ impl Cast {
         }
         body
     }
+}
+
+/// The first event of a session.
+fn started(task: &str, agent: &str) -> Value {
+    json!({
+        "@context": "https://aaep-protocol.org/context/v1",
+        "type": "aaep:agent.session.started",
+        "event_id": "evt_1",
+        "session_id": format!("sess_{}", task.replace('-', "")),
+        "timestamp": "2026-05-24T14:22:01.000Z",
+        "producer": { "agent_id": agent },
+        "summary_normal": task,
+    })
 }
 
 fn graph() -> Value {

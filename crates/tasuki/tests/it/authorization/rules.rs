@@ -1,7 +1,7 @@
 //! Who may do what, as one table. The document says who may ask at all (`x-who`); the table says
 //! what members then get.
 
-use super::cast::{AGENT, CALLED, CONVERSATION, GRAPH, HUMAN, MESSAGE, QUEUE, TOKEN};
+use super::cast::{AGENT, CALLED, CONVERSATION, GRAPH, HUMAN, MESSAGE, QUEUE, SESSION, TOKEN};
 use super::reference::Operation;
 
 /// What a caller gets.
@@ -86,6 +86,11 @@ list_graphs              -          yes     yes     yes       yes          yes  
 show_graph               -          yes     yes     yes       yes          yes     yes      yes
 save_graph               -          not     not     not       yes          not     yes      not
 remove_graph             -          not     not     not       yes          not     yes      not
+announce_events          -          yes     yes     yes       yes          yes     not      not
+list_sessions            -          yes     yes     yes       yes          yes     yes      yes
+show_session             -          yes     gone    gone      yes          gone    yes      gone
+session_events           -          yes     gone    gone      yes          gone    yes      gone
+await_decision           -          yes     gone    gone      yes          gone    yes      gone
 list_conversations       -          yes     yes     yes       yes          yes     yes      yes
 open_conversation        -          yes     yes     yes       yes          yes     yes      yes
 mint_customer_token      -          yes     not     gone      not          gone    yes      gone
@@ -225,6 +230,7 @@ impl Case {
             path if path.contains("{queue}") => QUEUE,
             path if path.contains("{conversation}") => CONVERSATION,
             path if path.contains("{graph}") => GRAPH,
+            path if path.contains("{session}") => SESSION,
             path if path.contains("{token}") => TOKEN,
             path if path.contains("{message}") => MESSAGE,
             _ => self.state,

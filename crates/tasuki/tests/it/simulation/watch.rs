@@ -103,6 +103,7 @@ impl Watch {
             Some(State::Ledger(_)) => "ledger",
             Some(State::Teamspace(_)) => "teamspace",
             Some(State::Graph(_) | State::Subscription(_)) => "graph",
+            Some(State::Session(_)) => "session",
             Some(State::Token(token)) if token.revoked_at.is_some() => "revoked",
             Some(State::Token(_)) => "token",
             Some(State::Message(message)) if message.purged => "purged",

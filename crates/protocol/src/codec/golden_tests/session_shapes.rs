@@ -1,0 +1,54 @@
+//! The shapes of sessions.
+
+use serde_json::json;
+
+use crate::codec;
+use crate::step::Event;
+
+pub fn session_shapes() -> Vec<(&'static str, Event)> {
+    let started = json!({
+        "@context": "https://aaep-protocol.org/context/v1", "type": "aaep:agent.session.started",
+        "event_id": "evt_1", "session_id": "sess_1", "timestamp": "2026-05-24T14:22:01.000Z",
+        "producer": { "agent_id": "teller" }, "summary_normal": "A transfer",
+    });
+    let consent = json!({
+        "index": 0, "event_id": "evt_1", "reply_token": "rpl_1", "binding": "strong",
+    });
+    let least = json!({ "events": [started] });
+    let most = json!({ "events": [started], "consents": [consent], "withdrawn": ["rpl_2"] });
+    let answered = json!({
+        "reply_token": "rpl_1", "event_id": "evt_1", "outcome": "accepted", "decision": "accept",
+        "by": "agent:dana",
+    });
+    let refused = json!({
+        "reply_token": "rpl_1", "event_id": "evt_1", "outcome": "rejected", "decision": "reject",
+        "by": "agent:dana", "decided_by": "user:dana", "rationale": "too much",
+        "subscription_id": "sub_1", "tool_call_id": "call_1", "action_hash": "ab".repeat(32),
+        "modified": true,
+    });
+    let response = |response: serde_json::Value| {
+        json!({
+            "reply_token": "rpl_1", "event_id": "evt_1", "outcome": "answered",
+            "response": response, "by": "operator:root",
+        })
+    };
+    let over = json!({ "reply_token": "rpl_1", "event_id": "evt_1", "outcome": "rejected" });
+    let mut unheard = over.clone();
+    unheard["unheard"] = true.into();
+    let shapes = [
+        ("least", "session.announced", least),
+        ("most", "session.announced", most),
+        ("least", "session.answered", answered),
+        ("most", "session.answered", refused),
+        ("text", "session.answered", response(json!("65"))),
+        ("number", "session.answered", response(json!(65))),
+        ("flag", "session.answered", response(json!(true))),
+        ("least", "session.timed_out", over),
+        ("most", "session.timed_out", unheard),
+    ];
+    let read = |name: &str, body: serde_json::Value| codec::decode(name, 1, &body.to_string());
+    shapes
+        .into_iter()
+        .map(|(shape, name, body)| (shape, read(name, body).expect("a shape that is written")))
+        .collect()
+}

@@ -1,0 +1,82 @@
+//! Arbitrary events of sessions.
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::text;
+use crate::aaep::event::Decision;
+use crate::aaep::machine::{Binding, Outcome};
+use crate::session::event::{Announced, Answered, Consented, Said, TimedOut};
+use crate::session::{self, Given, Response};
+use crate::step::Event;
+
+pub fn sessions() -> impl Strategy<Value = Event> {
+    prop_oneof![announced(), answered(), timed_out()].prop_map(Event::Session)
+}
+
+fn announced() -> impl Strategy<Value = session::Event> {
+    let said = (text(), text()).prop_map(|(name, value)| {
+        let event = serde_json::json!({ name: value });
+        Said::new(format!("{event:#}")).expect("JSON")
+    });
+    let binding = select(vec![Binding::Strong, Binding::Weak]);
+    let consents = (any::<u16>(), text(), text(), binding).prop_map(|it| Consented {
+        index: usize::from(it.0),
+        event_id: it.1,
+        reply_token: it.2,
+        binding: it.3,
+    });
+    (vec(said, 1..4), vec(consents, 0..3), vec(text(), 0..3)).prop_map(
+        |(events, consents, withdrawn)| {
+            let announced = Announced { consents, withdrawn, ..Announced::new(events) };
+            session::Event::Announced(Box::new(announced))
+        },
+    )
+}
+
+fn outcome() -> impl Strategy<Value = Outcome> {
+    select(vec![
+        Outcome::Accepted,
+        Outcome::Rejected,
+        Outcome::Answered,
+        Outcome::Unanswered,
+        Outcome::Withdrawn,
+    ])
+}
+
+fn answered() -> impl Strategy<Value = session::Event> {
+    let given = prop_oneof![
+        select(vec![Decision::Accept, Decision::Reject]).prop_map(Given::Decision),
+        text().prop_map(Response::Text).prop_map(Given::Response),
+        any::<bool>().prop_map(Response::YesNo).prop_map(Given::Response),
+        any::<i32>().prop_map(|n| Response::Number(n.into())).prop_map(Given::Response),
+    ];
+    let names = (text(), text(), outcome(), given, text());
+    let more = vec(option::of(text()), 5);
+    (names, more, any::<bool>()).prop_map(|(names, more, modified)| {
+        let (reply_token, event_id, outcome, given, by) = names;
+        let mut more = more.into_iter().map(|text: Option<String>| text);
+        let mut next = || more.next().flatten();
+        session::Event::Answered(Box::new(Answered {
+            reply_token,
+            event_id,
+            outcome,
+            given,
+            by,
+            decided_by: next(),
+            rationale: next(),
+            subscription_id: next(),
+            tool_call_id: next(),
+            action_hash: next(),
+            modified,
+        }))
+    })
+}
+
+fn timed_out() -> impl Strategy<Value = session::Event> {
+    (text(), text(), outcome(), any::<bool>()).prop_map(|(reply_token, event_id, outcome, it)| {
+        session::Event::TimedOut(TimedOut { reply_token, event_id, outcome, unheard: it })
+    })
+}

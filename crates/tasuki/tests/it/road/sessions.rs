@@ -1,0 +1,407 @@
+//! Sessions that agents announce: who may, what is recorded, how questions are answered, and how
+//! they end by themselves.
+
+use std::collections::BTreeSet;
+
+use engine::announce::{Heard, session_stream};
+use engine::sessions::{Cursor, Question};
+use engine::submit::{Done, SubmitError};
+use protocol::aaep::event::Decision;
+use protocol::aaep::machine::Outcome;
+use protocol::agent::{self, Kind, Profile};
+use protocol::caller::{Caller, Principal};
+use protocol::ids::{SessionId, TeamspaceId};
+use protocol::rejection::Rejection;
+use protocol::session::event::Said;
+use protocol::session::{Answer, Given, Response, Status};
+use protocol::step::Command;
+use protocol::time::Span;
+use serde_json::{Value, json};
+
+use super::{Server, story};
+use crate::support::{agent, agent_stream, code, id, operator};
+
+const TOKEN: &str = "rpl_4f8a2e7d9c1b6a3f";
+
+fn session() -> SessionId {
+    "sess_2c91a7b4d23f1e88".parse().expect("an id")
+}
+
+/// An event of the session, with what is special about it.
+fn event(number: u32, kind: &str, more: Value) -> Said {
+    let mut event = json!({
+        "@context": "https://aaep-protocol.org/context/v1",
+        "type": format!("aaep:agent.{kind}"),
+        "event_id": format!("evt_{number}"),
+        "session_id": session(),
+        "timestamp": format!("2026-05-24T14:22:{number:02}.000Z"),
+        "producer": { "agent_id": "teller" },
+        "summary_normal": "What happens",
+    });
+    let fields = event.as_object_mut().expect("an object");
+    fields.extend(more.as_object().expect("an object").clone());
+    Said::new(event.to_string()).expect("JSON")
+}
+
+fn started(number: u32) -> Said {
+    event(number, "session.started", json!({}))
+}
+
+fn asks(number: u32, more: Value) -> Said {
+    let mut fields = json!({
+        "urgency": "critical", "action": "Transfer $500", "consequence": "It cannot be undone",
+        "reply_token": TOKEN, "timeout_seconds": 300, "default_decision": "reject",
+        "risk_level": "high", "irreversible": true,
+    });
+    let own = fields.as_object_mut().expect("an object");
+    own.extend(more.as_object().expect("an object").clone());
+    event(number, "awaiting.confirmation", fields)
+}
+
+fn transfers(number: u32) -> Said {
+    let call = json!({
+        "tool": "transfer_funds", "tool_call_id": "call_2", "risk_level": "high",
+        "irreversible": true,
+    });
+    event(number, "tool.invoked", call)
+}
+
+/// Up to the question of the banking session.
+fn opening() -> Vec<Said> {
+    let state = |from: &str, to: &str| json!({ "from_state": from, "to_state": to });
+    vec![
+        started(1),
+        event(2, "state.changed", state("idle", "thinking")),
+        event(3, "tool.invoked", json!({ "tool": "fetch_balance", "tool_call_id": "call_1" })),
+        event(
+            4,
+            "tool.completed",
+            json!({ "tool": "fetch_balance", "tool_call_id": "call_1", "status": "success" }),
+        ),
+        event(5, "state.changed", state("calling_tool", "deciding")),
+        event(6, "state.changed", state("deciding", "thinking")),
+        asks(7, json!({})),
+    ]
+}
+
+/// What follows an accept.
+fn ending() -> Vec<Said> {
+    let chunk = |text: &str, position: u32, complete: bool| json!({ "chunk": text, "position": position, "complete": complete });
+    vec![
+        transfers(8),
+        event(
+            9,
+            "tool.completed",
+            json!({ "tool": "transfer_funds", "tool_call_id": "call_2", "status": "success" }),
+        ),
+        event(
+            10,
+            "state.changed",
+            json!({ "from_state": "calling_tool", "to_state": "writing_output" }),
+        ),
+        event(11, "output.streaming", chunk("Transferred.", 0, false)),
+        event(12, "output.streaming", chunk(" New balance: 12,000.", 12, true)),
+        event(13, "session.completed", json!({})),
+    ]
+}
+
+fn answer(token: &str, decision: Decision) -> Answer {
+    Answer {
+        reply_token: token.to_owned(),
+        given: Given::Decision(decision),
+        decided_by: Some("user:dana".to_owned()),
+        rationale: None,
+        modified: false,
+        subscription_id: None,
+    }
+}
+
+async fn bank() -> Server {
+    let server = Server::with_agents(&["teller", "other"]).await;
+    for (name, kind) in [("dana", Kind::Human), ("router", Kind::System)] {
+        let profile = Profile { name: name.to_owned(), ..Profile::default() };
+        let register = Command::Agent(agent::Command::Register { kind, profile });
+        let done = server.engine.submit(&operator(), agent_stream(name), register, None).await;
+        done.expect("an operator may register an agent");
+    }
+    server
+}
+
+async fn announce(server: &Server, events: Vec<Said>) -> Result<Done, SubmitError> {
+    server.engine.announce(&agent("teller"), &session(), events).await
+}
+
+async fn says(server: &Server, caller: &Caller, answer: Answer) -> Heard {
+    server.engine.answer(caller, &session(), answer).await.expect("an answer is never an error")
+}
+
+async fn names(server: &Server) -> Vec<String> {
+    story(&server.engine, &session_stream(&operator(), &session())).await
+}
+
+async fn question(server: &Server, token: &str) -> Option<Question> {
+    let stream = session_stream(&operator(), &session());
+    server.engine.question(&stream, token).await.expect("it can be read")
+}
+
+/// `index rule` of a refusal, or its code.
+fn why(result: &Result<Done, SubmitError>) -> String {
+    match result {
+        Err(SubmitError::Rejected(Rejection::EventRefused { index, flaws })) => {
+            format!("{index} {}", flaws[0].field)
+        }
+        result => code(result).to_owned(),
+    }
+}
+
+#[tokio::test]
+async fn a_human_accepts_and_the_session_goes_on_to_its_end() {
+    let server = bank().await;
+    announce(&server, opening()).await.expect("the session opens");
+    assert!(matches!(question(&server, TOKEN).await, Some(Question::Open { .. })));
+    let early = announce(&server, vec![transfers(8)]).await;
+    assert_eq!(code(&early), "protocol_violation", "nothing irreversible without an accept");
+    assert_eq!(says(&server, &agent("dana"), answer(TOKEN, Decision::Accept)).await, Heard::Yes);
+    announce(&server, ending()).await.expect("it goes on");
+    let Some(Question::Answered { outcome, answer, .. }) = question(&server, TOKEN).await else {
+        panic!("it was answered");
+    };
+    assert_eq!((outcome, answer.by.as_str()), (Outcome::Accepted, "agent:dana"));
+    let expected = ["session.announced", "session.answered", "session.announced"];
+    assert_eq!(names(&server).await, expected);
+    let stream = session_stream(&operator(), &session());
+    let held = server.engine.session(&stream).await.unwrap().expect("it exists");
+    assert_eq!((held.status, held.n_events), (Status::Completed, 13));
+    let after = announce(&server, vec![event(14, "session.completed", json!({}))]).await;
+    assert_eq!(why(&after), "0 type");
+    // What is in memory is what the ledger tells.
+    let rebuilt = server.engine.rebuild(&stream).await.expect("the ledger makes sense");
+    assert_eq!(Some(&rebuilt), server.engine.current(&stream).await.unwrap().as_deref());
+}
+
+#[tokio::test]
+async fn only_the_first_answer_of_somebody_entitled_counts() {
+    let server = bank().await;
+    announce(&server, opening()).await.expect("the session opens");
+    let elsewhere = TeamspaceId::try_from("elsewhere".to_owned()).expect("a name");
+    let customer = Principal::Customer(id("customer-01938c2e-0000-7000-8000-000000000001"));
+    let by = |principal| Caller { principal, ..operator() };
+    let yes = || answer(TOKEN, Decision::Accept);
+    let response = Given::Response(Response::Text("yes".to_owned()));
+    let ignored = [
+        ("the producer", agent("teller"), yes()),
+        ("a worker", agent("other"), yes()),
+        ("a system agent", agent("router"), yes()),
+        ("somebody unknown", agent("nobody"), yes()),
+        ("a customer of something else", by(customer), yes()),
+        ("the server", Caller::system(operator().teamspace), yes()),
+        ("another teamspace", Caller { teamspace: elsewhere, ..agent("dana") }, yes()),
+        ("a forged token", agent("dana"), answer("rpl_0000", Decision::Accept)),
+        ("another kind", agent("dana"), Answer { given: response, ..yes() }),
+    ];
+    for (what, caller, answer) in ignored {
+        assert_eq!(says(&server, &caller, answer).await, Heard::No, "{what}");
+    }
+    assert_eq!(names(&server).await, ["session.announced"]);
+    let modified = Answer { modified: true, ..yes() };
+    assert_eq!(says(&server, &agent("dana"), modified).await, Heard::Yes);
+    assert_eq!(says(&server, &operator(), yes()).await, Heard::No, "the first one counts");
+    let Some(Question::Answered { outcome, .. }) = question(&server, TOKEN).await else {
+        panic!("it was answered");
+    };
+    assert_eq!(outcome, Outcome::Rejected, "who wants something else does not want this");
+    let refused = announce(&server, vec![transfers(8)]).await;
+    assert_eq!(code(&refused), "protocol_violation");
+    assert_eq!(names(&server).await, ["session.announced", "session.answered"]);
+}
+
+#[tokio::test]
+async fn what_nobody_answers_ends_by_itself_once_also_after_a_restart() {
+    let server = bank().await;
+    announce(&server, opening()).await.expect("the session opens");
+    server.clock.advance(Span::from_millis(299_999));
+    assert_eq!(server.engine.fire_due_deadlines().await.unwrap(), 0);
+    let server = server.restart();
+    server.clock.advance(Span::from_millis(1));
+    let late = says(&server, &agent("dana"), answer(TOKEN, Decision::Accept)).await;
+    assert_eq!(late, Heard::No, "by our clock, whether or not anybody has looked");
+    assert_eq!(server.engine.fire_due_deadlines().await.unwrap(), 1);
+    assert_eq!(server.engine.fire_due_deadlines().await.unwrap(), 0);
+    let over = question(&server, TOKEN).await;
+    let Some(Question::TimedOut { outcome: Outcome::Rejected, .. }) = over else {
+        panic!("it is refused: {over:?}");
+    };
+    assert_eq!(names(&server).await, ["session.announced", "session.timed_out"]);
+    let server = server.restart();
+    let refused = announce(&server, vec![transfers(8)]).await;
+    assert_eq!(code(&refused), "protocol_violation");
+    let stream = session_stream(&operator(), &session());
+    let rebuilt = server.engine.rebuild(&stream).await.expect("the ledger makes sense");
+    assert_eq!(Some(&rebuilt), server.engine.current(&stream).await.unwrap().as_deref());
+}
+
+#[tokio::test]
+async fn a_producer_waits_for_the_decision_with_one_request() {
+    let server = bank().await;
+    announce(&server, opening()).await.expect("the session opens");
+    let stream = session_stream(&operator(), &session());
+    let waiting = {
+        let (engine, stream) = (server.engine.clone(), stream.clone());
+        let wait = Span::from_millis(20_000);
+        tokio::spawn(async move { engine.question_settled(&stream, TOKEN, wait).await })
+    };
+    says(&server, &agent("dana"), answer(TOKEN, Decision::Reject)).await;
+    let found = waiting.await.expect("it ends").expect("it can be read");
+    let Some(Question::Answered { outcome: Outcome::Rejected, .. }) = found else {
+        panic!("it was answered: {found:?}");
+    };
+    assert_eq!(question(&server, "rpl_never").await, None);
+}
+
+#[tokio::test]
+async fn what_is_sent_again_is_recorded_once() {
+    let server = bank().await;
+    announce(&server, opening()).await.expect("the session opens");
+    announce(&server, opening()).await.expect("it is known");
+    let mut longer = opening();
+    longer.push(event(8, "progress.updated", json!({ "progress": { "percent": 5 } })));
+    announce(&server, longer).await.expect("only the last is new");
+    announce(&server, vec![started(1), started(1)]).await.expect("both are known");
+    let n_events = ["session.announced", "session.announced"];
+    assert_eq!(names(&server).await, n_events);
+    let server = server.restart();
+    announce(&server, opening()).await.expect("it is known");
+    let other = event(2, "state.changed", json!({ "from_state": "idle", "to_state": "other" }));
+    assert_eq!(why(&announce(&server, vec![other]).await), "0 event_id");
+    let reused = asks(9, json!({ "action": "Something else" }));
+    says(&server, &agent("dana"), answer(TOKEN, Decision::Reject)).await;
+    assert_eq!(why(&announce(&server, vec![reused]).await), "0 reply_token");
+    assert_eq!(names(&server).await.len(), 3);
+}
+
+#[tokio::test]
+async fn an_output_that_is_complete_stays_so() {
+    let server = bank().await;
+    let chunk = |number, complete| {
+        let chunk = json!({
+            "chunk": "a", "position": 0, "complete": complete, "output_id": "out_1",
+        });
+        event(number, "output.streaming", chunk)
+    };
+    announce(&server, vec![started(1), chunk(2, true)]).await.expect("an output");
+    assert_eq!(why(&announce(&server, vec![chunk(3, false)]).await), "0 output_id");
+}
+
+#[tokio::test]
+async fn all_of_a_batch_is_recorded_or_nothing() {
+    let server = bank().await;
+    let mut broken = opening();
+    broken.insert(3, started(20));
+    assert_eq!(why(&announce(&server, broken).await), "3 type");
+    assert_eq!(names(&server).await, [""; 0]);
+    let refusals = [
+        ("0 type", vec![event(1, "session.completed", json!({}))]),
+        ("0 producer.agent_id", vec![event(1, "x", json!({ "producer": { "agent_id": "x" } }))]),
+        ("1 session_id", vec![started(1), event(2, "x", json!({ "session_id": "sess_other" }))]),
+        ("schema_invalid", Vec::new()),
+        ("schema_invalid", (1..=257).map(started).collect()),
+    ];
+    for (expected, mut events) in refusals {
+        for said in &mut events {
+            let kind = said.text().replace("aaep:agent.x", "aaep:agent.session.started");
+            *said = Said::new(kind).expect("JSON");
+        }
+        assert_eq!(why(&announce(&server, events).await), expected);
+    }
+    announce(&server, opening()).await.expect("the session opens");
+    let stolen = vec![event(8, "state.changed", json!({ "from_state": "a", "to_state": "b" }))];
+    let by_other = server.engine.announce(&agent("other"), &session(), stolen).await;
+    assert_eq!(code(&by_other), "not_allowed");
+    for caller in [agent("dana"), operator()] {
+        let id: SessionId = "sess_new".parse().expect("an id");
+        let begun = Said::new(
+            started(1).text().replace(session().as_str(), id.as_str()).replace("teller", "dana"),
+        );
+        let refused = server.engine.announce(&caller, &id, vec![begun.expect("JSON")]).await;
+        assert_eq!(code(&refused), "not_allowed", "{}", caller.principal);
+    }
+}
+
+#[tokio::test]
+async fn critical_events_are_limited_for_each_minute() {
+    let server = bank().await;
+    announce(&server, vec![started(0)]).await.expect("the session opens");
+    let shouts = |number| {
+        event(
+            number,
+            "state.changed",
+            json!({
+                "urgency": "critical", "from_state": "idle", "to_state": "idle",
+            }),
+        )
+    };
+    announce(&server, (1..=60).map(shouts).collect()).await.expect("so many are fine");
+    let refused = announce(&server, vec![shouts(61)]).await;
+    assert_eq!(code(&refused), "rate_limited");
+    server.clock.advance(Span::from_minutes(1));
+    announce(&server, vec![shouts(61)]).await.expect("a minute later");
+}
+
+#[tokio::test]
+async fn requests_that_wait_share_an_entry_and_fail_alone() {
+    let server = bank().await;
+    announce(&server, vec![started(0)]).await.expect("the session opens");
+    let progress =
+        |number: u32| event(number, "progress.updated", json!({ "progress": { "percent": 1 } }));
+    let mut asked = tokio::task::JoinSet::new();
+    for number in 1..=200_u32 {
+        let engine = server.engine.clone();
+        let events = match number % 20 {
+            0 => vec![progress(number), started(1_000 + number)],
+            _ => vec![progress(number)],
+        };
+        asked.spawn(async move {
+            let result = engine.announce(&agent("teller"), &session(), events).await;
+            (number, why(&result))
+        });
+    }
+    while let Some(answered) = asked.join_next().await {
+        let (number, answer) = answered.expect("nothing panics");
+        let expected = if number % 20 == 0 { "1 type" } else { "ok" };
+        assert_eq!(answer, expected, "{number}");
+    }
+    let n_entries = names(&server).await.len();
+    assert!(n_entries < 100, "{n_entries} entries for 200 requests");
+    let stream = session_stream(&operator(), &session());
+    let mut seen = BTreeSet::new();
+    let mut after = None;
+    loop {
+        let page = server.engine.session_events(&stream, after, 50).await.expect("a page");
+        let (events, has_more) = page.expect("the cursor is from here");
+        assert!(events.windows(2).all(|pair| pair[0].cursor < pair[1].cursor));
+        seen.extend(events.iter().map(|placed| placed.said.text().to_owned()));
+        after = events.last().map(|placed| placed.cursor);
+        if !has_more {
+            break;
+        }
+    }
+    assert_eq!(seen.len(), 191, "each once");
+    let place = server.engine.place_of_event(&stream, "evt_7").await.unwrap();
+    assert!(place.is_some(), "an event is found by its id");
+    let nowhere = Some(Cursor { seq: 1, index: 0 });
+    assert!(server.engine.session_events(&stream, nowhere, 5).await.unwrap().is_err());
+}
+
+#[tokio::test]
+async fn what_was_announced_can_be_erased_and_is_not_said_again() {
+    let server = bank().await;
+    announce(&server, opening()).await.expect("the session opens");
+    let stream = session_stream(&operator(), &session());
+    let erase = Command::Erase { position: 1, reason: "asked for".to_owned() };
+    server.engine.submit(&operator(), stream.clone(), erase, None).await.expect("an operator may");
+    let (events, _) = server.engine.session_events(&stream, None, 50).await.unwrap().unwrap();
+    assert!(events.is_empty(), "{events:?}");
+    announce(&server, vec![started(1)]).await.expect("it is known, whatever it said");
+    says(&server, &agent("dana"), answer(TOKEN, Decision::Accept)).await;
+    announce(&server, ending()).await.expect("the session goes on");
+}
