@@ -3,12 +3,14 @@
 //!
 //! - [`event`]: an event as it is read, once. [`flaw`]: what is wrong with a document, by tier and
 //!   rule.
-//! - [`machine`]: the rules of a session, over all its events.
+//! - [`machine`]: the rules of a session, over all its events. [`lint`]: what would make one better
+//!   for somebody who listens.
 //! - [`capabilities`]: on which terms somebody listens.
 
 pub mod capabilities;
 pub mod event;
 pub mod flaw;
+pub mod lint;
 pub mod machine;
 
 /// The version of the protocol that we speak.
