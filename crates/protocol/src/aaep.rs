@@ -3,7 +3,8 @@
 //!
 //! - [`event`]: an event as it is read, once. [`flaw`]: what is wrong with a document, by tier and
 //!   rule.
-//! - [`machine`]: the rules of a session, over all its events.
+//! - [`machine`]: the rules of a session, over all its events. [`lint`]: what would make one better
+//!   for somebody who listens.
 //! - [`read`]: from text to an event, or all that is wrong with it. [`handshake`]: the messages that
 //!   are no events. [`schemas`]: the same rules, for others to check by.
 //! - [`capabilities`]: on which terms somebody listens. [`reply_token`]: with what they answer. [`negotiate`]: what of them is granted.
@@ -15,6 +16,7 @@ pub mod event;
 pub mod flaw;
 pub mod handshake;
 pub mod language;
+pub mod lint;
 pub mod machine;
 pub mod negotiate;
 pub mod read;

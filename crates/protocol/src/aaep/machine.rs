@@ -19,7 +19,7 @@ mod tools;
 #[cfg(test)]
 mod model_tests;
 #[cfg(test)]
-mod table_tests;
+pub(super) mod table_tests;
 
 use serde::{Deserialize, Serialize};
 

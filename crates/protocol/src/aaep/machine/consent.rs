@@ -60,7 +60,7 @@ pub(super) struct Consents {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     grants: Vec<Grant>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    refused: Vec<Target>,
+    refused: Vec<Name>,
     /// Whether a reject waits for an event that tells of it.
     is_untold: bool,
 }
@@ -72,6 +72,14 @@ struct Target {
     tool_call_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     action_hash: Option<String>,
+}
+
+/// One of the two, by which something is known to be refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Name {
+    Call(String),
+    Action(String),
 }
 
 /// An accept that waits for its call.
@@ -179,7 +187,7 @@ impl Consents {
         let settled = questions.into_iter().map(|question| {
             let (settled, asked) = question.settled(Outcome::Withdrawn);
             if let Asked::Confirmation { target, .. } = asked {
-                self.refuse(target);
+                self.refuse(&target);
             }
             settled
         });
@@ -239,15 +247,16 @@ impl Consents {
     }
 
     /// Remembers that an action is not to be called.
-    fn refuse(&mut self, target: Target) {
-        if !target.is_linked() {
-            return;
-        }
-        self.refused.retain(|refused| !refused.touches(&target));
-        if self.refused.len() == REFUSED_MAX {
-            self.refused.remove(0);
-        }
-        self.refused.push(target);
+    fn refuse(&mut self, target: &Target) {
+        self.forget(target);
+        self.refused.extend(target.names());
+        let n_over = self.refused.len().saturating_sub(REFUSED_MAX);
+        self.refused.drain(..n_over);
+    }
+
+    /// An action may be called after all, or is refused again.
+    fn forget(&mut self, target: &Target) {
+        self.refused.retain(|name| !target.names().any(|other| other == *name));
     }
 }
 
@@ -265,6 +274,11 @@ impl Target {
 
     fn is_linked(&self) -> bool {
         self.tool_call_id.is_some() || self.action_hash.is_some()
+    }
+
+    fn names(&self) -> impl Iterator<Item = Name> {
+        let call = self.tool_call_id.clone().map(Name::Call);
+        call.into_iter().chain(self.action_hash.clone().map(Name::Action))
     }
 
     /// Whether both name the same call or the same action.

@@ -16,9 +16,9 @@ pub const QUESTIONS_MAX: usize = 8;
 /// Questions about actions, and accepts that no call has used up, together.
 pub const CONSENTS_MAX: usize = 16;
 
-/// Actions that were refused, with a link to their call. The oldest is forgotten first; what cannot
+/// Ids of calls and hashes of actions that were refused. The oldest is forgotten first; what cannot
 /// be undone needs an accept all the same.
-pub const REFUSED_MAX: usize = 16;
+pub const REFUSED_MAX: usize = 32;
 
 /// The schemas say 64 characters, each of up to four bytes.
 pub(super) const STATE_BYTES_MAX: usize = 256;

@@ -5,4 +5,4 @@ mod broken;
 mod broken_consent;
 mod legal;
 mod page;
-pub(super) mod script;
+pub(in crate::aaep) mod script;

@@ -1,6 +1,6 @@
 //! Which accept a call rests on.
 
-use super::{Binding, Consent, Consents, Covers, Grant, Target, Weak};
+use super::{Binding, Consent, Consents, Covers, Grant, Name, Target, Weak};
 use crate::aaep::flaw::Flaw;
 use crate::aaep::machine::rules::{self, flaw};
 
@@ -12,6 +12,9 @@ pub(in crate::aaep::machine) struct Act<'a> {
     pub(in crate::aaep::machine) irreversible: bool,
 }
 
+const CALL_FIELD: &str = "tool_call_id";
+const HASH_FIELD: &str = "extensions.tasuki.action_hash";
+
 impl Consents {
     /// Uses up the accept that the call rests on. A call that needs none may still be the one that
     /// was accepted.
@@ -20,16 +23,11 @@ impl Consents {
         act: &Act<'_>,
         weak: Weak,
     ) -> Result<Option<Consent>, Flaw> {
-        let is_asked = |target: &Target| act.is_touched_by(target);
-        if self.questions.iter().filter_map(|question| question.target()).any(is_asked) {
-            let expected = "an accept of the confirmation that waits for this call";
-            return Err(flaw(&rules::BLOCKED, act.named_by(), expected));
+        let exact = self.grants.iter().position(|grant| act.is_of(grant));
+        if exact.is_none() {
+            self.check_open(act)?;
         }
-        if self.refused.iter().any(is_asked) {
-            let expected = "another action, as this one was refused";
-            return Err(flaw(&rules::REFUSED, act.named_by(), expected));
-        }
-        let Some(index) = self.grant(act)? else { return Ok(None) };
+        let Some(index) = self.grant(act, exact)? else { return Ok(None) };
         if !act.irreversible {
             self.use_for_reversible(index);
             return Ok(None);
@@ -37,20 +35,36 @@ impl Consents {
         let binding = self.grants[index].binding();
         if binding == Binding::Weak && weak == Weak::Refused {
             let expected = "a hash that was confirmed";
-            return Err(flaw(&rules::BOUND_BY_HASH, "extensions.tasuki.action_hash", expected));
+            return Err(flaw(&rules::BOUND_BY_HASH, HASH_FIELD, expected));
         }
         let Grant { event_id, reply_token, .. } = self.grants.remove(index);
         Ok(Some(Consent { event_id, reply_token, binding }))
     }
 
+    /// Whether nobody is asked for this call, and nobody has refused it.
+    fn check_open(&self, act: &Act<'_>) -> Result<(), Flaw> {
+        let waiting = self.questions.iter().filter_map(|question| question.target());
+        if let Some(field) = waiting.filter_map(|target| act.touched_by(target)).next() {
+            let expected = "an accept of the confirmation that waits for this call";
+            return Err(flaw(&rules::BLOCKED, field, expected));
+        }
+        let refused =
+            |field: &&str| self.refused.iter().any(|name| act.named_by(name) == Some(field));
+        if let Some(field) = [CALL_FIELD, HASH_FIELD].into_iter().find(refused) {
+            let expected = "another action, as this one was refused";
+            return Err(flaw(&rules::REFUSED, field, expected));
+        }
+        Ok(())
+    }
+
     /// The accept of this very call, else one that names no call.
-    fn grant(&self, act: &Act<'_>) -> Result<Option<usize>, Flaw> {
-        let is_its = |grant: &Grant| grant.target.is_linked() && act.fits(&grant.target);
-        if let Some(index) = self.grants.iter().position(is_its) {
+    fn grant(&self, act: &Act<'_>, exact: Option<usize>) -> Result<Option<usize>, Flaw> {
+        if let Some(index) = exact {
             let is_enough = !act.irreversible || self.grants[index].covers != Covers::Reversible;
             return if is_enough { Ok(Some(index)) } else { Err(no_consent()) };
         }
-        if let Some(near) = self.grants.iter().find(|grant| act.is_touched_by(&grant.target)) {
+        if let Some(near) = self.grants.iter().find(|grant| act.touched_by(&grant.target).is_some())
+        {
             return Err(bound_otherwise(act, &near.target));
         }
         let unlinked = |covers: Covers| {
@@ -76,21 +90,23 @@ impl Consents {
 }
 
 impl Act<'_> {
-    fn is_touched_by(&self, target: &Target) -> bool {
-        let same = |one: &Option<String>, own: Option<&str>| one.is_some() && one.as_deref() == own;
-        same(&target.tool_call_id, self.tool_call_id) || same(&target.action_hash, self.action_hash)
-    }
-
     /// Whether it is what a linked confirmation says, in all that it says.
-    fn fits(&self, target: &Target) -> bool {
+    fn is_of(&self, grant: &Grant) -> bool {
         let fits = |one: &Option<String>, own: Option<&str>| one.is_none() || one.as_deref() == own;
-        fits(&target.tool_call_id, self.tool_call_id) && fits(&target.action_hash, self.action_hash)
+        grant.target.is_linked()
+            && fits(&grant.target.tool_call_id, self.tool_call_id)
+            && fits(&grant.target.action_hash, self.action_hash)
     }
 
-    fn named_by(&self) -> &'static str {
-        match self.tool_call_id {
-            Some(_) => "tool_call_id",
-            None => "extensions.tasuki.action_hash",
+    /// The field in which it is the same call or the same action.
+    fn touched_by(&self, target: &Target) -> Option<&'static str> {
+        target.names().find_map(|name| self.named_by(&name))
+    }
+
+    fn named_by(&self, name: &Name) -> Option<&'static str> {
+        match name {
+            Name::Call(id) => (self.tool_call_id == Some(id)).then_some(CALL_FIELD),
+            Name::Action(hash) => (self.action_hash == Some(hash)).then_some(HASH_FIELD),
         }
     }
 }
@@ -117,12 +133,10 @@ fn no_consent() -> Flaw {
 /// The call is nearly the one that was confirmed.
 fn bound_otherwise(act: &Act<'_>, target: &Target) -> Flaw {
     match &target.action_hash {
-        Some(hash) if act.action_hash != Some(hash) => {
-            flaw(&rules::BOUND, "extensions.tasuki.action_hash", hash)
-        }
+        Some(hash) if act.action_hash != Some(hash) => flaw(&rules::BOUND, HASH_FIELD, hash),
         Some(_) | None => {
             let id = target.tool_call_id.as_deref().unwrap_or_default();
-            flaw(&rules::BOUND, "tool_call_id", id)
+            flaw(&rules::BOUND, CALL_FIELD, id)
         }
     }
 }

@@ -150,11 +150,11 @@ impl Consents {
         };
         match decision {
             Decision::Reject => {
-                self.refuse(target);
+                self.refuse(&target);
                 self.is_untold = true;
             }
             Decision::Accept => {
-                self.refused.retain(|refused| !refused.touches(&target));
+                self.forget(&target);
                 self.grants.push(Grant {
                     event_id: settled.event_id.clone(),
                     reply_token: settled.reply_token.clone(),

@@ -38,12 +38,13 @@ BOUND_BY_HASH extensions.tasuki.action_hash | start; confirm t1 irreversible cal
 BLOCKED tool_call_id | start; confirm t1 call=c1; call pay c1 | accept t1; call pay c1
 BLOCKED tool_call_id | start; confirm t1 irreversible call=c1 hash=aa; call pay c1 irreversible hash=aa | accept t1; call pay c1 irreversible hash=aa
 BLOCKED extensions.tasuki.action_hash | start; confirm t1 hash=aa; call pay hash=aa | accept t1; call pay hash=aa
-BLOCKED tool_call_id | start; confirm t1 call=c1 hash=aa; call pay c2 hash=aa | accept t1; call pay c1 hash=aa
+BLOCKED extensions.tasuki.action_hash | start; confirm t1 call=c1 hash=aa; call pay c2 hash=aa | accept t1; call pay c1 hash=aa
 REFUSED tool_call_id | start; confirm t1 call=c1; reject t1; call pay c1 | state idle>thinking
 REFUSED extensions.tasuki.action_hash | start; confirm t1 hash=aa; reject t1; call pay hash=aa | state idle>thinking
 REFUSED extensions.tasuki.action_hash | start; confirm t1 hash=aa; wait 300; elapse t1; call pay irreversible hash=aa | state idle>thinking
-REFUSED tool_call_id | start; confirm t1 call=c1 hash=aa; reject t1; call pay c2 hash=aa | confirm t2 call=c2 hash=aa
+REFUSED extensions.tasuki.action_hash | start; confirm t1 call=c1 hash=aa; reject t1; call pay c2 hash=aa | confirm t2 call=c2 hash=aa
 REFUSED tool_call_id | start; state idle>awaiting_input; confirm t1 call=c1; state awaiting_input>thinking; call pay c1 | call pay c2
+REFUSED tool_call_id | start; confirm t1 call=c1 hash=aa; reject t1; confirm t2 call=c2 hash=aa; accept t2; call pay c1 hash=aa | call pay c2 hash=aa
 ASKED_ONCE action | start; confirm t1 about=pay; confirm t2 about=pay | confirm t2 about=book
 ASKED_ONCE action | start; confirm t1 hash=aa; confirm t2 hash=aa | confirm t2 hash=bb
 ASKED_ONCE action | start; confirm t1 call=c1 hash=aa; confirm t2 call=c1 hash=bb | confirm t2 call=c2 hash=bb

@@ -34,7 +34,10 @@ fn page() -> String {
         (OUTPUTS_MAX, "open outputs"),
         (QUESTIONS_MAX, "open questions"),
         (CONSENTS_MAX, "confirmations that wait for an answer or for their call"),
-        (REFUSED_MAX, "refused actions that are remembered; then the oldest is forgotten"),
+        (
+            REFUSED_MAX,
+            "refused calls and actions that are remembered; then the oldest is forgotten",
+        ),
     ];
     text.push_str(LIMITS_HEAD);
     for (limit, what) in limits {

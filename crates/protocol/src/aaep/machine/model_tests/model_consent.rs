@@ -1,0 +1,379 @@
+//! The model's questions, and which accept each call of the history has used up.
+
+use super::model::{Model, Past, Verdict};
+use crate::aaep::event::{Decision, Event, Payload, Reversibility, Risk};
+use crate::aaep::machine::Weak;
+
+/// How a question of the history has ended, and at which place of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fate {
+    Waits,
+    Replied(usize, Decision),
+    TimedOut(usize, Decision),
+    Withdrawn(usize),
+    Clarified,
+}
+
+/// An accepted confirmation, and what the calls since have made of it.
+struct Accept<'a> {
+    question: &'a Event<'static>,
+    by_somebody: bool,
+    is_spent: bool,
+    /// A call has come that may have been it.
+    is_served: bool,
+}
+
+struct Call<'a> {
+    id: Option<&'a str>,
+    hash: Option<&'a str>,
+    irreversible: bool,
+}
+
+const CALL: &str = "tool_call_id";
+const HASH: &str = "extensions.tasuki.action_hash";
+
+impl Model {
+    pub(super) fn question(&self, token: &str) -> Option<&Event<'static>> {
+        self.events().find(|event| reply_token(event) == Some(token))
+    }
+
+    pub(super) fn was_accepted_by_somebody(&self, token: &str) -> bool {
+        let is_it = |past: &Past| match past {
+            Past::Replied(own, Decision::Accept) => own == token,
+            Past::Replied(..) | Past::TimedOut(..) | Past::Clarified(_) | Past::Event(..) => false,
+        };
+        self.past.iter().any(is_it)
+    }
+
+    /// The questions that wait, with the time when each is due.
+    pub(super) fn all_waiting(&self) -> Vec<(&Event<'static>, u64)> {
+        let asked = self.past.iter().enumerate().filter_map(|(index, past)| {
+            let Past::Event(event, at) = past else { return None };
+            let seconds = match &event.payload {
+                Payload::AwaitingConfirmation(it) => it.timeout_seconds,
+                Payload::AwaitingClarification(it) => it.timeout_seconds,
+                _ => return None,
+            };
+            let waits = self.fate(index) == Fate::Waits;
+            waits.then_some((event.as_ref(), at + u64::from(seconds)))
+        });
+        asked.collect()
+    }
+
+    pub(super) fn waiting(&self, token: &str) -> Option<(&Event<'static>, u64)> {
+        self.all_waiting().into_iter().find(|(event, _)| reply_token(event) == Some(token))
+    }
+
+    /// What came of the question at this place.
+    fn fate(&self, index: usize) -> Fate {
+        let Past::Event(question, _) = &self.past[index] else { return Fate::Clarified };
+        let token = reply_token(question);
+        for (place, past) in self.past.iter().enumerate().skip(index + 1) {
+            match past {
+                Past::Replied(own, decision) if Some(own.as_str()) == token => {
+                    return Fate::Replied(place, *decision);
+                }
+                Past::TimedOut(own, decision) if Some(own.as_str()) == token => {
+                    return Fate::TimedOut(place, *decision);
+                }
+                Past::Clarified(own) if Some(own.as_str()) == token => return Fate::Clarified,
+                Past::Event(event, _) if withdraws(event) => return Fate::Withdrawn(place),
+                Past::Event(..) | Past::Replied(..) | Past::TimedOut(..) | Past::Clarified(_) => {}
+            }
+        }
+        Fate::Waits
+    }
+
+    pub(super) fn judge_question(&self, event: &Event<'_>) -> Verdict {
+        if let Payload::AwaitingConfirmation(it) = &event.payload
+            && it.default_decision == Decision::Accept
+        {
+            let is_grave = it.risk.is_some_and(|risk| risk > Risk::Low);
+            let needs_effort = it.reversibility == Some(Reversibility::WithEffort) && is_grave;
+            if is_irreversible(event) || needs_effort {
+                return Err(("6.4.1", "default_decision"));
+            }
+        }
+        if self
+            .events()
+            .any(|past| reply_token(past) == reply_token(event) && reply_token(past).is_some())
+        {
+            return Err(("6.2.4", "reply_token"));
+        }
+        if self.all_waiting().len() >= 8 {
+            return Err(("limit", "type"));
+        }
+        match &event.payload {
+            Payload::AwaitingConfirmation(_) => self.judge_confirmation(event),
+            _ => Ok(()),
+        }
+    }
+
+    fn judge_confirmation(&self, event: &Event<'_>) -> Verdict {
+        let waiting = self.all_waiting();
+        let confirmations =
+            || waiting.iter().map(|(event, _)| *event).filter(|it| is_confirmation(it));
+        if confirmations().any(|other| is_same_action(other, event)) {
+            return Err(("4.5.3", "action"));
+        }
+        let (id, hash) = link(event);
+        let is_made = |payload: &Payload<'_>| match payload {
+            Payload::ToolInvoked { tool_call_id, .. } => tool_call_id.as_deref() == id,
+            _ => false,
+        };
+        if id.is_some() && self.has(is_made) {
+            return Err(("4.4.1", "extensions.tasuki.tool_call_id"));
+        }
+        if self.weak == Weak::Refused && is_irreversible(event) && hash.is_none() {
+            return Err(("4.3.1", HASH));
+        }
+        let n_unspent = self.accepts().iter().filter(|accept| !accept.is_spent).count();
+        if confirmations().count() + n_unspent >= 16 {
+            return Err(("limit", "type"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn judge_call(&self, event: &Event<'_>) -> Verdict {
+        let Payload::ToolInvoked { tool_call_id, .. } = &event.payload else { return Ok(()) };
+        let is_taken = |payload: &Payload<'_>| match payload {
+            Payload::ToolInvoked { tool_call_id: other, .. } => {
+                other.is_some() && other.as_deref() == tool_call_id.as_deref()
+            }
+            _ => false,
+        };
+        if self.has(is_taken) {
+            return Err(("4.3.1", CALL));
+        }
+        let call = Call::of(event);
+        let accepts = self.accepts();
+        let unspent = || accepts.iter().filter(|accept| !accept.is_spent);
+        let exact = unspent().find(|accept| accept.is_for(&call));
+        if exact.is_none() {
+            let waiting = self.all_waiting();
+            let waiting = waiting.iter().filter(|(it, _)| is_confirmation(it));
+            if let Some(field) = waiting.filter_map(|(it, _)| call.shares(it)).next() {
+                return Err(("4.5.3", field));
+            }
+            if let Some(field) = self.refused_name(&call) {
+                return Err(("4.5.3", field));
+            }
+            if let Some(near) = unspent().find(|accept| call.shares(accept.question).is_some()) {
+                let (_, hash) = link(near.question);
+                let is_other_hash = hash.is_some() && hash != call.hash;
+                return Err(("4.3.1", if is_other_hash { HASH } else { CALL }));
+            }
+        }
+        if !call.irreversible {
+            return Ok(());
+        }
+        let found = exact.or_else(|| unspent().find(|accept| accept.is_unlinked_and_covers()));
+        match found {
+            Some(accept) if accept.covers_irreversible() => {
+                let is_weak = link(accept.question).1.is_none();
+                match is_weak && self.weak == Weak::Refused {
+                    true => Err(("4.3.1", HASH)),
+                    false => Ok(()),
+                }
+            }
+            Some(_) | None => Err(("4.3.1", "irreversible")),
+        }
+    }
+
+    /// The accepts of the history, in order, as the calls since have left them.
+    fn accepts(&self) -> Vec<Accept<'_>> {
+        let mut accepts: Vec<Accept<'_>> = Vec::new();
+        for past in &self.past {
+            let (token, by_somebody) = match past {
+                Past::Replied(token, Decision::Accept) => (token, true),
+                Past::TimedOut(token, Decision::Accept) => (token, false),
+                Past::Event(event, _) => {
+                    if let Payload::ToolInvoked { .. } = event.payload {
+                        spend(&mut accepts, &Call::of(event));
+                    }
+                    continue;
+                }
+                Past::Replied(..) | Past::TimedOut(..) | Past::Clarified(_) => continue,
+            };
+            let question = self.question(token).expect("somebody has asked");
+            accepts.push(Accept { question, by_somebody, is_spent: false, is_served: false });
+        }
+        accepts
+    }
+
+    /// A name of the call that was refused, and not accepted since.
+    fn refused_name(&self, call: &Call<'_>) -> Option<&'static str> {
+        let mut latest: [Option<(usize, bool)>; 2] = [None, None];
+        for (index, past) in self.past.iter().enumerate() {
+            let Past::Event(event, _) = past else { continue };
+            if !is_confirmation(event) {
+                continue;
+            }
+            let (place, is_refused) = match self.fate(index) {
+                Fate::Replied(place, decision) | Fate::TimedOut(place, decision) => {
+                    (place, decision == Decision::Reject)
+                }
+                Fate::Withdrawn(place) => (place, true),
+                Fate::Waits | Fate::Clarified => continue,
+            };
+            let (id, hash) = link(event);
+            for (latest, (own, other)) in latest.iter_mut().zip([(id, call.id), (hash, call.hash)])
+            {
+                if own.is_some() && own == other && latest.is_none_or(|(last, _)| last < place) {
+                    *latest = Some((place, is_refused));
+                }
+            }
+        }
+        let is_refused = |latest: Option<(usize, bool)>| latest.is_some_and(|(_, is)| is);
+        match (is_refused(latest[0]), is_refused(latest[1])) {
+            (true, _) => Some(CALL),
+            (false, true) => Some(HASH),
+            (false, false) => None,
+        }
+    }
+
+    /// What a session that completes must have settled.
+    pub(super) fn judge_debts(&self) -> Verdict {
+        let is_owed = |accept: &Accept<'_>| !accept.is_spent && !accept.is_served;
+        let rejected = self.past.iter().rposition(|past| {
+            matches!(past, Past::Replied(_, Decision::Reject) | Past::TimedOut(_, Decision::Reject))
+        });
+        let is_told = |from: usize| self.past[from..].iter().any(tells);
+        if !self.all_waiting().is_empty()
+            || self.accepts().iter().any(is_owed)
+            || rejected.is_some_and(|place| !is_told(place))
+        {
+            return Err(("4.5.3", "type"));
+        }
+        Ok(())
+    }
+}
+
+/// Marks the accept that a call of the history rested on.
+fn spend(accepts: &mut [Accept<'_>], call: &Call<'_>) {
+    let mut unspent = accepts.iter_mut().filter(|accept| !accept.is_spent).collect::<Vec<_>>();
+    if let Some(exact) = unspent.iter_mut().find(|accept| accept.is_for(call)) {
+        exact.is_spent = true;
+        return;
+    }
+    unspent.retain(|accept| link(accept.question) == (None, None));
+    if call.irreversible {
+        unspent.retain(|accept| accept.covers_irreversible());
+        unspent.sort_by_key(|accept| !is_irreversible(accept.question));
+        if let Some(first) = unspent.first_mut() {
+            first.is_spent = true;
+        }
+        return;
+    }
+    unspent.sort_by_key(|accept| accept.covers_irreversible());
+    let may_be =
+        |accept: &&mut &mut Accept<'_>| !is_irreversible(accept.question) && !accept.is_served;
+    if let Some(first) = unspent.iter_mut().find(may_be) {
+        first.is_served = true;
+        first.is_spent = !first.covers_irreversible();
+    }
+}
+
+impl Accept<'_> {
+    fn covers_irreversible(&self) -> bool {
+        let Payload::AwaitingConfirmation(it) = &self.question.payload else { return false };
+        let is_promised = it.reversibility == Some(Reversibility::Reversible) && !it.irreversible;
+        self.by_somebody && !is_promised
+    }
+
+    fn is_unlinked_and_covers(&self) -> bool {
+        link(self.question) == (None, None) && self.covers_irreversible()
+    }
+
+    /// Whether the call is what was asked for, in all that the question names.
+    fn is_for(&self, call: &Call<'_>) -> bool {
+        match link(self.question) {
+            (None, None) => false,
+            (Some(id), None) => call.id == Some(id),
+            (None, Some(hash)) => call.hash == Some(hash),
+            (Some(id), Some(hash)) => call.id == Some(id) && call.hash == Some(hash),
+        }
+    }
+}
+
+impl<'a> Call<'a> {
+    fn of(event: &'a Event<'_>) -> Self {
+        let Payload::ToolInvoked { tool_call_id, irreversible, .. } = &event.payload else {
+            panic!("{event:?} is no call");
+        };
+        let hash = event.envelope.link.action_hash.as_deref();
+        Call { id: tool_call_id.as_deref(), hash, irreversible: *irreversible }
+    }
+
+    /// The field that is the same in a question.
+    fn shares(&self, question: &Event<'_>) -> Option<&'static str> {
+        let (id, hash) = link(question);
+        match (id.is_some() && id == self.id, hash.is_some() && hash == self.hash) {
+            (true, _) => Some(CALL),
+            (false, true) => Some(HASH),
+            (false, false) => None,
+        }
+    }
+}
+
+pub(super) fn reply_token<'a>(event: &'a Event<'_>) -> Option<&'a str> {
+    match &event.payload {
+        Payload::AwaitingConfirmation(it) => Some(&it.reply_token),
+        Payload::AwaitingClarification(it) => Some(&it.reply_token),
+        _ => None,
+    }
+}
+
+pub(super) fn link<'a>(event: &'a Event<'_>) -> (Option<&'a str>, Option<&'a str>) {
+    let link = &event.envelope.link;
+    (link.tool_call_id.as_deref(), link.action_hash.as_deref())
+}
+
+fn is_confirmation(event: &Event<'_>) -> bool {
+    matches!(event.payload, Payload::AwaitingConfirmation(_))
+}
+
+fn is_irreversible(event: &Event<'_>) -> bool {
+    match &event.payload {
+        Payload::AwaitingConfirmation(it) => {
+            it.irreversible || it.reversibility == Some(Reversibility::Irreversible)
+        }
+        _ => false,
+    }
+}
+
+fn is_same_action(one: &Event<'_>, other: &Event<'_>) -> bool {
+    let words = |event: &Event<'_>| match &event.payload {
+        Payload::AwaitingConfirmation(it) => it.action.to_string(),
+        _ => String::new(),
+    };
+    let ((id, hash), (other_id, other_hash)) = (link(one), link(other));
+    match (hash, other_hash) {
+        (Some(hash), Some(other)) if hash == other => true,
+        (Some(_), Some(_)) => id.is_some() && id == other_id,
+        (None, _) | (_, None) => (id.is_some() && id == other_id) || words(one) == words(other),
+    }
+}
+
+/// Whether nobody is asked any more after this event.
+fn withdraws(event: &Event<'_>) -> bool {
+    match &event.payload {
+        Payload::StateChanged { from, to } => {
+            from == "awaiting_input" && (to == "thinking" || to == "deciding")
+        }
+        payload => payload.is_terminal(),
+    }
+}
+
+/// Whether this tells the user that something was rejected.
+fn tells(past: &Past) -> bool {
+    let Past::Event(event, _) = past else { return false };
+    matches!(
+        event.payload,
+        Payload::StateChanged { .. }
+            | Payload::OutputStreaming(_)
+            | Payload::AwaitingConfirmation(_)
+            | Payload::AwaitingClarification(_)
+            | Payload::HandoffRequested(_)
+    )
+}
