@@ -103,7 +103,7 @@ fn check_against(text: &str, known: &'static MessageType) -> Result<(), Vec<Flaw
     let reading = Reading { walk: &mut walk, kind: &known.kind, path: &Path::Root, depth: 0 };
     let end = reading.deserialize(&mut deserializer).and_then(|_| deserializer.end());
     if let Err(error) = end {
-        not_json(&mut walk, &error);
+        walk.report.not_json(error.line(), error.column());
     }
     match walk.report.into_flaws() {
         (flaws, _) if flaws.is_empty() => Ok(()),
@@ -117,7 +117,7 @@ pub(super) fn check_json(text: &str) -> Result<(), Vec<Flaw>> {
     match serde_json::from_str::<IgnoredAny>(text) {
         Ok(_) if text.trim_start().starts_with('{') => return Ok(()),
         Ok(_) => walk.report.schema("type", &Path::Root, format_args!("an object")),
-        Err(error) => not_json(&mut walk, &error),
+        Err(error) => walk.report.not_json(error.line(), error.column()),
     }
     Err(walk.report.into_flaws().0)
 }
@@ -164,16 +164,10 @@ fn read_object<'de>(text: &'de str, reading: &mut EventReading<'_, 'de>) -> Opti
             None
         }
         Err(error) => {
-            not_json(reading.walk, &error);
+            reading.walk.report.not_json(error.line(), error.column());
             None
         }
     }
-}
-
-fn not_json(walk: &mut Walk<'_>, error: &serde_json::Error) {
-    let (line, column) = (error.line(), error.column());
-    let expected = format_args!("valid JSON, stopped at line {line} column {column}");
-    walk.report.schema("json", &Path::Root, expected);
 }
 
 /// Reads the members of an event: those of the envelope, and those of its type.

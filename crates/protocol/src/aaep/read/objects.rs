@@ -26,18 +26,23 @@ impl<'de> Reading<'_, 'de, '_> {
             n_items += 1;
             found.push(got);
         }
+        let mut is_good = true;
         if n_items < *min {
+            is_good = false;
             walk.report.schema("minItems", path, format_args!("at least {min} items"));
         }
         if n_items > *max {
+            is_good = false;
             walk.report.schema("maxItems", path, format_args!("at most {max} items"));
         }
         if *unique && let Some(at) = twice(&found) {
-            walk.report.schema(
-                "uniqueItems",
-                &Path::Index(path, at),
-                format_args!("each item once"),
-            );
+            is_good = false;
+            let place = Path::Index(path, at);
+            walk.report.schema("uniqueItems", &place, format_args!("each item once"));
+        }
+        // Rules look at lists in which nothing is wrong; others are there, but empty.
+        if !is_good || found.contains(&Got::Absent) {
+            return Ok(Got::Texts(Vec::new()));
         }
         let texts = found.into_iter().filter_map(|got| match got {
             Got::Text(text) => Some(text),

@@ -92,6 +92,15 @@ impl Report {
         }
     }
 
+    /// What is not JSON is nothing else either.
+    pub(super) fn not_json(&mut self, line: usize, column: usize) {
+        self.schema.clear();
+        self.spec.clear();
+        self.own_rule = None;
+        let expected = format_args!("valid JSON, stopped at line {line} column {column}");
+        self.schema("json", &Path::Root, expected);
+    }
+
     /// All that is found until the rule is set back counts as a breach of it.
     pub(super) fn set_own_rule(&mut self, rule: Option<&'static str>) {
         self.own_rule = rule;

@@ -190,6 +190,9 @@ fn check_confirmation(walk: &mut Walk<'_>) {
 
 fn check_clarification(walk: &mut Walk<'_>) {
     let Got::Texts(kinds) = walk.got(Slot::Kinds) else { return };
+    if kinds.is_empty() {
+        return;
+    }
     let may_choose = kinds.iter().any(|kind| kind == "multiple_choice");
     let has_choices = *walk.got(Slot::Choices) != Got::Absent;
     if may_choose && !has_choices {
