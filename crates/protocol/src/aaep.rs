@@ -5,11 +5,13 @@
 //!   rule.
 //! - [`machine`]: the rules of a session, over all its events.
 //! - [`capabilities`]: on which terms somebody listens.
+//! - [`texts`]: what we announce ourselves, in every language that we have.
 
 pub mod capabilities;
 pub mod event;
 pub mod flaw;
 pub mod machine;
+pub mod texts;
 
 /// The version of the protocol that we speak.
 pub const VERSION: &str = "1.0.0";
