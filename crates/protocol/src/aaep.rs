@@ -5,12 +5,14 @@
 //!   rule.
 //! - [`machine`]: the rules of a session, over all its events.
 //! - [`capabilities`]: on which terms somebody listens.
+//! - [`stamp`]: a moment as events write it.
 //! - [`texts`]: what we announce ourselves, in every language that we have.
 
 pub mod capabilities;
 pub mod event;
 pub mod flaw;
 pub mod machine;
+pub mod stamp;
 pub mod texts;
 
 /// The version of the protocol that we speak.
