@@ -10,6 +10,8 @@
 //! - [`capabilities`]: on which terms somebody listens. [`reply_token`]: with what they answer. [`negotiate`]: what of them is granted.
 //! - [`shape`]: the events as one subscription gets them. [`language`]: in which language, and
 //!   [`text`]: cut where a listener would pause.
+//! - [`stamp`]: a moment as events write it.
+//! - [`texts`]: what we announce ourselves, in every language that we have.
 
 pub mod capabilities;
 pub mod event;
@@ -24,6 +26,8 @@ pub mod reply_token;
 pub mod schemas;
 pub mod shape;
 pub mod text;
+pub mod stamp;
+pub mod texts;
 
 /// The version of the protocol that we speak.
 pub const VERSION: &str = "1.0.0";

@@ -3,7 +3,7 @@
 //!
 //! [`config`] says what can be set; [`node`] puts a server together; [`cli`] is what people type;
 //! [`client`] is how it reaches a server; [`audit`] checks a ledger offline;
-//! [`backup`] copies it and puts it back.
+//! [`backup`] copies it and puts it back; [`scripted`] is an agent for demos.
 
 pub mod audit;
 pub mod backup;
@@ -15,6 +15,7 @@ pub mod exit_code;
 pub mod node;
 pub mod output;
 mod remote;
+pub mod scripted;
 pub mod serve;
 mod standing;
 pub mod telemetry;

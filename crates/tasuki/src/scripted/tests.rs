@@ -1,0 +1,270 @@
+//! What is played, event by event, whatever is answered; and that nothing the user said comes back.
+
+use std::fmt::Write;
+
+use engine::ids::SeededIds;
+
+use super::*;
+
+/// Every way through every scene. `check` sees all events of a session, in their order.
+fn every_way(check: &mut dyn FnMut(&str, &[Value])) {
+    for (words, replies) in WAYS {
+        let name = format!("{words} / {replies:?}");
+        check(&name, &play(words, replies));
+    }
+}
+
+const WAYS: &[(&str, &[Reply<'static>])] = &[
+    ("What is my balance?", &[]),
+    ("Transfer 500 dollars", &[Reply::Accept]),
+    ("Transfer 500 dollars", &[Reply::Reject]),
+    ("Transfer 500 dollars", &[Reply::TimedOut]),
+    ("Book a table", &[Reply::Answer("18:00")]),
+    ("Book a table", &[Reply::Answer("19:30")]),
+    ("Book a table", &[Reply::Answer("21:00")]),
+    ("Book a table", &[Reply::TimedOut]),
+    ("Write a report", &[]),
+    ("Will it fail?", &[]),
+    ("Get me a person", &[]),
+    ("Sing a song", &[]),
+];
+
+fn play(words: &str, replies: &[Reply<'_>]) -> Vec<Value> {
+    let ids = SeededIds::new(7);
+    let mut play = Play::new(words, Stage::default(), &ids);
+    let mut replies = replies.iter();
+    let mut events = Vec::new();
+    loop {
+        let now = Time::from_millis(1_790_000_000_000 + 250 * events.len() as i64);
+        match play.next(&ids, now) {
+            Next::Say(event) => events.push(event),
+            Next::Wait(wait) => {
+                let asked = events.last().expect("it asks before it waits");
+                assert_eq!(asked["reply_token"], wait.reply_token.as_str());
+                assert_eq!(asked["timeout_seconds"], wait.timeout_seconds);
+                assert_eq!(play.waits_for(), Some(&wait));
+                play.reply(*replies.next().expect("a reply for each question")).unwrap();
+            }
+            Next::Done => break,
+        }
+    }
+    assert_eq!(replies.next(), None, "more replies than questions");
+    events
+}
+
+#[test]
+fn the_events_of_every_way_through() {
+    let mut told = String::new();
+    every_way(&mut |name, events| {
+        writeln!(told, "{name}").unwrap();
+        for event in events {
+            let kind = event["type"].as_str().unwrap().strip_prefix("aaep:agent.").unwrap();
+            let detail = match kind {
+                "state.changed" => format!("{} → {}", event["from_state"], event["to_state"]),
+                "tool.invoked" => format!("{} risk {}", event["tool"], event["risk_level"]),
+                "tool.completed" => format!("{} {}", event["tool"], event["status"]),
+                "output.streaming" => {
+                    format!("{} at {} {}", event["chunk"], event["position"], event["complete"])
+                }
+                _ => event["summary_normal"].to_string(),
+            };
+            writeln!(told, "  {kind}: {}", detail.replace('"', "")).unwrap();
+        }
+    });
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.bind(|| insta::assert_snapshot!("every_way", told));
+}
+
+#[test]
+fn the_transfer_has_the_shape_of_the_specification() {
+    let events = play("transfer", &[Reply::Accept]);
+    let kinds: Vec<&str> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
+    assert_eq!(
+        kinds,
+        [
+            "aaep:agent.session.started",
+            "aaep:agent.state.changed",
+            "aaep:agent.tool.invoked",
+            "aaep:agent.tool.completed",
+            "aaep:agent.state.changed",
+            "aaep:agent.state.changed",
+            "aaep:agent.awaiting.confirmation",
+            "aaep:agent.tool.invoked",
+            "aaep:agent.tool.completed",
+            "aaep:agent.state.changed",
+            "aaep:agent.output.streaming",
+            "aaep:agent.output.streaming",
+            "aaep:agent.session.completed",
+        ]
+    );
+    let (asked, called) = (&events[6], &events[7]);
+    assert_eq!(asked["default_decision"], "reject");
+    assert_eq!(asked["risk_level"], "high");
+    assert_eq!(asked["irreversible"], true);
+    assert_eq!(called["irreversible"], true);
+    assert_eq!(asked["extensions"]["tasuki"], called["extensions"]["tasuki"]);
+    assert_eq!(asked["extensions"]["tasuki"]["tool_call_id"], called["tool_call_id"]);
+    let action = br#"{"arguments":{"amount":500,"currency":"USD","from":"checking","to":"savings"},"tool":"transfer_funds"}"#;
+    assert_eq!(
+        asked["extensions"]["tasuki"]["action_hash"],
+        canonical::hex(&canonical::sha256(&[action]))
+    );
+}
+
+#[test]
+fn every_event_is_complete() {
+    every_way(&mut |name, events| {
+        for (number, event) in events.iter().enumerate() {
+            check_document(name, number, event);
+        }
+        check_session(name, events);
+    });
+}
+
+/// What every document must have.
+fn check_document(name: &str, number: usize, event: &Value) {
+    let at = format!("{name}, event {number}: {event}");
+    let has = |prefix: &str, field: &str| {
+        let text = event[field].as_str().unwrap_or_default();
+        let body = text.strip_prefix(prefix).unwrap_or_default();
+        assert!(body.len() == 32 && body.bytes().all(|b| b.is_ascii_hexdigit()), "{field}, {at}");
+    };
+    has("evt_", "event_id");
+    has("sess_", "session_id");
+    assert_eq!(event["sequence_number"], number, "{at}");
+    assert_eq!(event["aaep_version"], VERSION);
+    assert_eq!(event["producer"]["agent_id"], AGENT_ID);
+    assert_eq!(event["producer"]["agent_name"], AGENT_NAME);
+    assert_eq!(event["localization_hints"]["primary_language"], "en");
+    assert_eq!(event["timestamp"].as_str().unwrap().len(), "2026-09-21T13:33:20.000Z".len());
+    let kind = event["type"].as_str().unwrap().strip_prefix("aaep:agent.").unwrap();
+    let is_critical =
+        ["awaiting.", "handoff.", "session.errored"].iter().any(|c| kind.starts_with(c));
+    assert_eq!(event["urgency"] == "critical", is_critical, "{at}");
+    let is_extended = event.get("extensions").is_some();
+    assert_eq!(event["@context"].is_array(), is_extended, "{at}");
+    if kind != "output.streaming" {
+        for language in event["localization_hints"]["available_languages"].as_array().unwrap() {
+            let key = match language.as_str().unwrap() {
+                "en" => "summary_normal".to_owned(),
+                other => format!("summary_normal_{other}"),
+            };
+            assert!(event[&key].as_str().is_some_and(|text| !text.is_empty()), "{key}, {at}");
+        }
+    }
+    assert!(event.to_string().len() < 8 * 1024, "{at}");
+}
+
+/// What a session must be, as a whole. The machine of the protocol belongs here too, and its reader
+/// in [`check_document`]: one line each.
+fn check_session(name: &str, events: &[Value]) {
+    let kind = |event: &Value| event["type"].as_str().unwrap()["aaep:agent.".len()..].to_owned();
+    assert_eq!(kind(&events[0]), "session.started", "{name}");
+    let is_last =
+        |kind: &str| ["session.completed", "session.errored", "session.cancelled"].contains(&kind);
+    let ends: Vec<usize> =
+        (0..events.len()).filter(|number| is_last(&kind(&events[*number]))).collect();
+    assert_eq!(ends, [events.len() - 1], "{name}");
+    let started = events[0]["summary_normal"].as_str().unwrap();
+    assert!(started.starts_with("Scripted demo"), "{name}");
+    let stamps: Vec<&str> = events.iter().map(|e| e["timestamp"].as_str().unwrap()).collect();
+    assert!(stamps.is_sorted(), "{name}");
+    let mut written = 0;
+    for event in events.iter().filter(|event| kind(event) == "output.streaming") {
+        assert_eq!(event["position"], written, "{name}");
+        written += event["chunk"].as_str().unwrap().chars().count();
+    }
+}
+
+#[test]
+fn the_same_words_give_the_same_events() {
+    every_way(&mut |name, events| {
+        let (words, replies) =
+            WAYS.iter().find(|(words, replies)| format!("{words} / {replies:?}") == name).unwrap();
+        assert_eq!(play(words, replies), events, "{name}");
+    });
+}
+
+#[test]
+fn what_the_user_said_never_comes_back() {
+    for secret in ["hunter2-8F3K", "\u{202E}drowssap", "<script>alert(1)</script>", "rpl_forged"] {
+        for (words, replies) in WAYS {
+            let hostile = format!("{words} {secret} {}", secret.repeat(2_000));
+            let events = play(&hostile, replies);
+            assert!(events.iter().all(|event| !event.to_string().contains(secret)), "{words}");
+        }
+    }
+}
+
+#[test]
+fn only_an_answer_to_the_question_is_taken() {
+    let ids = SeededIds::new(1);
+    let now = Time::from_millis(0);
+    let mut transfer = Play::new("transfer", Stage::default(), &ids);
+    assert_eq!(transfer.reply(Reply::Accept), Err(NotTaken::NotAsked));
+    let (_, wait) = transfer.run(&ids, now);
+    assert_eq!(transfer.reply(Reply::Answer("accept")), Err(NotTaken::NotADecision));
+    assert_eq!(transfer.next(&ids, now), Next::Wait(wait.unwrap()));
+    transfer.reply(Reply::Reject).unwrap();
+    assert_eq!(transfer.reply(Reply::Accept), Err(NotTaken::NotAsked));
+    let (events, wait) = transfer.run(&ids, now);
+    assert_eq!(wait, None);
+    assert!(events.iter().all(|event| event["type"] != "aaep:agent.tool.invoked"));
+    assert_eq!(transfer.next(&ids, now), Next::Done);
+
+    let mut booking = Play::new("book", Stage::default(), &ids);
+    booking.run(&ids, now);
+    for wrong in [Reply::Answer("17:00"), Reply::Answer(""), Reply::Accept, Reply::Reject] {
+        assert_eq!(booking.reply(wrong), Err(NotTaken::NotAChoice));
+    }
+    assert_eq!(booking.waits_for().map(|wait| wait.kind), Some(WaitKind::Clarification));
+}
+
+#[test]
+fn a_clock_that_goes_back_does_not_take_the_session_along() {
+    let ids = SeededIds::new(1);
+    let mut play = Play::new("hello", Stage::default(), &ids);
+    let Next::Say(first) = play.next(&ids, Time::from_millis(5_000)) else { panic!("it begins") };
+    let Next::Say(second) = play.next(&ids, Time::from_millis(4_000)) else { panic!("it goes on") };
+    assert_eq!(first["timestamp"], second["timestamp"]);
+}
+
+#[test]
+fn the_conversation_is_named_once() {
+    let ids = SeededIds::new(1);
+    let stage = Stage { agent_id: "bank-bot".to_owned(), conversation_id: Some("c1".to_owned()) };
+    let (events, _) = Play::new("hello", stage, &ids).run(&ids, Time::from_millis(0));
+    let named = events.iter().filter(|event| event.get("extensions").is_some()).count();
+    assert_eq!(named, 1);
+    assert_eq!(events[0]["extensions"]["tasuki"]["conversation_id"], "c1");
+    assert_eq!(events[0]["producer"]["agent_id"], "bank-bot");
+}
+
+#[test]
+fn the_scene_is_chosen_by_words_of_several_languages() {
+    for (words, scene) in [
+        ("What's my BALANCE?", Scene::Balance),
+        ("¿Cuál es mi saldo?", Scene::Balance),
+        ("残高を教えて", Scene::Balance),
+        ("Bitte überweisen Sie 500 Euro", Scene::Transfer),
+        ("Bitte ÜBERWEISEN", Scene::Transfer),
+        ("500ドルを送金して", Scene::Transfer),
+        ("Je voudrais faire un virement", Scene::Transfer),
+        ("Mo fẹ́ fi owó ránṣẹ́", Scene::Transfer),
+        ("transfer me to a human", Scene::Person),
+        ("Quiero hablar con una persona", Scene::Person),
+        ("担当者につないでください", Scene::Person),
+        ("Mo fẹ́ bá ènìyàn sọ̀rọ̀", Scene::Person),
+        ("Réserver une table", Scene::Booking),
+        ("予約したい", Scene::Booking),
+        ("Einen langen Bericht bitte", Scene::Report),
+        ("my booking failed", Scene::Failure),
+        ("notable events", Scene::Other),
+        ("accessible", Scene::Other),
+        ("", Scene::Other),
+    ] {
+        assert_eq!(choose(words), scene, "{words}");
+    }
+}
