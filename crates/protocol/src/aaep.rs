@@ -25,8 +25,8 @@ pub mod read;
 pub mod reply_token;
 pub mod schemas;
 pub mod shape;
-pub mod text;
 pub mod stamp;
+pub mod text;
 pub mod texts;
 
 /// The version of the protocol that we speak.

@@ -10,8 +10,8 @@ mod callback_shapes;
 mod completion_shapes;
 mod conversation_shapes;
 mod handoff_shapes;
-mod subscription_shapes;
 mod session_shapes;
+mod subscription_shapes;
 mod transfer_shapes;
 
 use std::collections::BTreeSet;
@@ -27,8 +27,8 @@ use callback_shapes::callback_shapes;
 use completion_shapes::completion_shapes;
 use conversation_shapes::conversation_shapes;
 use handoff_shapes::{agent, handoff_shapes, time};
-use subscription_shapes::subscription_shapes;
 use session_shapes::session_shapes;
+use subscription_shapes::subscription_shapes;
 use transfer_shapes::transfer_shapes;
 
 use super::{decode, encode};

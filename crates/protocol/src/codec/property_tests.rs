@@ -5,8 +5,8 @@ mod work;
 
 mod completions;
 mod conversations;
-mod subscriptions;
 mod sessions;
+mod subscriptions;
 
 use std::collections::BTreeSet;
 

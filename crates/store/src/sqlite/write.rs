@@ -372,8 +372,7 @@ impl<'c> Statements<'c> {
                 | State::Ledger(_)
                 | State::Teamspace(_)
                 | State::Graph(_)
-                |
-                State::Subscription(_)
+                | State::Subscription(_)
                 | State::Session(_),
                 known,
                 _,

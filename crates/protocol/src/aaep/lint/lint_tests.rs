@@ -131,17 +131,18 @@ fn step(script: &mut Script, at: &mut i64, line: &str) -> (Event<'static>, Texts
         event.envelope.primary_language = None;
     }
     let text = |key: &str| given.get(key).and_then(Value::as_str).map(str::to_owned);
-    match &mut event.payload {
-        Payload::ProgressUpdated { percent } => {
-            *percent = given.get("percent").and_then(Value::as_f64).or(*percent);
-            event.envelope.urgency = event.envelope.urgency.or(Some(Urgency::Background));
-        }
-        Payload::OutputStreaming(chunk) if given.contains_key("hint") => chunk.coalesce_hint = None,
-        Payload::AwaitingConfirmation(confirmation) => {
-            let action = text("action").unwrap_or("Transfer 500 dollars to savings.".to_owned());
-            confirmation.action = action.into();
-        }
-        _ => {}
+    if let Payload::ProgressUpdated { percent } = &mut event.payload {
+        *percent = given.get("percent").and_then(Value::as_f64).or(*percent);
+        event.envelope.urgency = event.envelope.urgency.or(Some(Urgency::Background));
+    }
+    if let Payload::OutputStreaming(chunk) = &mut event.payload
+        && given.contains_key("hint")
+    {
+        chunk.coalesce_hint = None;
+    }
+    if let Payload::AwaitingConfirmation(confirmation) = &mut event.payload {
+        let action = text("action").unwrap_or("Transfer 500 dollars to savings.".to_owned());
+        confirmation.action = action.into();
     }
     let mut texts = json!({
         "summary_terse": "Working.",

@@ -163,9 +163,9 @@ impl Model {
 
     /// The states that may be left.
     pub(super) fn states(&self) -> Vec<String> {
-        let last = self.events().rev().find_map(|event| match &event.payload {
-            Payload::StateChanged { to, .. } => Some(to.to_string()),
-            _ => None,
+        let last = self.events().rev().find_map(|event| {
+            let Payload::StateChanged { to, .. } = &event.payload else { return None };
+            Some(to.to_string())
         });
         let Some(last) = last else { return vec!["idle".to_owned()] };
         let implied = self.since_state().into_iter().filter_map(|past| {
@@ -207,11 +207,11 @@ impl Model {
                 _ => false,
             };
             let n_returned = self.events().filter(|it| is_its(it)).count();
-            let n_before = self.events().take(index).filter(|it| match &it.payload {
-                Payload::ToolInvoked { tool: name, tool_call_id: id, .. } => {
-                    tool_call_id.is_none() && id.is_none() && name == tool
-                }
-                _ => false,
+            let n_before = self.events().take(index).filter(|it| {
+                let Payload::ToolInvoked { tool: name, tool_call_id: id, .. } = &it.payload else {
+                    return false;
+                };
+                tool_call_id.is_none() && id.is_none() && name == tool
             });
             if n_returned <= n_before.count() {
                 open.push((tool.to_string(), tool_call_id.as_deref().map(str::to_owned)));
@@ -238,9 +238,9 @@ impl Model {
     }
 
     fn chunks(&self, output_id: Option<&str>) -> Vec<&Chunk<'static>> {
-        let chunks = self.events().filter_map(|event| match &event.payload {
-            Payload::OutputStreaming(chunk) => Some(chunk),
-            _ => None,
+        let chunks = self.events().filter_map(|event| {
+            let Payload::OutputStreaming(chunk) = &event.payload else { return None };
+            Some(chunk)
         });
         chunks.filter(|chunk| chunk.output_id.as_deref() == output_id).collect()
     }
@@ -335,16 +335,11 @@ impl Model {
         if self.now < due {
             return Judgement::Ignores(NotSettled::NotDue);
         }
-        Judgement::Settles(match &question.payload {
-            Payload::AwaitingConfirmation(it) => {
-                let accepts = it.default_decision == Decision::Accept;
-                match accepts && audience == Audience::Able {
-                    true => Outcome::Accepted,
-                    false => Outcome::Rejected,
-                }
-            }
-            _ => Outcome::Unanswered,
-        })
+        let Payload::AwaitingConfirmation(it) = &question.payload else {
+            return Judgement::Settles(Outcome::Unanswered);
+        };
+        let accepts = it.default_decision == Decision::Accept && audience == Audience::Able;
+        Judgement::Settles(if accepts { Outcome::Accepted } else { Outcome::Rejected })
     }
 
     fn in_time(&self, token: &str) -> Result<&Event<'static>, NotSettled> {

@@ -1,7 +1,9 @@
 //! The model's questions, and which accept each call of the history has used up.
 
 use super::model::{Model, Past, Verdict};
-use crate::aaep::event::{Decision, Event, Payload, Reversibility, Risk};
+use crate::aaep::event::{
+    Clarification, Confirmation, Decision, Event, Payload, Reversibility, Risk,
+};
 use crate::aaep::machine::Weak;
 
 /// How a question of the history has ended, and at which place of it.
@@ -49,11 +51,8 @@ impl Model {
     pub(super) fn all_waiting(&self) -> Vec<(&Event<'static>, u64)> {
         let asked = self.past.iter().enumerate().filter_map(|(index, past)| {
             let Past::Event(event, at) = past else { return None };
-            let seconds = match &event.payload {
-                Payload::AwaitingConfirmation(it) => it.timeout_seconds,
-                Payload::AwaitingClarification(it) => it.timeout_seconds,
-                _ => return None,
-            };
+            let seconds = confirmation(event).map(|it| it.timeout_seconds);
+            let seconds = seconds.or(clarification(event).map(|it| it.timeout_seconds))?;
             let waits = self.fate(index) == Fate::Waits;
             waits.then_some((event.as_ref(), at + u64::from(seconds)))
         });
@@ -103,10 +102,7 @@ impl Model {
         if self.all_waiting().len() >= 8 {
             return Err(("limit", "type"));
         }
-        match &event.payload {
-            Payload::AwaitingConfirmation(_) => self.judge_confirmation(event),
-            _ => Ok(()),
-        }
+        if is_confirmation(event) { self.judge_confirmation(event) } else { Ok(()) }
     }
 
     fn judge_confirmation(&self, event: &Event<'_>) -> Verdict {
@@ -117,11 +113,7 @@ impl Model {
             return Err(("4.5.3", "action"));
         }
         let (id, hash) = link(event);
-        let is_made = |payload: &Payload<'_>| match payload {
-            Payload::ToolInvoked { tool_call_id, .. } => tool_call_id.as_deref() == id,
-            _ => false,
-        };
-        if id.is_some() && self.has(is_made) {
+        if self.is_called(id) {
             return Err(("4.4.1", "extensions.tasuki.tool_call_id"));
         }
         if self.weak == Weak::Refused && is_irreversible(event) && hash.is_none() {
@@ -135,14 +127,7 @@ impl Model {
     }
 
     pub(super) fn judge_call(&self, event: &Event<'_>) -> Verdict {
-        let Payload::ToolInvoked { tool_call_id, .. } = &event.payload else { return Ok(()) };
-        let is_taken = |payload: &Payload<'_>| match payload {
-            Payload::ToolInvoked { tool_call_id: other, .. } => {
-                other.is_some() && other.as_deref() == tool_call_id.as_deref()
-            }
-            _ => false,
-        };
-        if self.has(is_taken) {
+        if self.is_called(Call::of(event).id) {
             return Err(("4.3.1", CALL));
         }
         let call = Call::of(event);
@@ -178,6 +163,14 @@ impl Model {
             }
             Some(_) | None => Err(("4.3.1", "irreversible")),
         }
+    }
+
+    fn is_called(&self, id: Option<&str>) -> bool {
+        let calls = |payload: &Payload<'_>| {
+            let Payload::ToolInvoked { tool_call_id, .. } = payload else { return false };
+            tool_call_id.as_deref() == id
+        };
+        id.is_some() && self.has(calls)
     }
 
     /// The accepts of the history, in order, as the calls since have left them.
@@ -317,11 +310,16 @@ impl<'a> Call<'a> {
 }
 
 pub(super) fn reply_token<'a>(event: &'a Event<'_>) -> Option<&'a str> {
-    match &event.payload {
-        Payload::AwaitingConfirmation(it) => Some(&it.reply_token),
-        Payload::AwaitingClarification(it) => Some(&it.reply_token),
-        _ => None,
-    }
+    let asked = confirmation(event).map(|it| it.reply_token.as_ref());
+    asked.or(clarification(event).map(|it| it.reply_token.as_ref()))
+}
+
+fn confirmation<'a, 'b>(event: &'a Event<'b>) -> Option<&'a Confirmation<'b>> {
+    if let Payload::AwaitingConfirmation(it) = &event.payload { Some(it) } else { None }
+}
+
+fn clarification<'a, 'b>(event: &'a Event<'b>) -> Option<&'a Clarification<'b>> {
+    if let Payload::AwaitingClarification(it) = &event.payload { Some(it) } else { None }
 }
 
 pub(super) fn link<'a>(event: &'a Event<'_>) -> (Option<&'a str>, Option<&'a str>) {
@@ -330,23 +328,16 @@ pub(super) fn link<'a>(event: &'a Event<'_>) -> (Option<&'a str>, Option<&'a str
 }
 
 fn is_confirmation(event: &Event<'_>) -> bool {
-    matches!(event.payload, Payload::AwaitingConfirmation(_))
+    confirmation(event).is_some()
 }
 
 fn is_irreversible(event: &Event<'_>) -> bool {
-    match &event.payload {
-        Payload::AwaitingConfirmation(it) => {
-            it.irreversible || it.reversibility == Some(Reversibility::Irreversible)
-        }
-        _ => false,
-    }
+    confirmation(event)
+        .is_some_and(|it| it.irreversible || it.reversibility == Some(Reversibility::Irreversible))
 }
 
 fn is_same_action(one: &Event<'_>, other: &Event<'_>) -> bool {
-    let words = |event: &Event<'_>| match &event.payload {
-        Payload::AwaitingConfirmation(it) => it.action.to_string(),
-        _ => String::new(),
-    };
+    let words = |event: &Event<'_>| confirmation(event).map(|it| it.action.to_string());
     let ((id, hash), (other_id, other_hash)) = (link(one), link(other));
     match (hash, other_hash) {
         (Some(hash), Some(other)) if hash == other => true,
@@ -357,12 +348,10 @@ fn is_same_action(one: &Event<'_>, other: &Event<'_>) -> bool {
 
 /// Whether nobody is asked any more after this event.
 fn withdraws(event: &Event<'_>) -> bool {
-    match &event.payload {
-        Payload::StateChanged { from, to } => {
-            from == "awaiting_input" && (to == "thinking" || to == "deciding")
-        }
-        payload => payload.is_terminal(),
-    }
+    let Payload::StateChanged { from, to } = &event.payload else {
+        return event.payload.is_terminal();
+    };
+    from == "awaiting_input" && (to == "thinking" || to == "deciding")
 }
 
 /// Whether this tells the user that something was rejected.

@@ -9,8 +9,10 @@ use crate::aaep::event::Payload;
 pub(super) struct Random(u64);
 
 impl Random {
+    /// Mixed once more, as the sequences of seeds that follow each other would overlap.
     pub(super) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        let mixed = Self(seed).next();
+        Self(mixed)
     }
 
     fn next(&mut self) -> u64 {
@@ -120,7 +122,7 @@ impl Writer {
         if self.random.one_in(60) {
             line.push_str(&format!(" id={}", 1 + self.random.below(n_events + 1)));
         }
-        if self.random.one_in(25) {
+        if self.random.one_in(15) {
             let urgency = self.random.pick(&["none", "normal", "background", "critical"]);
             line.push_str(&format!(" urgency={urgency}"));
         }

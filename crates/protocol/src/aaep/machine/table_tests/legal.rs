@@ -136,10 +136,11 @@ fn a_snapshot_goes_on_where_the_session_was() {
         let mut script = Script::default();
         let mut world = World::new(Weak::Allowed);
         for line in steps(text) {
-            let kept = serde_json::to_string(&world.session).unwrap();
-            assert_eq!(serde_json::from_str::<Session>(&kept).unwrap(), world.session);
-            world.session = serde_json::from_str(&kept).unwrap();
-            world.take(&script.step(line)).unwrap();
+            let kept = serde_json::to_string(&world.session).expect("a snapshot");
+            let again: Session = serde_json::from_str(&kept).expect("the same snapshot");
+            assert_eq!(again, world.session);
+            world.session = again;
+            world.take(&script.step(line)).expect("a legal step");
         }
     }
 }
@@ -152,7 +153,7 @@ fn what_was_accepted_leads_to_the_same_session_again() {
         let mut again = World::new(Weak::Allowed);
         for line in steps(text) {
             again.used.clear();
-            again.take(&script.step(line)).unwrap();
+            again.take(&script.step(line)).expect("a legal step");
         }
         assert_eq!(again.session, first.session, "{text}");
     }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `start`, `complete`, `error`, `cancel`, `progress`, `handoff`, `extension` | events |
 //! | `state idle>thinking` | `state.changed` |
-//! | `call transfer c1 irreversible` | `tool.invoked`; the id `c1` and `irreversible` may be left out |
+//! | `call transfer c1 irreversible` | `tool.invoked`; the last two may be left out |
 //! | `return transfer c1` | `tool.completed` |
 //! | `chunk 0 Hello out=o1 last` | `output.streaming`: position and text; `-` is no text |
 //! | `confirm t1 irreversible high` | `awaiting.confirmation` with the token `t1` |
