@@ -5,13 +5,17 @@
 //!   rule.
 //! - [`machine`]: the rules of a session, over all its events.
 //! - [`capabilities`]: on which terms somebody listens.
+//! - [`manifest`]: what a producer says about itself; [`jws`], [`keys`]: who vouches for it.
 //! - [`stamp`]: a moment as events write it.
 //! - [`texts`]: what we announce ourselves, in every language that we have.
 
 pub mod capabilities;
 pub mod event;
 pub mod flaw;
+pub mod jws;
+pub mod keys;
 pub mod machine;
+pub mod manifest;
 pub mod stamp;
 pub mod texts;
 
