@@ -11,7 +11,7 @@
 //!    [`fork`]: after a
 //!    loss. [`erasing`]: a whole conversation.
 //! 4. [`query`], [`mailbox`], [`access`], [`settings`], [`graphs`]: reading, who a bearer is, what
-//!    holds in its teamspace, and who answers a customer.
+//!    holds in its teamspace, and who answers a customer. [`vouching`]: who signs our manifest.
 
 pub mod access;
 pub mod clock;
@@ -37,6 +37,7 @@ pub mod settings;
 pub mod slots;
 pub mod submit;
 mod together;
+pub mod vouching;
 pub mod wake;
 
 use std::sync::Arc;

@@ -36,6 +36,7 @@ mod tokens;
 mod transfers;
 mod verdict;
 mod view;
+mod vouched;
 mod wake;
 mod workq;
 mod ws;
@@ -47,6 +48,7 @@ use std::sync::atomic::AtomicUsize;
 use axum::Router;
 use axum::extract::{Request, State};
 use engine::Engine;
+use engine::vouching::Vouching;
 use protocol::json::Bounds;
 use protocol::wake::WakeKey;
 use tokio::sync::watch;
@@ -110,6 +112,8 @@ pub struct Shared {
     join_trace: Option<JoinTrace>,
     /// From which the secrets follow with which agents are called.
     wake_key: Option<WakeKey>,
+    /// Who vouches for what this server says about itself.
+    vouching: Option<Arc<Vouching>>,
     stopping: watch::Receiver<bool>,
 }
 
@@ -160,6 +164,7 @@ impl Gateway {
             sockets: ws::Sockets::default(),
             join_trace: None,
             wake_key: None,
+            vouching: None,
             stopping,
         }))
     }
@@ -175,6 +180,13 @@ impl Gateway {
     pub fn waking_with(mut self, wake_key: WakeKey) -> Self {
         let shared = Arc::get_mut(&mut self.0).expect("nothing shares it before it has routes");
         shared.wake_key = Some(wake_key);
+        self
+    }
+
+    /// Publishes a manifest, and the keys that sign it.
+    pub fn vouched_by(mut self, vouching: Arc<Vouching>) -> Self {
+        let shared = Arc::get_mut(&mut self.0).expect("nothing shares it before it has routes");
+        shared.vouching = Some(vouching);
         self
     }
 
@@ -235,6 +247,14 @@ impl Routes {
             .route("/v1/transfers/{transfer}/whisper", |at| at.post(transfers::whisper))
             .route("/v1/transfers/{transfer}/rate", |at| at.post(transfers::rate))
             .route("/v1/queues/{queue}", |at| at.get(queues::show).put(queues::configure))
+    }
+
+    fn with_manifest(self) -> Self {
+        self.route("/.well-known/aaep-manifest.json", |at| at.get(vouched::manifest))
+            .route("/.well-known/aaep-manifest.jws", |at| at.get(vouched::signed_manifest))
+            .route("/.well-known/aaep-jwks.json", |at| at.get(vouched::keys))
+            .route("/v1/aaep/keys", |at| at.get(vouched::list))
+            .route("/v1/aaep/keys/rotate", |at| at.post(vouched::rotate))
     }
 
     fn with_graphs(self) -> Self {
@@ -301,4 +321,5 @@ fn routes() -> Routes {
         .with_conversations()
         .with_transfers()
         .with_graphs()
+        .with_manifest()
 }

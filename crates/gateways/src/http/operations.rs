@@ -5,6 +5,7 @@ mod conversations;
 mod graphs;
 mod handoffs;
 mod transfers;
+mod vouched;
 
 use protocol::message::Outgoing;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -28,6 +29,7 @@ use conversations::CONVERSATIONS;
 use graphs::GRAPHS;
 use handoffs::HANDOFFS;
 use transfers::TRANSFERS;
+use vouched::VOUCHED;
 
 type MakeSchema = fn(&mut SchemaGenerator) -> Schema;
 
@@ -97,7 +99,8 @@ const fn action(
 /// All of them, in the order a reader wants them.
 pub const OPERATIONS: [Operation; COUNT] = {
     let mut all = [GENERAL[0]; COUNT];
-    let parts: [&[Operation]; 5] = [&HANDOFFS, &CONVERSATIONS, &TRANSFERS, &GRAPHS, &GENERAL];
+    let parts: [&[Operation]; 6] =
+        [&HANDOFFS, &CONVERSATIONS, &TRANSFERS, &GRAPHS, &VOUCHED, &GENERAL];
     let (mut part, mut row, mut index) = (0, 0, 0);
     while part < parts.len() {
         while row < parts[part].len() {
@@ -109,8 +112,12 @@ pub const OPERATIONS: [Operation; COUNT] = {
     all
 };
 
-const COUNT: usize =
-    HANDOFFS.len() + CONVERSATIONS.len() + TRANSFERS.len() + GRAPHS.len() + GENERAL.len();
+const COUNT: usize = HANDOFFS.len()
+    + CONVERSATIONS.len()
+    + TRANSFERS.len()
+    + GRAPHS.len()
+    + VOUCHED.len()
+    + GENERAL.len();
 
 const GENERAL: [Operation; 34] = [
     Operation {

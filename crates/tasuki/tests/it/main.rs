@@ -2,6 +2,7 @@
 
 #![expect(clippy::print_stdout, reason = "tests print their seeds and what they counted")]
 
+mod aaep_manifest;
 mod announcements;
 mod audit;
 mod authorization;
