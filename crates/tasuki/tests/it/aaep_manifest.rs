@@ -25,26 +25,28 @@ async fn get(server: &Server, path: &str) -> Answer {
 }
 
 async fn text(server: &Server, path: &str) -> String {
-    String::from_utf8(get(server, path).await.bytes.to_vec()).unwrap()
+    String::from_utf8(get(server, path).await.bytes.to_vec()).expect("text")
 }
 
 /// As somebody would who has nothing of ours: a key from the set, and Ed25519.
 fn check_by_hand(jws: &str, keys: &Value) -> Value {
     let parts: Vec<&str> = jws.split('.').collect();
-    let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).unwrap();
-    let header: Value = serde_json::from_slice(&decode(parts[0])).unwrap();
+    let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).expect("base64url");
+    let header: Value = serde_json::from_slice(&decode(parts[0])).expect("a header");
     assert_eq!(header["alg"], "EdDSA");
-    let key = keys["keys"].as_array().unwrap().iter().find(|key| key["kid"] == header["kid"]);
+    let key = keys["keys"].as_array().expect("keys").iter().find(|key| key["kid"] == header["kid"]);
     let key = key.expect("the key is published");
     assert_eq!(
         (&key["kty"], &key["crv"], &key["use"]),
         (&json!("OKP"), &json!("Ed25519"), &json!("sig"))
     );
-    let point = decode(key["x"].as_str().unwrap());
-    let key = VerifyingKey::from_bytes(&point.try_into().unwrap()).unwrap();
-    let signature = Signature::from_slice(&decode(parts[2])).unwrap();
-    key.verify_strict(format!("{}.{}", parts[0], parts[1]).as_bytes(), &signature).unwrap();
-    serde_json::from_slice(&decode(parts[1])).unwrap()
+    let point = decode(key["x"].as_str().expect("a point"));
+    let key =
+        VerifyingKey::from_bytes(&point.try_into().expect("32 bytes")).expect("a key of Ed25519");
+    let signature = Signature::from_slice(&decode(parts[2])).expect("64 bytes");
+    key.verify_strict(format!("{}.{}", parts[0], parts[1]).as_bytes(), &signature)
+        .expect("it holds");
+    serde_json::from_slice(&decode(parts[1])).expect("a manifest")
 }
 
 fn keys_command(server: &Server, arguments: &[&str]) -> Value {
@@ -62,7 +64,8 @@ fn keys_command(server: &Server, arguments: &[&str]) -> Value {
 }
 
 fn roles(listed: &Value) -> Vec<&str> {
-    listed["items"].as_array().unwrap().iter().map(|key| key["role"].as_str().unwrap()).collect()
+    let items = listed["items"].as_array().expect("a list");
+    items.iter().map(|key| key["role"].as_str().expect("a role")).collect()
 }
 
 #[tokio::test]
@@ -115,7 +118,7 @@ async fn check_after(server: &Server, manifest: &Value, old: &str, old_keys: &Va
     assert_ne!(new, old);
     for (jws, keys) in [(&*new, &new_keys), (old, &new_keys), (&*new, old_keys)] {
         assert_eq!(&check_by_hand(jws, keys), manifest);
-        let keys: Jwks = serde_json::from_value(keys.clone()).unwrap();
+        let keys: Jwks = serde_json::from_value(keys.clone()).expect("a set of keys");
         assert!(verify(jws, &keys, "tasuki").is_ok());
     }
     assert_eq!(new_keys["rotations"].as_array().map(Vec::len), Some(1));
