@@ -7,10 +7,11 @@
 //!
 //! 1. [`audit_log`]: the ledger as `handoffs.jsonl`, one file for each teamspace.
 //! 2. [`ledger_key`], [`checkpoint_file`]: the key that signs checkpoints, and where they are kept
-//!    outside the database.
+//!    outside the database. [`aaep_keys`]: the keys that sign our manifest.
 //! 3. [`artifacts`]: what is behind the paths and URLs of a package. [`workq`]: the work queue
 //!    whose items follow a task. [`outside`] is what the engine's outbox reaches them through.
 
+pub mod aaep_keys;
 pub mod artifacts;
 pub mod audit_log;
 pub mod checkpoint_file;

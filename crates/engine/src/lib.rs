@@ -11,7 +11,7 @@
 //!    [`fork`]: after a
 //!    loss. [`erasing`]: a whole conversation. [`announce`]: what agents tell while they work.
 //! 4. [`query`], [`sessions`], [`mailbox`], [`access`], [`settings`], [`graphs`]: reading, who a bearer is, what
-//!    holds in its teamspace, and who answers a customer.
+//!    holds in its teamspace, and who answers a customer. [`vouching`]: who signs our manifest.
 
 pub mod access;
 pub mod announce;
@@ -41,6 +41,7 @@ pub mod settings;
 pub mod slots;
 pub mod submit;
 mod together;
+pub mod vouching;
 pub mod wake;
 
 use std::sync::Arc;

@@ -37,6 +37,7 @@ mod tokens;
 mod transfers;
 mod verdict;
 mod view;
+mod vouched;
 mod wake;
 mod workq;
 mod ws;
@@ -48,6 +49,7 @@ use std::sync::atomic::AtomicUsize;
 use axum::Router;
 use axum::extract::{Request, State};
 use engine::Engine;
+use engine::vouching::Vouching;
 use protocol::json::Bounds;
 use protocol::wake::WakeKey;
 use tokio::sync::watch;
@@ -111,6 +113,8 @@ pub struct Shared {
     join_trace: Option<JoinTrace>,
     /// From which the secrets follow with which agents are called.
     wake_key: Option<WakeKey>,
+    /// Who vouches for what this server says about itself.
+    vouching: Option<Arc<Vouching>>,
     stopping: watch::Receiver<bool>,
 }
 
@@ -161,6 +165,7 @@ impl Gateway {
             sockets: ws::Sockets::default(),
             join_trace: None,
             wake_key: None,
+            vouching: None,
             stopping,
         }))
     }
@@ -176,6 +181,13 @@ impl Gateway {
     pub fn waking_with(mut self, wake_key: WakeKey) -> Self {
         let shared = Arc::get_mut(&mut self.0).expect("nothing shares it before it has routes");
         shared.wake_key = Some(wake_key);
+        self
+    }
+
+    /// Publishes a manifest, and the keys that sign it.
+    pub fn vouched_by(mut self, vouching: Arc<Vouching>) -> Self {
+        let shared = Arc::get_mut(&mut self.0).expect("nothing shares it before it has routes");
+        shared.vouching = Some(vouching);
         self
     }
 
@@ -250,6 +262,14 @@ impl Routes {
             })
     }
 
+    fn with_manifest(self) -> Self {
+        self.route("/.well-known/aaep-manifest.json", |at| at.get(vouched::manifest))
+            .route("/.well-known/aaep-manifest.jws", |at| at.get(vouched::signed_manifest))
+            .route("/.well-known/aaep-jwks.json", |at| at.get(vouched::keys))
+            .route("/v1/aaep/keys", |at| at.get(vouched::list))
+            .route("/v1/aaep/keys/rotate", |at| at.post(vouched::rotate))
+    }
+
     fn with_graphs(self) -> Self {
         self.route("/v1/graphs", |at| at.get(graphs::list))
             .route("/v1/graphs/{graph}", |at| at.get(graphs::show).put(graphs::save))
@@ -315,4 +335,5 @@ fn routes() -> Routes {
         .with_transfers()
         .with_graphs()
         .with_aaep()
+        .with_manifest()
 }

@@ -10,6 +10,7 @@
 //! - [`capabilities`]: on which terms somebody listens. [`reply_token`]: with what they answer. [`negotiate`]: what of them is granted.
 //! - [`shape`]: the events as one subscription gets them. [`language`]: in which language, and
 //!   [`text`]: cut where a listener would pause.
+//! - [`manifest`]: what a producer says about itself; [`jws`], [`keys`]: who vouches for it.
 //! - [`stamp`]: a moment as events write it.
 //! - [`texts`]: what we announce ourselves, in every language that we have.
 
@@ -19,12 +20,15 @@ pub mod flaw;
 pub mod handshake;
 pub mod language;
 pub mod lint;
+pub mod jws;
+pub mod keys;
 pub mod machine;
 pub mod negotiate;
 pub mod read;
 pub mod reply_token;
 pub mod schemas;
 pub mod shape;
+pub mod manifest;
 pub mod stamp;
 pub mod text;
 pub mod texts;

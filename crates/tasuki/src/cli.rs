@@ -1,5 +1,6 @@
 //! The command line: what people type, and what they read back.
 
+mod aaep;
 mod agent;
 mod agent_profile;
 mod audit_commands;
@@ -80,6 +81,8 @@ enum Command {
     Chat(chat::ChatArgs),
     /// Show what must still happen outside, and try again what was given up
     Outbox(outbox::OutboxArgs),
+    /// AAEP: look after the keys that sign the manifest.
+    Aaep(aaep::AaepArgs),
     /// Check an agent graph and try it out, offline; save it at a server.
     Graph(graph::GraphArgs),
     /// Verify, export and look at the ledger, offline.
@@ -191,6 +194,7 @@ async fn dispatch(command: Command) -> Result<u8> {
         Command::Transfer(args) => transfer::run(args).await,
         Command::Chat(args) => chat::run(args).await,
         Command::Outbox(args) => outbox::run(args).await,
+        Command::Aaep(args) => aaep::run(args).await,
         Command::Graph(args) => graph::run(args).await,
         Command::Audit(args) => audit_commands::run(args).await,
         Command::Backup(args) => backup_commands::back_up(args),

@@ -6,6 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use adapters::aaep_keys::KeyFile;
 use adapters::artifacts::Artifacts;
 use adapters::audit_log::log::Log;
 use adapters::checkpoint_file::CheckpointFiles;
@@ -14,12 +15,15 @@ use adapters::webhook::Webhook;
 use adapters::{audit_log, ledger_key};
 use anyhow::{Context, Result};
 use axum::Router;
-use engine::clock::SystemClock;
+use engine::clock::{Clock, SystemClock};
 use engine::ids::{Ids, RandomIds};
+use engine::vouching::Vouching;
 use engine::{Engine, Loops};
 use gateways::http::{Gateway, Origins};
 use gateways::listen::ConnectionCounts;
 use gateways::proxy::TrustedProxies;
+use protocol::aaep::keys::KeyRing;
+use protocol::aaep::manifest::Manifest;
 use store::Sqlite;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -82,6 +86,7 @@ impl Node {
             stopping,
         )
         .waking_with(wake_key)
+        .vouched_by(vouching(&config.data)?)
         .allowing_origins(origins);
         let router = match config.telemetry.traces_url()? {
             Some(_) => gateway.joining_traces(telemetry::join_trace).router(),
@@ -100,6 +105,18 @@ impl Node {
             }
         }
     }
+}
+
+/// The most subscriptions at once that the manifest promises.
+const SUBSCRIPTIONS_MAX: u32 = 2_000;
+
+/// Our manifest and the keys that sign it, made on the first start.
+fn vouching(data: &Path) -> Result<Arc<Vouching>> {
+    let file = KeyFile::new(data);
+    let keys =
+        file.open(|| KeyRing::new(&RandomIds.bytes(), &RandomIds.bytes(), SystemClock.now()))?;
+    let manifest = Manifest::of_server(env!("CARGO_PKG_VERSION"), SUBSCRIPTIONS_MAX);
+    Ok(Vouching::new(keys, Box::new(file), manifest))
 }
 
 pub fn control_socket(data: &Path) -> PathBuf {

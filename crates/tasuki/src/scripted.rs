@@ -150,8 +150,8 @@ impl Play {
         }
     }
 
-    /// The next event, as of now; or that it waits, or is done. A clock that goes back does not make
-    /// the session go back.
+    /// The next event, as of now; or that it waits, or is done. A clock that goes back does not
+    /// make the session go back.
     pub fn next(&mut self, ids: &dyn Ids, now: Time) -> Next {
         if let Some(waiting) = &self.waiting {
             return Next::Wait(waiting.wait.clone());

@@ -6,6 +6,7 @@ mod conversations;
 mod graphs;
 mod handoffs;
 mod transfers;
+mod vouched;
 
 use protocol::message::Outgoing;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -30,6 +31,7 @@ use conversations::CONVERSATIONS;
 use graphs::GRAPHS;
 use handoffs::HANDOFFS;
 use transfers::TRANSFERS;
+use vouched::VOUCHED;
 
 type MakeSchema = fn(&mut SchemaGenerator) -> Schema;
 
@@ -100,7 +102,7 @@ const fn action(
 pub const OPERATIONS: [Operation; COUNT] = {
     let mut all = [GENERAL[0]; COUNT];
     let parts: [&[Operation]; 6] =
-        [&HANDOFFS, &CONVERSATIONS, &TRANSFERS, &GRAPHS, &AAEP, &GENERAL];
+        [&HANDOFFS, &CONVERSATIONS, &TRANSFERS, &GRAPHS, &AAEP, &VOUCHED, &GENERAL];
     let (mut part, mut row, mut index) = (0, 0, 0);
     while part < parts.len() {
         while row < parts[part].len() {
@@ -117,6 +119,7 @@ const COUNT: usize = HANDOFFS.len()
     + TRANSFERS.len()
     + GRAPHS.len()
     + AAEP.len()
+    VOUCHED.len()
     + GENERAL.len();
 
 const GENERAL: [Operation; 34] = [

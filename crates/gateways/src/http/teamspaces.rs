@@ -162,7 +162,7 @@ pub async fn create(
 }
 
 /// The owner of the data folder, or an operator of the default teamspace.
-fn runs_the_server(asker: Asker) -> Result<Asker, Problem> {
+pub(super) fn runs_the_server(asker: Asker) -> Result<Asker, Problem> {
     let asker = asker.operator()?;
     let is_default = asker.caller.teamspace == TeamspaceId::default_teamspace();
     match asker.credential {

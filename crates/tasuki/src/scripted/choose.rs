@@ -138,7 +138,7 @@ pub fn choose(words: &str) -> Scene {
             !word.is_ascii() || before.is_none_or(|before| !before.is_alphanumeric())
         })
     };
-    let found = WORDS.iter().find(|(_, words)| words.iter().any(|word| is_said(&word)));
+    let found = WORDS.iter().find(|(_, words)| words.iter().any(is_said));
     found.map_or(Scene::Other, |(scene, _)| *scene)
 }
 

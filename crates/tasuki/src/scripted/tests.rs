@@ -106,10 +106,11 @@ fn the_transfer_has_the_shape_of_the_specification() {
     assert_eq!(called["irreversible"], true);
     assert_eq!(asked["extensions"]["tasuki"], called["extensions"]["tasuki"]);
     assert_eq!(asked["extensions"]["tasuki"]["tool_call_id"], called["tool_call_id"]);
-    let action = br#"{"arguments":{"amount":500,"currency":"USD","from":"checking","to":"savings"},"tool":"transfer_funds"}"#;
+    let action = "{\"arguments\":{\"amount\":500,\"currency\":\"USD\",\"from\":\"checking\",\
+                  \"to\":\"savings\"},\"tool\":\"transfer_funds\"}";
     assert_eq!(
         asked["extensions"]["tasuki"]["action_hash"],
-        canonical::hex(&canonical::sha256(&[action]))
+        canonical::hex(&canonical::sha256(&[action.as_bytes()]))
     );
 }
 

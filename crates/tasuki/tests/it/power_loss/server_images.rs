@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use adapters::aaep_keys;
 use adapters::audit_log::files;
 use adapters::checkpoint_file::{LOG_FILE, NEWEST_FILE, split_log};
 use adapters::ledger_key::{KEY_FILE, PUBLIC_FILE};
@@ -179,9 +180,10 @@ fn check_acknowledged(image: &Path, acks: &[Ack<Transition>]) -> Verdict {
 /// Starts a server on the image and stops it again; then everything is as if nothing had happened.
 fn check_everything(image: &Path, acks: &[Ack<Transition>]) -> Verdict {
     // Images have no modes.
-    let key = image.join(KEY_FILE);
-    if key.exists() {
-        fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).expect("it is ours");
+    for key in [KEY_FILE, aaep_keys::FILE].map(|name| image.join(name)) {
+        if key.exists() {
+            fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).expect("it is ours");
+        }
     }
     let notes = notes_on_disk(image)?;
     start_and_stop(image)?;

@@ -1,0 +1,137 @@
+//! `/.well-known/aaep-…`: what this server says about itself, signed and not, and the keys that
+//! sign it, for everybody. `/v1/aaep/keys`: looking after them, for whoever runs the server.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use engine::vouching::{Ending, Published, Vouching};
+use protocol::aaep::keys::Listed;
+use protocol::canonical;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Gateway;
+use super::auth::Asker;
+use super::input::Write;
+use super::problem::Problem;
+use super::teamspaces::runs_the_server;
+
+/// How long a copy may be used without asking again. The next key is published from the moment on
+/// at which the one before it begins to sign, so a copy of an hour ago is good enough.
+const CACHE_CONTROL: &str = "public, max-age=3600";
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RotateInput {
+    /// The key that signs; with another one there, nothing is changed.
+    #[serde(default)]
+    pub kid: Option<String>,
+    /// Somebody else may have the keys: all of them are replaced, and none stays published.
+    #[serde(default)]
+    pub compromised: bool,
+}
+
+/// A key that signs the manifest, or has, or will.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct KeyView {
+    pub kid: String,
+    /// `signing`, `next` or `retired`.
+    pub role: String,
+    /// When it became that.
+    pub since: String,
+    /// When it is not published any more; only for those that are retired.
+    pub until: Option<String>,
+}
+
+/// All keys, the one that signs first.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct KeysView {
+    pub items: Vec<KeyView>,
+}
+
+pub async fn manifest(State(gateway): State<Gateway>, headers: HeaderMap) -> Response {
+    published(&gateway, &headers, "application/json", |all| all.manifest)
+}
+
+pub async fn signed_manifest(State(gateway): State<Gateway>, headers: HeaderMap) -> Response {
+    published(&gateway, &headers, "application/jose", |all| all.signed_manifest)
+}
+
+pub async fn keys(State(gateway): State<Gateway>, headers: HeaderMap) -> Response {
+    published(&gateway, &headers, "application/jwk-set+json", |all| all.keys)
+}
+
+pub async fn list(State(gateway): State<Gateway>, asker: Asker) -> Result<Json<KeysView>, Problem> {
+    runs_the_server(asker)?;
+    let vouching = vouching(&gateway)?;
+    Ok(Json(view(vouching.list())))
+}
+
+pub async fn rotate(
+    State(gateway): State<Gateway>,
+    write: Write<RotateInput>,
+) -> Result<Json<KeysView>, Problem> {
+    let (write, input) = write.split();
+    runs_the_server(write.asker)?;
+    let vouching = vouching(&gateway)?;
+    let ending = if input.compromised { Ending::Compromised } else { Ending::Retired };
+    let seeds = [gateway.engine.new_secret(), gateway.engine.new_secret()];
+    let now = gateway.engine.clock().now();
+    // It waits for the disk.
+    let rotating = tokio::task::spawn_blocking(move || {
+        vouching.rotate(input.kid.as_deref(), ending, &seeds, now)
+    });
+    match rotating.await {
+        Ok(Ok(listed)) => Ok(Json(view(listed))),
+        Ok(Err(error)) => {
+            tracing::error!(%error, "the keys of the manifest could not be kept");
+            Err(Problem::new("internal", "the server failed; its log says why"))
+        }
+        Err(error) => {
+            tracing::error!(%error, "the keys of the manifest were not rotated");
+            Err(Problem::new("internal", "the server failed; its log says why"))
+        }
+    }
+}
+
+fn vouching(gateway: &Gateway) -> Result<Arc<Vouching>, Problem> {
+    gateway.vouching.clone().ok_or_else(|| Problem::not_found("manifest"))
+}
+
+fn published(
+    gateway: &Gateway,
+    headers: &HeaderMap,
+    kind: &'static str,
+    choose: impl FnOnce(Published) -> String,
+) -> Response {
+    let Ok(vouching) = vouching(gateway) else {
+        return Problem::not_found("manifest").into_response();
+    };
+    let text = choose(vouching.published(gateway.engine.clock().now()));
+    let hash = canonical::hex(&canonical::sha256(&[text.as_bytes()]));
+    let tag = format!("\"{}\"", &hash[..32]);
+    let known = headers.get(header::IF_NONE_MATCH).is_some_and(|known| known == tag.as_str());
+    // Pages may read it, too: it is for everybody.
+    let about = [
+        (header::CACHE_CONTROL, CACHE_CONTROL.to_owned()),
+        (header::ETAG, tag),
+        (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*".to_owned()),
+    ];
+    if known {
+        return (StatusCode::NOT_MODIFIED, about).into_response();
+    }
+    (about, [(header::CONTENT_TYPE, kind)], text).into_response()
+}
+
+fn view(listed: Vec<Listed>) -> KeysView {
+    let items = listed.into_iter().map(|one| KeyView {
+        kid: one.kid,
+        role: one.role.as_str().to_owned(),
+        since: one.since.to_string(),
+        until: one.until.map(|until| until.to_string()),
+    });
+    KeysView { items: items.collect() }
+}
