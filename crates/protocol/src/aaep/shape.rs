@@ -277,7 +277,8 @@ impl Shaper {
             (More::One | More::Several(_), None) => return,
         };
         let millis = n_words(text) as i64 * MS_PER_MINUTE / i64::from(pace.max(1));
-        self.spoken_at = now.plus(Span::from_millis(millis.min(PACE_WAIT_MS_MAX)));
+        let at_most = now.plus(Span::from_millis(PACE_WAIT_MS_MAX));
+        self.spoken_at = self.spoken_at.max(now).plus(Span::from_millis(millis)).min(at_most);
     }
 }
 
