@@ -18,6 +18,14 @@ const LANES_KEPT_MAX: usize = 4;
 impl Shaper {
     /// Takes an event into its session's lane, into one that is held there if it may be.
     pub(super) fn hold(&mut self, arrival: Arrival<'_>, now: Time) {
+        if self.n_held == 0 && self.goes_direct(arrival.event, now) {
+            let held = Held::one(arrival.event, arrival.cursor, now);
+            self.n_held = 1;
+            self.n_bytes += held.weight();
+            self.direct = Some((held, arrival.before));
+            return;
+        }
+        self.settle(now);
         let lane = self.lane(&arrival.event.session_id);
         match &arrival.event.kind {
             Kind::Output(chunk) => self.hold_text(lane, arrival, chunk, now),
@@ -27,6 +35,34 @@ impl Shaper {
                 self.add(lane, Held::one(arrival.event, arrival.cursor, now), arrival.before);
             }
         }
+        self.arrange(lane, now);
+    }
+
+    /// Whether an event may go out as it is, if nothing else is held.
+    fn goes_direct(&self, event: &Prepared, now: Time) -> bool {
+        match &event.kind {
+            Kind::Question { .. } | Kind::Other { .. } => true,
+            Kind::Progress { .. } | Kind::State { .. } => !self.terms.is_low,
+            Kind::Output(chunk) => {
+                let cut = || self.terms.cut(&chunk.text, 0, chunk);
+                now >= self.spoken_at && cut().is_some_and(|cut| cut.at == chunk.text.len())
+            }
+        }
+    }
+
+    pub(super) fn take_direct(&mut self) -> Option<Held> {
+        let (held, _) = self.direct.take()?;
+        self.n_held -= 1;
+        self.n_bytes -= held.weight();
+        Some(held)
+    }
+
+    /// Gives what went direct its lane, as something else comes.
+    pub(super) fn settle(&mut self, now: Time) {
+        let Some(before) = self.direct.as_ref().map(|(_, before)| *before) else { return };
+        let Some(held) = self.take_direct() else { return };
+        let lane = self.lane(&held.last.session_id);
+        self.add(lane, held, before);
         self.arrange(lane, now);
     }
 
