@@ -227,10 +227,8 @@ impl Listener {
 
 /// What every event must be, and what the terms say of it.
 fn check_event(document: &Value, terms: &Capabilities) {
-    let contexts = match &document["@context"] {
-        Value::Array(all) => all.clone(),
-        one => vec![one.clone()],
-    };
+    let one = || vec![document["@context"].clone()];
+    let contexts = document["@context"].as_array().cloned().unwrap_or_else(one);
     assert_eq!(contexts[0], CONTEXT);
     let id = document["event_id"].as_str().unwrap();
     let body = id.strip_prefix("evt_").unwrap();
