@@ -104,8 +104,8 @@ pub struct Shaper {
     turns: VecDeque<usize>,
     /// The earliest time at which another lane may have something.
     wake_at: Option<Time>,
-    /// The oldest event of everything that was pushed and not delivered, each with the cursor before
-    /// it.
+    /// The oldest event of everything that was pushed and not delivered, each with the cursor
+    /// before it.
     outstanding: BTreeMap<Cursor, Cursor>,
     /// The last event that was pushed.
     pushed: Cursor,

@@ -1,5 +1,5 @@
-//! Shaping, told as stories and as random streams. The parts that all of them use: a producer, whose
-//! events are real JSON, and a listener who checks all that it hears.
+//! Shaping, told as stories and as random streams. The parts that all of them use: a producer,
+//! whose events are real JSON, and a listener who checks all that it hears.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
