@@ -101,7 +101,7 @@ const fn action(
 /// All of them, in the order a reader wants them.
 pub const OPERATIONS: [Operation; COUNT] = {
     let mut all = [GENERAL[0]; COUNT];
-    let parts: [&[Operation]; 6] =
+    let parts: [&[Operation]; 7] =
         [&HANDOFFS, &CONVERSATIONS, &TRANSFERS, &GRAPHS, &AAEP, &VOUCHED, &GENERAL];
     let (mut part, mut row, mut index) = (0, 0, 0);
     while part < parts.len() {
@@ -119,7 +119,7 @@ const COUNT: usize = HANDOFFS.len()
     + TRANSFERS.len()
     + GRAPHS.len()
     + AAEP.len()
-    VOUCHED.len()
+    + VOUCHED.len()
     + GENERAL.len();
 
 const GENERAL: [Operation; 34] = [

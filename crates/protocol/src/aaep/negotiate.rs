@@ -335,7 +335,7 @@ fn prefix(uri: &str) -> &str {
         part.strip_prefix('v').is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()))
     };
     let parts = || uri.split(['/', ':', '#']).filter(|part| !part.is_empty());
-    parts().filter(|part| !is_version(part)).next_back().unwrap_or(uri)
+    parts().rfind(|part| !is_version(part)).unwrap_or(uri)
 }
 
 impl Default for Offer {

@@ -94,6 +94,9 @@ pub struct Shaper {
     terms: Terms,
     bucket: Option<Bucket>,
     critical: VecDeque<(Arc<Prepared>, Cursor)>,
+    /// What is held if it is all that is held, and may go out: most events need no lane. With the
+    /// cursor before it.
+    direct: Option<(Held, Cursor)>,
     lanes: Vec<Lane>,
     lane_of: HashMap<Arc<str>, usize>,
     free: Vec<usize>,
@@ -101,8 +104,8 @@ pub struct Shaper {
     turns: VecDeque<usize>,
     /// The earliest time at which another lane may have something.
     wake_at: Option<Time>,
-    /// The oldest event of everything that was pushed and not delivered, each with the cursor before
-    /// it.
+    /// The oldest event of everything that was pushed and not delivered, each with the cursor
+    /// before it.
     outstanding: BTreeMap<Cursor, Cursor>,
     /// The last event that was pushed.
     pushed: Cursor,
@@ -122,6 +125,7 @@ impl Shaper {
             bucket: terms.rate.map(Bucket::new),
             terms,
             critical: VecDeque::new(),
+            direct: None,
             lanes: Vec::new(),
             lane_of: HashMap::new(),
             free: Vec::new(),
@@ -139,6 +143,7 @@ impl Shaper {
     /// Other terms, for everything that goes out from now on. What was let in stays, and does not
     /// wait; numbers that were left out stay out.
     pub fn retune(&mut self, honored: &Capabilities, now: Time) {
+        self.settle(now);
         let keeps_numbers = self.terms.keeps_numbers;
         self.terms = Terms::new(honored);
         self.terms.keeps_numbers &= keeps_numbers;
@@ -161,7 +166,9 @@ impl Shaper {
 
     /// Everything at or before this was delivered, or did not pass the filters.
     pub fn watermark(&self) -> Cursor {
-        self.outstanding.first_key_value().map_or(self.pushed, |(_, before)| *before)
+        let oldest = self.outstanding.first_key_value().map(|(_, before)| *before);
+        let direct = self.direct.as_ref().map(|(_, before)| *before);
+        oldest.into_iter().chain(direct).min().unwrap_or(self.pushed)
     }
 
     /// The last event that was pushed: what to push comes after it.
@@ -184,6 +191,7 @@ impl Shaper {
         }
         let before = std::mem::replace(&mut self.pushed, cursor);
         if event.is_critical {
+            self.settle(now);
             let is_new = cursor > self.scouted;
             if is_new {
                 self.critical.push_back((Arc::clone(event), cursor));
@@ -220,9 +228,12 @@ impl Shaper {
         if self.n_held == 0 || self.bucket.as_ref().is_some_and(|bucket| !bucket.allows(now)) {
             return None;
         }
-        let lane = self.next_lane(now)?;
-        let held = self.take_first(lane);
-        self.arrange(lane, now);
+        let held = self.take_direct().or_else(|| {
+            let lane = self.next_lane(now)?;
+            let held = self.take_first(lane);
+            self.arrange(lane, now);
+            Some(held)
+        })?;
         if let Some(bucket) = &mut self.bucket {
             bucket.take(now);
         }
@@ -238,7 +249,7 @@ impl Shaper {
         if self.n_held == 0 {
             return None;
         }
-        let is_ready = !self.turns.is_empty() || self.is_full();
+        let is_ready = self.direct.is_some() || !self.turns.is_empty() || self.is_full();
         let at = if is_ready { now } else { self.wake_at?.max(now) };
         Some(self.bucket.as_ref().map_or(at, |bucket| bucket.next_at().max(at)))
     }
@@ -277,7 +288,8 @@ impl Shaper {
             (More::One | More::Several(_), None) => return,
         };
         let millis = n_words(text) as i64 * MS_PER_MINUTE / i64::from(pace.max(1));
-        self.spoken_at = now.plus(Span::from_millis(millis.min(PACE_WAIT_MS_MAX)));
+        let at_most = now.plus(Span::from_millis(PACE_WAIT_MS_MAX));
+        self.spoken_at = self.spoken_at.max(now).plus(Span::from_millis(millis)).min(at_most);
     }
 }
 

@@ -74,7 +74,7 @@ fn is_single(joined: &Joined, head: &Head) -> bool {
 
 fn text(joined: &Joined, head: &Head, terms: &Terms) -> String {
     let mut document = changed(&head.base, terms);
-    let end = joined.position + joined.n_chars;
+    let end = joined.position.saturating_add(joined.n_chars);
     let is_complete = head.is_whole && output(&head.base).is_some_and(|chunk| chunk.is_complete);
     document.insert("chunk".to_owned(), joined.text.as_str().into());
     document.insert("position".to_owned(), joined.position.into());

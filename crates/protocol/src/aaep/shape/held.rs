@@ -89,6 +89,14 @@ impl Held {
         }
     }
 
+    /// Its place in the session: that of the last event that may go out with it.
+    pub fn place(&self) -> Cursor {
+        match &self.more {
+            More::Text(joined) => joined.head.as_ref().map_or(self.newest, |head| head.newest),
+            More::One | More::Several(_) => self.newest,
+        }
+    }
+
     /// Bytes that this keeps in memory, as far as they grow with the events.
     pub fn weight(&self) -> usize {
         size_of::<Self>()
@@ -166,6 +174,14 @@ impl Held {
             more: More::Text(Box::new(taken)),
         };
         Some((held, rest))
+    }
+
+    /// Whether the last event in it ends with it.
+    pub fn is_complete(&self) -> bool {
+        match &self.more {
+            More::Text(joined) => joined.head.as_ref().is_some_and(|head| head.is_whole),
+            More::One | More::Several(_) => true,
+        }
     }
 
     /// One more progress or state.

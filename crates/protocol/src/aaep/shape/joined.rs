@@ -75,7 +75,7 @@ impl Joined {
     }
 
     /// An event that was held as it is: all of it may go out.
-    pub fn of_one(event: &Arc<Prepared>, cursor: Cursor, chunk: &Output) -> Self {
+    pub fn of_one(event: &Arc<Prepared>, cursor: Cursor, chunk: &Output, terms: &Terms) -> Self {
         let mut joined = Self {
             text: chunk.text.to_string(),
             n_chars: chunk.n_chars,
@@ -85,13 +85,15 @@ impl Joined {
             head: None,
             rest: None,
         };
-        joined.head = Some(joined.all(event, cursor, chunk.hint));
+        let cut = terms.cut(&chunk.text, 0, chunk).filter(|cut| cut.at == chunk.text.len());
+        joined.head = Some(joined.all(event, cursor, cut.map(|cut| cut.boundary)));
         joined
     }
 
-    /// Whether a chunk goes on where this ends, in the same language, and there is room for it.
+    /// Whether a chunk goes on where this ends, in the same language.
     pub fn continues_with(&self, last: &Output, chunk: &Output) -> bool {
-        chunk.position == self.position + self.n_chars && chunk.language == last.language
+        chunk.position.checked_sub(self.position) == Some(self.n_chars)
+            && chunk.language == last.language
     }
 
     pub fn has_room_for(&self, chunk: &Output) -> bool {
@@ -165,7 +167,7 @@ impl Joined {
             head: Some(head),
             rest: None,
         };
-        self.position += n_chars;
+        self.position = self.position.saturating_add(n_chars);
         self.n_chars -= n_chars;
         self.n_events -= taken.n_events;
         Some(taken)

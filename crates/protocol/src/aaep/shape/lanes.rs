@@ -18,6 +18,14 @@ const LANES_KEPT_MAX: usize = 4;
 impl Shaper {
     /// Takes an event into its session's lane, into one that is held there if it may be.
     pub(super) fn hold(&mut self, arrival: Arrival<'_>, now: Time) {
+        if self.n_held == 0 && self.goes_direct(arrival.event, now) {
+            let held = Held::one(arrival.event, arrival.cursor, now);
+            self.n_held = 1;
+            self.n_bytes += held.weight();
+            self.direct = Some((held, arrival.before));
+            return;
+        }
+        self.settle(now);
         let lane = self.lane(&arrival.event.session_id);
         match &arrival.event.kind {
             Kind::Output(chunk) => self.hold_text(lane, arrival, chunk, now),
@@ -27,6 +35,34 @@ impl Shaper {
                 self.add(lane, Held::one(arrival.event, arrival.cursor, now), arrival.before);
             }
         }
+        self.arrange(lane, now);
+    }
+
+    /// Whether an event may go out as it is, if nothing else is held.
+    fn goes_direct(&self, event: &Prepared, now: Time) -> bool {
+        match &event.kind {
+            Kind::Question { .. } | Kind::Other { .. } => true,
+            Kind::Progress { .. } | Kind::State { .. } => !self.terms.is_low,
+            Kind::Output(chunk) => {
+                let cut = || self.terms.cut(&chunk.text, 0, chunk);
+                now >= self.spoken_at && cut().is_some_and(|cut| cut.at == chunk.text.len())
+            }
+        }
+    }
+
+    pub(super) fn take_direct(&mut self) -> Option<Held> {
+        let (held, _) = self.direct.take()?;
+        self.n_held -= 1;
+        self.n_bytes -= held.weight();
+        Some(held)
+    }
+
+    /// Gives what went direct its lane, as something else comes.
+    pub(super) fn settle(&mut self, now: Time) {
+        let Some(before) = self.direct.as_ref().map(|(_, before)| *before) else { return };
+        let Some(held) = self.take_direct() else { return };
+        let lane = self.lane(&held.last.session_id);
+        self.add(lane, held, before);
         self.arrange(lane, now);
     }
 
@@ -51,7 +87,8 @@ impl Shaper {
         };
         let mut held = self.lift(lane, at);
         if let (More::One, Some(first)) = (&held.more, output(&held.last)) {
-            held.more = More::Text(Box::new(Joined::of_one(&held.last, held.oldest, first)));
+            held.more =
+                More::Text(Box::new(Joined::of_one(&held.last, held.oldest, first, &self.terms)));
         }
         let (More::Text(joined), Some(last)) = (&mut held.more, output(&held.last)) else {
             unreachable!("text is joined with text")
@@ -118,40 +155,46 @@ impl Shaper {
         held
     }
 
-    /// Puts something at the end of its lane.
+    /// Puts something into its place in the lane, which is mostly the end.
     fn lower(&mut self, lane: usize, held: Held) {
         self.n_bytes += held.weight();
-        self.lanes[lane].held.push_back(held);
+        let lane = &mut self.lanes[lane].held;
+        let n_later = lane.iter().rev().take_while(|one| one.place() > held.place()).count();
+        lane.insert(lane.len() - n_later, held);
     }
 
     /// Nothing more is added to what is held of a session, and nothing is waited for.
     pub(super) fn close(&mut self, lane: usize) {
-        for held in self.lanes[lane].held.iter_mut().rev().take_while(|one| !one.is_fence()) {
-            let before = held.weight();
-            held.close();
-            self.n_bytes = self.n_bytes + held.weight() - before;
+        let held = &mut self.lanes[lane].held;
+        for one in held.iter_mut().rev().take_while(|one| !one.is_fence()) {
+            let before = one.weight();
+            one.close();
+            self.n_bytes = self.n_bytes + one.weight() - before;
+        }
+        // A text that goes out with all its events has a later place.
+        if !held.iter().is_sorted_by_key(Held::place) {
+            held.make_contiguous().sort_by_key(Held::place);
         }
     }
 
     /// The first of what is held of a session, or what may go out of it.
     pub(super) fn take_first(&mut self, lane: usize) -> Held {
-        let first = self.lanes[lane].held.front_mut().expect("a lane with a turn holds something");
-        self.n_bytes -= first.weight();
-        if let More::Text(joined) = &mut first.more
+        let mut held = self.lift(lane, 0);
+        if let More::Text(joined) = &mut held.more
             && joined.head.is_none()
         {
-            joined.release(&first.last, first.newest);
+            joined.release(&held.last, held.newest);
         }
-        if let Some((head, rest)) = first.take_head() {
-            self.n_bytes += first.weight();
+        if let Some((head, rest)) = held.take_head() {
             self.outstanding.remove(&head.oldest);
             self.outstanding.insert(rest.cursor, rest.before);
+            self.lower(lane, held);
             return head;
         }
-        let held = self.lanes[lane].held.pop_front().expect("it was there");
         self.n_held -= 1;
         // The rest of an event that was cut begins where its first part does.
-        if !self.lanes[lane].held.iter().any(|one| one.oldest == held.oldest) {
+        let is_rest = |one: &Held| one.oldest == held.oldest;
+        if held.is_complete() || !self.lanes[lane].held.iter().any(is_rest) {
             self.outstanding.remove(&held.oldest);
         }
         held

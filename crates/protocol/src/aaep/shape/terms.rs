@@ -1,4 +1,5 @@
-//! The honored terms, as shaping needs them.
+//! The honored terms, as shaping needs them. The preferred verbosity is not among them: an event
+//! carries its summaries in all lengths, and the listener picks.
 
 use super::super::capabilities::{Capabilities, Filters, Load};
 use super::super::event::Boundary;
@@ -72,7 +73,7 @@ impl Terms {
         }
     }
 
-    /// What the events's `coalesce_hint` may say.
+    /// What the event's `coalesce_hint` may say.
     pub fn allows_hint(&self, hint: Option<Boundary>) -> bool {
         hint.is_none_or(|hint| self.boundaries.contains(hint))
     }
