@@ -81,6 +81,7 @@ impl Engine {
                 | State::Message(_)
                 | State::Conversation(_)
                 | State::Graph(_)
+                | State::Subscription(_)
                 | State::Session(_)
                 | State::Teamspace(_),
             )

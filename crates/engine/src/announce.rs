@@ -5,7 +5,6 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 
-use protocol::aaep::machine::Audience;
 use protocol::caller::Caller;
 use protocol::codec;
 use protocol::ids::SessionId;
@@ -92,11 +91,6 @@ impl Engine {
             }
             Err(error) => Err(error),
         }
-    }
-
-    /// Whether somebody could have answered the questions of a session.
-    pub(crate) fn audience(&self, _stream: &Stream) -> Audience {
-        Audience::Able
     }
 
     async fn announce_waiting(self, stream: Stream) {

@@ -11,6 +11,7 @@ use protocol::ledger::Subject;
 use protocol::message;
 use protocol::session;
 use protocol::step::Command;
+use protocol::subscription;
 use protocol::time::Span;
 use protocol::transfer;
 use tokio::sync::watch;
@@ -78,6 +79,9 @@ impl Engine {
                 })
             }
             Subject::Message(_) => Command::Message(message::Command::Elapse { due: at }),
+            Subject::Subscription(_) => {
+                Command::Subscription(subscription::Command::Elapse { due: at })
+            }
             Subject::Agent(_) => Command::Agent(agent::Command::Elapse { due: at }),
             Subject::Conversation(_) => {
                 let elapse = transfer::Command::Elapse { due: at };

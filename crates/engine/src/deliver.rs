@@ -189,6 +189,7 @@ fn line((number, line): (u64, Sequenced)) -> Line {
             | step::Event::Message(_)
             | step::Event::Teamspace(_)
             | step::Event::Graph(_)
+            | step::Event::Subscription(_)
             | step::Event::Session(_)
             | step::Event::Erased(_)
             | step::Event::Forked(_),

@@ -152,6 +152,7 @@ impl Engine {
             | Subject::Handoff(_)
             | Subject::Token(_)
             | Subject::Graph(_)
+            | Subject::Subscription(_)
             | Subject::Session(_)
             | Subject::Message(_)
             | Subject::Teamspace

@@ -9,6 +9,7 @@ use protocol::ledger::{Stream, Subject};
 use protocol::message::Message;
 use protocol::message::decide::send::BROADCAST_MAX;
 use protocol::step::{Directory, Facts, HoldState, Needs, QueueOf, State};
+use protocol::subscription;
 
 use crate::Engine;
 use crate::port::{List, ListOf, StoreError};
@@ -64,6 +65,12 @@ impl Engine {
             && let Some(id) = caller.agent()
         {
             facts.caller_slot = self.free_slot(&stream.teamspace, id.clone()).await?;
+        }
+        if needs.listener_slot {
+            let prefix = subscription::slot_prefix(&caller.principal);
+            let limit = usize::from(subscription::OPEN_MAX);
+            let occupied = self.store.held(&stream.teamspace, &prefix, limit).await?;
+            facts.listener_slot = subscription::free_slot(&caller.principal, &occupied);
         }
         if let Some(queue) = needs.queue {
             let id = match queue {
@@ -126,6 +133,7 @@ impl Engine {
                 | State::Conversation(_)
                 | State::Ledger(_)
                 | State::Graph(_)
+                | State::Subscription(_)
                 | State::Session(_)
                 | State::Teamspace(_),
             )
@@ -148,6 +156,7 @@ impl Engine {
                 | State::Conversation(_)
                 | State::Ledger(_)
                 | State::Graph(_)
+                | State::Subscription(_)
                 | State::Session(_)
                 | State::Teamspace(_),
             )
@@ -186,6 +195,7 @@ impl Engine {
                             | State::Conversation(_)
                             | State::Teamspace(_)
                             | State::Graph(_)
+                            | State::Subscription(_)
                             | State::Session(_)
                             | State::Ledger(_) => continue,
                         },

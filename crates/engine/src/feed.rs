@@ -16,6 +16,7 @@ use tokio::sync::watch;
 
 use crate::Engine;
 use crate::graphs::KnownGraphs;
+use crate::listening::{self, Announced};
 use crate::port::{Listener, Sequenced, Store, StoreError};
 use crate::sessions;
 use crate::settings::KnownSettings;
@@ -65,6 +66,7 @@ struct Ring {
 pub struct Followed {
     pub sequenced: Sequenced,
     json: OnceLock<Bytes>,
+    announced: OnceLock<Vec<Announced>>,
 }
 
 /// A place in the ledger that moves forward.
@@ -114,25 +116,32 @@ impl Feed {
     }
 
     /// The next entries after a cursor; empty when there are none yet.
-    async fn after(&self, cursor: u64) -> Result<Vec<Arc<Followed>>, StoreError> {
-        if let Some(page) = self.tail.lock_ring().after(cursor) {
+    async fn after(&self, cursor: u64, n_max: usize) -> Result<Vec<Arc<Followed>>, StoreError> {
+        if let Some(page) = self.tail.lock_ring().after(cursor, n_max) {
             return Ok(page);
         }
         let _turn = self.reading.lock().await;
         let generation = {
             let ring = self.tail.lock_ring();
-            if let Some(page) = ring.after(cursor) {
+            if let Some(page) = ring.after(cursor, n_max) {
                 return Ok(page);
             }
             ring.generation
         };
-        let read = self.store.entries(cursor, PAGE_ENTRIES_MAX).await?;
+        let read = self.store.entries(cursor, n_max).await?;
         let page: Vec<_> = read.into_iter().map(Followed::new).map(Arc::new).collect();
         let mut ring = self.tail.lock_ring();
         if ring.generation == generation {
             ring.extend(&page);
         }
         Ok(page)
+    }
+}
+
+impl Feed {
+    /// What is in memory, the newest first.
+    pub(crate) fn newest_first(&self) -> Vec<Arc<Followed>> {
+        self.tail.lock_ring().entries.iter().rev().cloned().collect()
     }
 }
 
@@ -178,14 +187,14 @@ impl Tail {
 
 impl Ring {
     /// The part after a cursor; `None` when only the store can tell.
-    fn after(&self, cursor: u64) -> Option<Vec<Arc<Followed>>> {
+    fn after(&self, cursor: u64, n_max: usize) -> Option<Vec<Arc<Followed>>> {
         let first = self.entries.front()?.seq();
         let last = self.entries.back()?.seq();
         if cursor > last || cursor + 1 < first || (cursor == last && self.told != last) {
             return None;
         }
         let skip = usize::try_from(cursor + 1 - first).expect("the ring fits in memory");
-        Some(self.entries.iter().skip(skip).take(PAGE_ENTRIES_MAX).cloned().collect())
+        Some(self.entries.iter().skip(skip).take(n_max).cloned().collect())
     }
 
     /// Entries that continue the ring are kept; a reader far behind does not disturb it.
@@ -219,11 +228,16 @@ impl Follower {
 
     /// Waits until there is something after the cursor, and moves past it.
     pub async fn next(&mut self) -> Result<Vec<Arc<Followed>>, StoreError> {
+        self.next_few(PAGE_ENTRIES_MAX).await
+    }
+
+    /// The same, for those who do not want to keep a whole page.
+    pub async fn next_few(&mut self, n_max: usize) -> Result<Vec<Arc<Followed>>, StoreError> {
         loop {
             // Looking at the bell before reading: an entry that comes in between rings it again.
             let newest = *self.bell.borrow_and_update();
             if newest > self.cursor || newest == 0 {
-                let page = self.feed.after(self.cursor).await?;
+                let page = self.feed.after(self.cursor, n_max).await?;
                 if let Some(last) = page.last() {
                     self.cursor = last.seq();
                     return Ok(page);
@@ -237,7 +251,7 @@ impl Follower {
 
     /// What there is after the cursor right now, without waiting.
     pub async fn available(&mut self) -> Result<Vec<Arc<Followed>>, StoreError> {
-        let page = self.feed.after(self.cursor).await?;
+        let page = self.feed.after(self.cursor, PAGE_ENTRIES_MAX).await?;
         if let Some(last) = page.last() {
             self.cursor = last.seq();
         }
@@ -262,7 +276,7 @@ struct EntryJson<'a> {
 
 impl Followed {
     pub fn new(sequenced: Sequenced) -> Self {
-        Self { sequenced, json: OnceLock::new() }
+        Self { sequenced, json: OnceLock::new(), announced: OnceLock::new() }
     }
 
     pub fn seq(&self) -> u64 {
@@ -272,6 +286,11 @@ impl Followed {
     /// About what it takes in memory.
     fn n_bytes(&self) -> usize {
         self.sequenced.entry.body.text().map_or(0, str::len) + 400
+    }
+
+    /// The events that it announces, ready for all who listen; none if it is about something else.
+    pub fn announced(&self) -> &[Announced] {
+        self.announced.get_or_init(|| listening::announced(&self.sequenced))
     }
 
     pub fn json(&self) -> &Bytes {

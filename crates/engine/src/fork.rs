@@ -84,6 +84,7 @@ impl Engine {
                 | Command::Conversation(_)
                 | Command::Teamspace(_)
                 | Command::Graph(_)
+                | Command::Subscription(_)
                 | Command::Session(_)
                 | Command::Erase { .. },
                 Some(behind),

@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 use std::sync::Mutex;
 
-use protocol::ids::{ConversationId, HandoffId, MessageId, TokenId, TransferId};
+use protocol::canonical;
+use protocol::ids::{ConversationId, HandoffId, MessageId, SubscriptionId, TokenId, TransferId};
 use protocol::time::Time;
 use uuid::Builder;
 use uuid::Uuid;
@@ -46,6 +47,11 @@ impl Engine {
 
     pub fn new_transfer_id(&self) -> TransferId {
         TransferId::new(self.ids.uuid(self.clock.now()))
+    }
+
+    pub fn new_subscription_id(&self) -> SubscriptionId {
+        let random = canonical::hex(&self.ids.bytes()[..16]);
+        format!("sub_{random}").parse().expect("hexadecimal digits are letters and digits")
     }
 
     pub fn new_token_id(&self) -> TokenId {

@@ -25,8 +25,10 @@ mod facts;
 pub mod feed;
 pub mod fork;
 pub mod graphs;
+pub mod handshake;
 pub mod ids;
 mod in_line;
+pub mod listening;
 pub mod mailbox;
 pub mod notices;
 pub mod outbox;
@@ -43,6 +45,7 @@ pub mod wake;
 
 use std::sync::Arc;
 
+use protocol::aaep::reply_token::ReplyKey;
 use protocol::checkpoint::Signer;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -77,6 +80,8 @@ pub struct Engine {
     outbox_bells: Arc<outbox::Bells>,
     outside: Arc<outbox::Outside>,
     telling: Arc<deliver::Telling>,
+    reply_key: Arc<ReplyKey>,
+    asked: Arc<listening::Asked>,
     announcing: Arc<announce::Announcing>,
 }
 
@@ -115,6 +120,7 @@ impl Engine {
     /// An engine without loops: commands and queries work, deadlines do not fire by themselves.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Self {
         let settings = Arc::<settings::KnownSettings>::default();
+        let reply_key = Arc::new(ReplyKey::from_seed(&ids.bytes()));
         let graphs = Arc::<graphs::KnownGraphs>::default();
         let heeding = (Arc::clone(&settings), Arc::clone(&graphs));
         let feed = Arc::new(Feed::new(Arc::clone(&store), heeding));
@@ -136,6 +142,8 @@ impl Engine {
             outbox_bells: Arc::default(),
             outside: Arc::default(),
             telling: Arc::default(),
+            reply_key,
+            asked: Arc::default(),
             announcing: Arc::default(),
         }
     }
@@ -143,6 +151,13 @@ impl Engine {
     /// Hears messages with something else than the words that are built in.
     pub fn listening_with(mut self, listens: Arc<dyn graphs::Listens>) -> Self {
         self.listens = listens;
+        self
+    }
+
+    /// Makes the tokens of questions with a key that outlives the process. Without one, those that
+    /// were given out before a restart are worth nothing after it.
+    pub fn asking_with(mut self, key: ReplyKey) -> Self {
+        self.reply_key = Arc::new(key);
         self
     }
 

@@ -299,6 +299,7 @@ impl Engine {
             | State::Ledger(_)
             | State::Teamspace(_)
             | State::Graph(_)
+            | State::Subscription(_)
             | State::Session(_) => {
                 return Ok(None);
             }

@@ -48,6 +48,7 @@ impl Engine {
                 | State::Ledger(_)
                 | State::Message(_)
                 | State::Graph(_)
+                | State::Subscription(_)
                 | State::Session(_)
                 | State::Conversation(_),
             )

@@ -4,12 +4,24 @@
 //! - [`event`]: an event as it is read, once. [`flaw`]: what is wrong with a document, by tier and
 //!   rule.
 //! - [`machine`]: the rules of a session, over all its events.
-//! - [`capabilities`]: on which terms somebody listens.
+//! - [`read`]: from text to an event, or all that is wrong with it. [`handshake`]: the messages that
+//!   are no events. [`schemas`]: the same rules, for others to check by.
+//! - [`capabilities`]: on which terms somebody listens. [`reply_token`]: with what they answer. [`negotiate`]: what of them is granted.
+//! - [`shape`]: the events as one subscription gets them. [`language`]: in which language, and
+//!   [`text`]: cut where a listener would pause.
 
 pub mod capabilities;
 pub mod event;
 pub mod flaw;
+pub mod handshake;
+pub mod language;
 pub mod machine;
+pub mod negotiate;
+pub mod read;
+pub mod reply_token;
+pub mod schemas;
+pub mod shape;
+pub mod text;
 
 /// The version of the protocol that we speak.
 pub const VERSION: &str = "1.0.0";
@@ -25,3 +37,13 @@ pub const EXTENSION: &str = "tasuki";
 
 /// The longest event, in bytes of its JSON.
 pub const EVENT_BYTES_MAX: usize = 64 * 1024;
+
+/// The most members of an event, the keys of `extensions` counted.
+pub const FIELDS_MAX: usize = 32;
+
+/// How deep objects and lists of an event may be inside one another, the event itself not counted.
+pub const NESTING_MAX: usize = 8;
+
+/// What no text of an event should exceed, in bytes. The schemas count characters, so a text in
+/// another script may be longer and still be valid.
+pub const STRING_BYTES_ADVISED: usize = 16 * 1024;

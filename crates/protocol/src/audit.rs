@@ -344,6 +344,7 @@ impl Auditor {
                     | Event::Conversation(_)
                     | Event::Teamspace(_)
                     | Event::Graph(_)
+                    | Event::Subscription(_)
                     | Event::Session(_) => {}
                 }
                 Some(event)

@@ -18,6 +18,9 @@ use crate::json::INTEGER_MAX;
 /// A SHA-256 digest.
 pub type Hash = [u8; 32];
 
+/// What SHA-256 takes at once.
+const BLOCK_BYTES: usize = 64;
+
 /// The canonical text. Integers beyond 2^53 − 1 are written as the nearest double, as the RFC
 /// says, and so can collide; `json::parse` lets none in.
 ///
@@ -85,6 +88,20 @@ pub fn sha256(parts: &[&[u8]]) -> Hash {
         hasher.update(part);
     }
     hasher.finalize().into()
+}
+
+/// HMAC-SHA-256 (RFC 2104). Our keys are never longer than a block.
+pub fn hmac(key: &[u8; 32], parts: &[&[u8]]) -> Hash {
+    let pad = |byte: u8| {
+        let mut block = [byte; BLOCK_BYTES];
+        for (padded, key) in block.iter_mut().zip(key) {
+            *padded ^= key;
+        }
+        block
+    };
+    let (inner, outer) = (pad(0x36), pad(0x5c));
+    let inner: Vec<&[u8]> = [inner.as_slice()].into_iter().chain(parts.iter().copied()).collect();
+    sha256(&[&outer, &sha256(&inner)])
 }
 
 /// Lower-case hexadecimal.

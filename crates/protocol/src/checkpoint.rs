@@ -11,6 +11,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 
+use crate::aaep::reply_token::ReplyKey;
 use crate::canonical::{Hash, hex, sha256};
 use crate::wake::WakeKey;
 
@@ -56,6 +57,11 @@ impl Signer {
             return Err(CheckpointError::KeyName);
         }
         Ok(Signer { key_name: key_name.to_owned(), key: SigningKey::from_bytes(seed) })
+    }
+
+    /// The key from which the tokens follow with which listeners answer.
+    pub fn reply_key(&self) -> ReplyKey {
+        ReplyKey::from_seed(self.key.as_bytes())
     }
 
     /// The key from which the secrets follow with which agents are called.

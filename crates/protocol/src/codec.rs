@@ -8,8 +8,8 @@ use crate::fork::Forked;
 use crate::ledger::{Erased, Recorded};
 use crate::step::Event;
 use crate::{
-    agent, callback, conversation, graph, handoff, json, message, session, teamspace, token,
-    transfer,
+    agent, callback, conversation, graph, handoff, json, message, session, subscription, teamspace,
+    token, transfer,
 };
 
 /// Every event so far is in its first shape.
@@ -41,6 +41,9 @@ pub fn encode(event: &Event) -> Recorded {
         Event::Teamspace(teamspace::Event::Configured(body)) => text(body),
         Event::Graph(graph::Event::Saved(body)) => text(body),
         Event::Graph(graph::Event::Removed(body)) => text(body),
+        Event::Subscription(subscription::Event::Opened(body)) => text(body),
+        Event::Subscription(subscription::Event::Agreed(body)) => text(body),
+        Event::Subscription(subscription::Event::Closed(body)) => text(body),
         Event::Session(session::Event::Announced(body)) => text(body),
         Event::Session(session::Event::Answered(body)) => text(body),
         Event::Session(session::Event::TimedOut(body)) => text(body),
@@ -88,6 +91,15 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
         }
         "graph.saved" => read(body).map(graph::Event::Saved).map(Event::Graph),
         "graph.removed" => read(body).map(graph::Event::Removed).map(Event::Graph),
+        "subscription.opened" => {
+            read(body).map(subscription::Event::Opened).map(Event::Subscription)
+        }
+        "subscription.agreed" => {
+            read(body).map(subscription::Event::Agreed).map(Event::Subscription)
+        }
+        "subscription.closed" => {
+            read(body).map(subscription::Event::Closed).map(Event::Subscription)
+        }
         "session.announced" => {
             read(body).map(|body| Event::Session(session::Event::Announced(Box::new(body))))
         }
@@ -283,6 +295,7 @@ impl Event {
             Event::Conversation(event) => event.name(),
             Event::Teamspace(event) => event.name(),
             Event::Graph(event) => event.name(),
+            Event::Subscription(event) => event.name(),
             Event::Session(event) => event.name(),
             Event::Erased(_) => Erased::NAME,
             Event::Forked(_) => Forked::NAME,

@@ -37,6 +37,7 @@ pub fn decide(
         | State::Token(_)
         | State::Ledger(_)
         | State::Graph(_)
+        | State::Subscription(_)
         | State::Teamspace(_) => Err(Rejection::NotFound { what: "handoff" }),
     }
 }
@@ -63,6 +64,7 @@ fn check_may_erase(state: &State, caller: &Caller) -> Result<(), Rejection> {
             | State::Ledger(_)
             | State::Teamspace(_)
             | State::Graph(_)
+            | State::Subscription(_)
             | State::Session(_)
             | State::Conversation(_)
             | State::Message(_),

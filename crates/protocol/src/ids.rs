@@ -30,6 +30,7 @@ pub struct InvalidId {
 const NAME_EXPECTED: &str =
     "1 to 64 of a-z, 0-9, '.', '_' and '-', starting with a letter or a digit";
 const REFERENCE_EXPECTED: &str = "1 to 200 bytes of text without control characters";
+const SUBSCRIPTION_EXPECTED: &str = "`sub_` and 1 to 64 letters or digits";
 const SESSION_EXPECTED: &str = "`sess_` and 1 to 64 of A-Z, a-z and 0-9";
 const UUID_EXPECTED: &str = "a UUID in its hyphenated lower-case form";
 
@@ -184,6 +185,10 @@ text_id!(
     GraphId, is_name, NAME_EXPECTED
 );
 text_id!(
+    /// Somebody who listens to what agents announce. Drawn at random; a name, not a credential.
+    SubscriptionId, is_subscription, SUBSCRIPTION_EXPECTED
+);
+text_id!(
     /// A session that an agent announces; the agent chooses its id.
     SessionId, is_session, SESSION_EXPECTED
 );
@@ -233,6 +238,12 @@ fn is_name(text: &str) -> bool {
     let rest_is_plain = bytes
         .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'_' | b'-'));
     first_is_plain && rest_is_plain && text.len() <= NAME_BYTES_MAX
+}
+
+fn is_subscription(text: &str) -> bool {
+    text.strip_prefix("sub_").is_some_and(|rest| {
+        (1..=64).contains(&rest.len()) && rest.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    })
 }
 
 fn is_session(text: &str) -> bool {

@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::canonical::{self, Hash};
 use crate::ids::{
-    AgentId, ConversationId, GraphId, HandoffId, MessageId, SessionId, TeamspaceId, TokenId,
+    AgentId, ConversationId, GraphId, HandoffId, MessageId, SessionId, SubscriptionId, TeamspaceId,
+    TokenId,
 };
 use crate::json;
 use crate::time::Time;
@@ -39,6 +40,7 @@ pub enum Subject {
     /// The teamspace itself; each has one.
     Teamspace,
     Graph(GraphId),
+    Subscription(SubscriptionId),
     Session(SessionId),
 }
 
@@ -169,6 +171,7 @@ impl Subject {
             Subject::Conversation(_) => "conversation",
             Subject::Teamspace => "teamspace",
             Subject::Graph(_) => "graph",
+            Subject::Subscription(_) => "subscription",
             Subject::Session(_) => "session",
         }
     }
@@ -182,6 +185,7 @@ impl Subject {
             Subject::Ledger | Subject::Teamspace => SELF_ID.to_owned(),
             Subject::Message(id) => id.to_string(),
             Subject::Graph(id) => id.to_string(),
+            Subject::Subscription(id) => id.to_string(),
             Subject::Session(id) => id.to_string(),
             Subject::Conversation(id) => id.to_string(),
         }
@@ -199,6 +203,7 @@ impl fmt::Display for Subject {
             Subject::Conversation(id) => write!(f, "conversation/{id}"),
             Subject::Teamspace => write!(f, "teamspace/{SELF_ID}"),
             Subject::Graph(id) => write!(f, "graph/{id}"),
+            Subject::Subscription(id) => write!(f, "subscription/{id}"),
             Subject::Session(id) => write!(f, "session/{id}"),
         }
     }
@@ -223,6 +228,7 @@ impl FromStr for Subject {
             "ledger" if id == SELF_ID => Ok(Subject::Ledger),
             "teamspace" if id == SELF_ID => Ok(Subject::Teamspace),
             "graph" => id.parse().map(Subject::Graph).map_err(|_| InvalidSubject),
+            "subscription" => id.parse().map(Subject::Subscription).map_err(|_| InvalidSubject),
             "session" => id.parse().map(Subject::Session).map_err(|_| InvalidSubject),
             "message" => id.parse().map(Subject::Message).map_err(|_| InvalidSubject),
             "conversation" => id.parse().map(Subject::Conversation).map_err(|_| InvalidSubject),

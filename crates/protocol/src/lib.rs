@@ -41,6 +41,7 @@ pub mod route;
 pub mod session;
 pub mod signal;
 pub mod step;
+pub mod subscription;
 pub mod teamspace;
 pub mod time;
 pub mod token;

@@ -93,6 +93,9 @@ pub enum Rejection {
     #[error("`{agent}` cannot take another conversation now")]
     NoCapacity { agent: AgentId },
 
+    #[error("at most {n_max} subscriptions of one bearer are open at once; close one first")]
+    TooManySubscriptions { n_max: u16 },
+
     #[error("{}", describe_closed_queue(.queue, *.opens_at))]
     QueueClosed { queue: AgentId, opens_at: Option<Time> },
 
@@ -151,6 +154,7 @@ impl Rejection {
             Rejection::TransferGone { .. } => "HANDOFF_GONE",
             Rejection::WrongTransferState { .. } => "wrong_state",
             Rejection::NoCapacity { .. } => "no_capacity",
+            Rejection::TooManySubscriptions { .. } => "too_many_subscriptions",
             Rejection::QueueClosed { .. } => "queue_closed",
             Rejection::EventRefused { flaws, .. } => {
                 flaws.first().map_or("schema_invalid", |flaw| flaw.tier.code())
@@ -208,6 +212,7 @@ impl Rejection {
             | Rejection::TransferGone { .. }
             | Rejection::WrongTransferState { .. }
             | Rejection::NoCapacity { .. }
+            | Rejection::TooManySubscriptions { .. }
             | Rejection::SessionFull { .. }
             | Rejection::NotAnswered { .. } => None,
         }

@@ -22,7 +22,9 @@ use crate::ids::{AgentId, HandoffId, MessageId};
 use crate::ledger::{Erased, Recorded, Stream, Subject};
 use crate::rejection::Rejection;
 use crate::time::Time;
-use crate::{agent, codec, conversation, erasure, graph, message, session, teamspace, token};
+use crate::{
+    agent, codec, conversation, erasure, graph, message, session, subscription, teamspace, token,
+};
 
 use derived::{deadline_changes, effect_changes, hold_changes};
 
@@ -41,6 +43,7 @@ pub enum Command {
     Conversation(conversation::Command),
     Teamspace(teamspace::Command),
     Graph(graph::Command),
+    Subscription(subscription::Command),
     Session(session::Command),
     /// Erases the body of one entry of the stream, for whichever aggregate it belongs to.
     Erase {
@@ -60,6 +63,7 @@ pub enum Event {
     Conversation(conversation::Event),
     Teamspace(teamspace::Event),
     Graph(graph::Event),
+    Subscription(subscription::Event),
     Session(session::Event),
     Erased(Erased),
     Forked(Forked),
@@ -77,6 +81,7 @@ pub enum State {
     Conversation(Box<conversation::Conversation>),
     Teamspace(teamspace::Teamspace),
     Graph(graph::Graph),
+    Subscription(Box<subscription::Subscription>),
     Session(Box<session::Session>),
 }
 
@@ -195,6 +200,7 @@ impl Command {
             Command::Teamspace(teamspace::Command::Configure { .. }) => "configure_teamspace",
             Command::Graph(graph::Command::Save { .. }) => "save_graph",
             Command::Graph(graph::Command::Remove) => "remove_graph",
+            Command::Subscription(command) => command.name(),
             Command::Session(command) => command.name(),
             Command::Erase { .. } => "erase",
             Command::Fork(_) => "fork",
@@ -216,6 +222,7 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
     let command = match command {
         Command::Handoff(command) => command,
         Command::Message(command) => return command.needs(),
+        Command::Subscription(command) => return command.needs(),
         Command::Conversation(command) => return command.needs(derived::conversation(state)),
         Command::Agent(_)
         | Command::Token(_)
@@ -235,6 +242,7 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
             | State::Conversation(_)
             | State::Teamspace(_)
             | State::Graph(_)
+            | State::Subscription(_)
             | State::Session(_),
         )
         | None => None,
@@ -270,6 +278,7 @@ pub fn step(
         | Command::Conversation(_)
         | Command::Teamspace(_)
         | Command::Graph(_)
+        | Command::Subscription(_)
         | Command::Session(_)
         | Command::Fork(_) => None,
     };
@@ -337,12 +346,7 @@ fn decide(
         (Subject::Agent(_), Some(State::Agent(agent)), Command::Agent(command)) => {
             Ok(agents(agent::decide(Some(agent), command, context)?))
         }
-        (Subject::Token(_), None, Command::Token(command)) => {
-            Ok(tokens(token::decide(None, command, context.caller, context.now)?))
-        }
-        (Subject::Token(_), Some(State::Token(token)), Command::Token(command)) => {
-            Ok(tokens(token::decide(Some(token), command, context.caller, context.now)?))
-        }
+        (Subject::Token(_), state, Command::Token(asked)) => decide_token(state, asked, context),
         (Subject::Ledger, _, Command::Fork(asked)) => {
             Ok(Decided::events([Event::Forked(fork::decide(asked, context.caller)?)]))
         }
@@ -358,13 +362,13 @@ fn decide(
         (Subject::Conversation(_), Some(State::Conversation(it)), Command::Conversation(asked)) => {
             Ok(conversations(conversation::decide(Some(it), asked, context)?))
         }
-        (Subject::Teamspace, None, Command::Teamspace(command)) => {
-            Ok(teamspaces(teamspace::decide(None, command, context.caller)?))
-        }
-        (Subject::Teamspace, Some(State::Teamspace(known)), Command::Teamspace(command)) => {
-            Ok(teamspaces(teamspace::decide(Some(known), command, context.caller)?))
+        (Subject::Teamspace, state, Command::Teamspace(asked)) => {
+            decide_teamspace(state, asked, context)
         }
         (Subject::Graph(_), state, Command::Graph(asked)) => decide_graph(state, asked, context),
+        (Subject::Subscription(_), state, Command::Subscription(asked)) => {
+            decide_subscription(state, asked, context)
+        }
         (Subject::Session(id), state, Command::Session(asked)) => {
             let decision = session::decide(id, derived::session(state), asked, context)?;
             Ok(Decided { holds: decision.holds, ..sessions(decision.events) })
@@ -377,6 +381,7 @@ fn decide(
             | Subject::Conversation(_)
             | Subject::Teamspace
             | Subject::Graph(_)
+            | Subject::Subscription(_)
             | Subject::Session(_)
             | Subject::Ledger,
             _,
@@ -409,10 +414,6 @@ fn agents(events: Vec<agent::Event>) -> Decided {
     Decided::events(events.into_iter().map(Event::Agent))
 }
 
-fn tokens(events: Vec<token::Event>) -> Decided {
-    Decided::events(events.into_iter().map(Event::Token))
-}
-
 fn messages(events: Vec<message::Event>) -> Decided {
     Decided::events(events.into_iter().map(Event::Message))
 }
@@ -421,8 +422,24 @@ fn conversations(events: Vec<conversation::Event>) -> Decided {
     Decided::events(events.into_iter().map(Event::Conversation))
 }
 
-fn teamspaces(events: Vec<teamspace::Event>) -> Decided {
-    Decided::events(events.into_iter().map(Event::Teamspace))
+fn decide_token(
+    state: Option<&State>,
+    command: &token::Command,
+    context: Context<'_>,
+) -> Result<Decided, Rejection> {
+    let known = if let Some(State::Token(known)) = state { Some(known) } else { None };
+    let events = token::decide(known, command, context.caller, context.now)?;
+    Ok(Decided::events(events.into_iter().map(Event::Token)))
+}
+
+fn decide_teamspace(
+    state: Option<&State>,
+    command: &teamspace::Command,
+    context: Context<'_>,
+) -> Result<Decided, Rejection> {
+    let known = if let Some(State::Teamspace(known)) = state { Some(known) } else { None };
+    let events = teamspace::decide(known, command, context.caller)?;
+    Ok(Decided::events(events.into_iter().map(Event::Teamspace)))
 }
 
 fn sessions(events: Vec<session::Event>) -> Decided {
@@ -437,4 +454,14 @@ fn decide_graph(
     let known = if let Some(State::Graph(known)) = state { Some(known) } else { None };
     let (events, document) = graph::decide(known, command, context.caller)?;
     Ok(Decided { document, ..Decided::events(events.into_iter().map(Event::Graph)) })
+}
+
+fn decide_subscription(
+    state: Option<&State>,
+    command: &subscription::Command,
+    context: Context<'_>,
+) -> Result<Decided, Rejection> {
+    let known = if let Some(State::Subscription(known)) = state { Some(&**known) } else { None };
+    let events = subscription::decide(known, command, context)?;
+    Ok(Decided::events(events.into_iter().map(Event::Subscription)))
 }

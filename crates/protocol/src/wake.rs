@@ -7,16 +7,13 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::canonical::{self, Hash};
+use crate::canonical::{self, Hash, hmac};
 use crate::ids::{AgentId, MessageId, TeamspaceId};
 use crate::rejection::Rejection;
 use crate::time::Time;
 
 /// Longer than addresses that people and programs make.
 pub const URL_BYTES_MAX: usize = 2_000;
-
-/// What SHA-256 takes at once.
-const BLOCK_BYTES: usize = 64;
 
 /// From which the secrets of all agents follow.
 #[derive(Clone, PartialEq, Eq)]
@@ -91,20 +88,6 @@ pub fn check_url(url: &str) -> Result<(), Rejection> {
         "an http or https URL without a user name, of at most {URL_BYTES_MAX} bytes, or null"
     );
     Err(Rejection::SchemaInvalid { field: "url".to_owned(), expected })
-}
-
-/// HMAC-SHA-256 (RFC 2104). Our keys are never longer than a block.
-fn hmac(key: &[u8; 32], parts: &[&[u8]]) -> Hash {
-    let pad = |byte: u8| {
-        let mut block = [byte; BLOCK_BYTES];
-        for (padded, key) in block.iter_mut().zip(key) {
-            *padded ^= key;
-        }
-        block
-    };
-    let (inner, outer) = (pad(0x36), pad(0x5c));
-    let inner: Vec<&[u8]> = [inner.as_slice()].into_iter().chain(parts.iter().copied()).collect();
-    canonical::sha256(&[&outer, &canonical::sha256(&inner)])
 }
 
 #[cfg(test)]

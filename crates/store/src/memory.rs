@@ -281,6 +281,7 @@ impl Store for Memory {
             | Subject::Token(_)
             | Subject::Teamspace
             | Subject::Graph(_)
+            | Subject::Subscription(_)
             | Subject::Session(_)
             | Subject::Ledger => true,
             Subject::Handoff(_) | Subject::Message(_) | Subject::Conversation(_) => false,
@@ -399,7 +400,7 @@ impl Tables {
                 (self.order.len() as u64, 0)
             }
         };
-        if let State::Graph(_) = commit.state.as_ref() {
+        if let State::Graph(_) | State::Subscription(_) = commit.state.as_ref() {
             // It has the text of its last entry, or none.
             document_seq = 0;
         }

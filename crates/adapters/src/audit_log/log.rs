@@ -105,6 +105,7 @@ impl Log {
                 | Subject::Token(_)
                 | Subject::Teamspace
                 | Subject::Graph(_)
+                | Subject::Subscription(_)
                 | Subject::Session(_)
                 | Subject::Ledger,
             ) => false,

@@ -322,6 +322,7 @@ pub(super) fn conversation_of(item: &Item) -> Result<&Conversation, Problem> {
         | Aggregate::Ledger(_)
         | Aggregate::Message(_)
         | Aggregate::Graph(_)
+        | Aggregate::Subscription(_)
         | Aggregate::Session(_)
         | Aggregate::Teamspace(_) => Err(Problem::not_found("conversation")),
     }

@@ -142,6 +142,7 @@ impl Filter {
                 | Subject::Agent(_)
                 | Subject::Token(_)
                 | Subject::Graph(_)
+                | Subject::Subscription(_)
                 | Subject::Session(_)
                 | Subject::Teamspace
                 | Subject::Ledger,

@@ -215,6 +215,7 @@ fn graph_of(item: &Item) -> Option<&Graph> {
         | Aggregate::Ledger(_)
         | Aggregate::Message(_)
         | Aggregate::Conversation(_)
+        | Aggregate::Subscription(_)
         | Aggregate::Teamspace(_) => None,
     }
 }

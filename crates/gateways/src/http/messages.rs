@@ -376,6 +376,7 @@ fn message_of(item: &Item) -> Result<&Message, Problem> {
         | step::State::Token(_)
         | step::State::Ledger(_)
         | step::State::Graph(_)
+        | step::State::Subscription(_)
         | step::State::Session(_)
         | step::State::Teamspace(_) => Err(Problem::not_found("message")),
     }

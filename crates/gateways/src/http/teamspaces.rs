@@ -220,6 +220,7 @@ fn view(teamspace: &TeamspaceId, item: Option<&Item>) -> TeamspaceView {
         | Aggregate::Ledger(_)
         | Aggregate::Message(_)
         | Aggregate::Graph(_)
+        | Aggregate::Subscription(_)
         | Aggregate::Session(_)
         | Aggregate::Conversation(_) => None,
     });

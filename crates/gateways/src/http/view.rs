@@ -180,6 +180,7 @@ pub fn may_see(caller: &Caller, state: &State) -> bool {
         },
         State::Message(message) => message.is_visible_to(caller),
         State::Conversation(conversation) => conversation.side(caller).is_some(),
+        State::Subscription(subscription) => subscription.is_of(caller) || caller.is_coordinator(),
         State::Session(session) => session.is_shown_to(caller),
         State::Agent(_)
         | State::Token(_)
@@ -200,6 +201,10 @@ pub fn may_see_entry(caller: &Caller, entry: &Entry) -> bool {
             caller.is_operator() || !names_a_url.contains(&entry.name.as_ref())
         }
         Subject::Teamspace | Subject::Graph(_) | Subject::Ledger => true,
+        // Who listens to what is between them and the server.
+        Subject::Subscription(_) => {
+            caller.is_coordinator() || *entry.actor == *caller.principal.to_string()
+        }
         // Others hear of a session what is meant for them.
         Subject::Session(_) => {
             caller.is_coordinator() || *entry.actor == *caller.principal.to_string()

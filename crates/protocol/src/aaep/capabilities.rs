@@ -54,3 +54,40 @@ pub enum Load {
     Medium,
     High,
 }
+
+/// What is included if nothing is said: the core types.
+const INCLUDE: &str = "aaep:agent.*";
+
+impl Filters {
+    /// Whether an event of this type passes, unless it is critical: then it always does.
+    pub fn pass(&self, name: &str) -> bool {
+        let is_in = |all: &[String]| all.iter().any(|pattern| matches(pattern, name));
+        self.include.as_deref().map_or_else(|| matches(INCLUDE, name), is_in)
+            && !self.exclude.as_deref().is_some_and(is_in)
+    }
+
+    /// Whether everything passes, whatever its type.
+    pub fn pass_all(&self) -> bool {
+        self.include.as_deref().is_some_and(|all| all.iter().any(|pattern| pattern == "*"))
+            && self.exclude.as_deref().is_none_or(<[String]>::is_empty)
+    }
+
+    /// Whether nothing passes here that does not pass there, judged by the patterns.
+    pub fn is_as_strict_as(&self, other: &Filters) -> bool {
+        let default = [INCLUDE.to_owned()];
+        let ours = self.include.as_deref().unwrap_or(&default);
+        let theirs = other.include.as_deref().unwrap_or(&default);
+        let covers = |all: &[String], one: &String| all.iter().any(|wide| matches(wide, one));
+        let excluded = self.exclude.as_deref().unwrap_or_default();
+        ours.iter().all(|one| covers(theirs, one))
+            && other.exclude.iter().flatten().all(|one| covers(excluded, one))
+    }
+}
+
+/// A `*` at the end of a pattern stands for anything, another `*` included.
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => name == pattern,
+    }
+}

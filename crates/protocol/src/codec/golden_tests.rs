@@ -11,6 +11,7 @@ mod completion_shapes;
 mod conversation_shapes;
 mod handoff_shapes;
 mod session_shapes;
+mod subscription_shapes;
 mod transfer_shapes;
 
 use std::collections::BTreeSet;
@@ -27,6 +28,7 @@ use completion_shapes::completion_shapes;
 use conversation_shapes::conversation_shapes;
 use handoff_shapes::{agent, handoff_shapes, time};
 use session_shapes::session_shapes;
+use subscription_shapes::subscription_shapes;
 use transfer_shapes::transfer_shapes;
 
 use super::{decode, encode};
@@ -42,6 +44,7 @@ use crate::ledger::Erased;
 use crate::message;
 use crate::session;
 use crate::step::Event;
+use crate::subscription;
 use crate::teamspace::{self, Configuration, Settings};
 use crate::time::Span;
 use crate::token::{self, BearerKind, Grant};
@@ -110,6 +113,9 @@ events! {
     Event::Session(session::Event::Announced(_)) => "session.announced",
     Event::Session(session::Event::Answered(_)) => "session.answered",
     Event::Session(session::Event::TimedOut(_)) => "session.timed_out",
+    Event::Subscription(subscription::Event::Opened(_)) => "subscription.opened",
+    Event::Subscription(subscription::Event::Agreed(_)) => "subscription.agreed",
+    Event::Subscription(subscription::Event::Closed(_)) => "subscription.closed",
     Event::Message(message::Event::Woken(_)) => "message.woken",
     Event::Message(message::Event::Failed(_)) => "message.failed",
     Event::Conversation(conversation::Event::Opened(_)) => "conversation.opened",
@@ -229,6 +235,7 @@ fn shapes() -> Vec<(&'static str, Event)> {
     shapes.extend(message_shapes());
     shapes.extend(conversation_shapes());
     shapes.extend(transfer_shapes());
+    shapes.extend(subscription_shapes());
     shapes.extend(callback_shapes());
     shapes.extend(teamspace_shapes());
     shapes.extend(graph_shapes());

@@ -6,6 +6,7 @@ mod work;
 mod completions;
 mod conversations;
 mod sessions;
+mod subscriptions;
 
 use std::collections::BTreeSet;
 
@@ -154,6 +155,7 @@ fn events() -> impl Strategy<Value = Event> {
         1 => teamspaces(),
         1 => graphs(),
         1 => sessions::sessions(),
+        1 => subscriptions::subscriptions(),
         3 => messages(),
         3 => conversations(),
         1 => Just(Event::Token(token::Event::Revoked(token::Revoked {}))),

@@ -29,6 +29,7 @@ pub(super) fn conversation(state: Option<&State>) -> Option<&Conversation> {
         | State::Ledger(_)
         | State::Message(_)
         | State::Graph(_)
+        | State::Subscription(_)
         | State::Session(_)
         | State::Teamspace(_) => None,
     }
@@ -46,6 +47,7 @@ pub(super) fn deadline_changes(
         State::Handoff(handoff) => derive::deadlines(handoff),
         State::Message(message) => message.deadlines(),
         State::Agent(agent) => agent.deadlines(),
+        State::Subscription(subscription) => subscription.deadlines(),
         State::Conversation(conversation) => {
             conversation.open_transfer().map(Transfer::deadlines).unwrap_or_default()
         }
@@ -69,6 +71,7 @@ pub(super) fn effect_changes(before: Option<&State>, after: &State) -> (Vec<Effe
         | State::Ledger(_)
         | State::Teamspace(_)
         | State::Graph(_)
+        | State::Subscription(_)
         | State::Session(_) => Vec::new(),
     };
     let old = before.map(of).unwrap_or_default();
@@ -91,6 +94,7 @@ pub fn work(state: &State, effect: &str, document: Option<&str>) -> Option<Work>
         | State::Ledger(_)
         | State::Teamspace(_)
         | State::Graph(_)
+        | State::Subscription(_)
         | State::Session(_) => return None,
     };
     let is_wanted = derive::effects(handoff).iter().any(|wanted| wanted.name == effect);
@@ -157,6 +161,7 @@ pub(super) fn hold_changes(
     }
     let of = |state: &State| match state {
         State::Handoff(handoff) => derive::hold(handoff),
+        State::Subscription(subscription) => Some(subscription.hold()),
         State::Agent(_)
         | State::Token(_)
         | State::Message(_)
@@ -205,6 +210,7 @@ fn transfer_hold_changes(
             | State::Agent(_)
             | State::Token(_)
             | State::Graph(_)
+            | State::Subscription(_)
             | State::Session(_)
             | State::Message(_)
             | State::Ledger(_)
@@ -278,6 +284,7 @@ pub(super) fn outcome(state: &State, events: &[Event]) -> Outcome {
         | State::Message(_)
         | State::Ledger(_)
         | State::Graph(_)
+        | State::Subscription(_)
         | State::Session(_)
         | State::Teamspace(_) => Outcome::default(),
     };
@@ -346,6 +353,7 @@ pub(super) fn without_texts(state: State, at: Time) -> State {
         | State::Token(_)
         | State::Ledger(_)
         | State::Graph(_)
+        | State::Subscription(_)
         | State::Teamspace(_) => state,
     }
 }

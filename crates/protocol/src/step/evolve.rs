@@ -3,7 +3,9 @@
 use super::{BadHistory, Event, State, derived};
 use crate::ledger::{Stream, Subject};
 use crate::time::Time;
-use crate::{agent, conversation, fork, graph, handoff, message, session, teamspace, token};
+use crate::{
+    agent, conversation, fork, graph, handoff, message, session, subscription, teamspace, token,
+};
 
 /// What is true after one more event of a stream.
 pub fn evolve(
@@ -58,6 +60,9 @@ pub fn evolve(
             Ok(State::Teamspace(teamspace::evolve(Some(known), event)?))
         }
         (Subject::Graph(_), state, Event::Graph(event)) => evolve_graph(state, event),
+        (Subject::Subscription(_), state, Event::Subscription(event)) => {
+            evolve_subscription(state, event)
+        }
         (Subject::Session(id), None, Event::Session(event)) => {
             Ok(State::Session(Box::new(session::evolve(id, None, event, at)?)))
         }
@@ -72,6 +77,7 @@ pub fn evolve(
             | Subject::Conversation(_)
             | Subject::Teamspace
             | Subject::Graph(_)
+            | Subject::Subscription(_)
             | Subject::Session(_)
             | Subject::Ledger,
             _,
@@ -83,4 +89,12 @@ pub fn evolve(
 fn evolve_graph(state: Option<State>, event: &graph::Event) -> Result<State, BadHistory> {
     let known = if let Some(State::Graph(known)) = state { Some(known) } else { None };
     graph::evolve(known, event).map(State::Graph)
+}
+
+fn evolve_subscription(
+    state: Option<State>,
+    event: &subscription::Event,
+) -> Result<State, BadHistory> {
+    let known = if let Some(State::Subscription(known)) = state { Some(*known) } else { None };
+    subscription::evolve(known, event).map(Box::new).map(State::Subscription)
 }

@@ -28,6 +28,8 @@ pub struct Facts {
     pub slot: Option<u16>,
     /// The same for whoever asks.
     pub caller_slot: Option<u16>,
+    /// A place that is free for one more subscription of whoever asks.
+    pub listener_slot: Option<u16>,
     /// The queue that was asked for.
     pub queue: Option<agent::Agent>,
     pub graph: Option<Arc<graph::Ready>>,
@@ -54,6 +56,8 @@ pub struct Needs {
     pub slot: Option<AgentId>,
     /// Whether it is the caller's.
     pub caller_slot: bool,
+    /// Whether the caller opens a subscription.
+    pub listener_slot: bool,
     pub queue: Option<QueueOf>,
     /// The graph that a conversation shall have. Without an agent, whom it names first is read.
     pub graph: Option<GraphId>,

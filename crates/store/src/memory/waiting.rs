@@ -26,6 +26,7 @@ impl Tables {
             | State::Ledger(_)
             | State::Message(_)
             | State::Graph(_)
+            | State::Subscription(_)
             | State::Session(_)
             | State::Teamspace(_) => None,
         })
@@ -112,6 +113,7 @@ impl Tables {
             | State::Ledger(_)
             | State::Message(_)
             | State::Graph(_)
+            | State::Subscription(_)
             | State::Session(_)
             | State::Teamspace(_) => None,
         })

@@ -82,6 +82,7 @@ pub fn load(connection: &Connection, stream: &Stream) -> Result<Option<Snapshot>
         | Subject::Token(_)
         | Subject::Teamspace
         | Subject::Graph(_)
+        | Subject::Subscription(_)
         | Subject::Session(_)
         | Subject::Ledger => load_stream(connection, stream, read),
     }
@@ -154,6 +155,7 @@ pub fn document(connection: &Connection, stream: &Stream, hash: &str) -> Result<
         | Subject::Conversation(_)
         | Subject::Session(_)
         | Subject::Teamspace
+        | Subject::Subscription(_)
         | Subject::Ledger => (
             "SELECT d.text FROM handoffs h JOIN documents d ON d.seq = h.document_seq
              WHERE h.id = ?1 AND h.teamspace = ?2 AND d.hash = ?3",

@@ -210,6 +210,7 @@ impl<'c> Statements<'c> {
             | Subject::Token(_)
             | Subject::Teamspace
             | Subject::Graph(_)
+            | Subject::Subscription(_)
             | Subject::Session(_)
             | Subject::Ledger => self
                 .place_of_stream
@@ -371,6 +372,7 @@ impl<'c> Statements<'c> {
                 | State::Ledger(_)
                 | State::Teamspace(_)
                 | State::Graph(_)
+                | State::Subscription(_)
                 | State::Session(_),
                 known,
                 _,

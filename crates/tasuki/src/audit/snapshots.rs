@@ -148,6 +148,9 @@ fn is_found_by(state: &State, columns: &Columns) -> bool {
         (State::Graph(_), Columns::Stream { kind, secret_hash }) => {
             kind == "graph" && secret_hash.is_none()
         }
+        (State::Subscription(_), Columns::Stream { kind, secret_hash }) => {
+            kind == "subscription" && secret_hash.is_none()
+        }
         (State::Session(_), Columns::Stream { kind, secret_hash }) => {
             kind == "session" && secret_hash.is_none()
         }
@@ -175,6 +178,7 @@ fn is_found_by(state: &State, columns: &Columns) -> bool {
             | State::Ledger(_)
             | State::Teamspace(_)
             | State::Graph(_)
+            | State::Subscription(_)
             | State::Session(_),
             Columns::Handoff(_) | Columns::Message(_) | Columns::Conversation(_),
         ) => false,

@@ -241,6 +241,7 @@ async fn inbox(engine: &Engine, caller: &Caller) -> Vec<Message> {
         | State::Token(_)
         | State::Ledger(_)
         | State::Graph(_)
+        | State::Subscription(_)
         | State::Session(_)
         | State::Teamspace(_) => {
             panic!("not a message")

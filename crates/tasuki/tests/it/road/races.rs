@@ -156,6 +156,7 @@ async fn active_of(engine: &Engine, task: &str) -> Vec<Stream> {
         | State::Message(_)
         | State::Conversation(_)
         | State::Graph(_)
+        | State::Subscription(_)
         | State::Session(_)
         | State::Teamspace(_) => false,
     });

@@ -168,6 +168,7 @@ impl Chats {
             | Event::Message(_)
             | Event::Teamspace(_)
             | Event::Graph(_)
+            | Event::Subscription(_)
             | Event::Session(_)
             | Event::Forked(_) => return Err(wrong()),
         };

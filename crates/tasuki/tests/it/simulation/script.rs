@@ -112,6 +112,7 @@ impl Script {
                 Subject::Agent(_)
                 | Subject::Ledger
                 | Subject::Graph(_)
+                | Subject::Subscription(_)
                 | Subject::Session(_)
                 | Subject::Teamspace => {
                     return;

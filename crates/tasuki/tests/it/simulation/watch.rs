@@ -102,7 +102,7 @@ impl Watch {
             Some(State::Agent(_)) => "agent",
             Some(State::Ledger(_)) => "ledger",
             Some(State::Teamspace(_)) => "teamspace",
-            Some(State::Graph(_)) => "graph",
+            Some(State::Graph(_) | State::Subscription(_)) => "graph",
             Some(State::Session(_)) => "session",
             Some(State::Token(token)) if token.revoked_at.is_some() => "revoked",
             Some(State::Token(_)) => "token",
@@ -213,6 +213,7 @@ impl Watch {
             | State::Message(_)
             | State::Conversation(_)
             | State::Graph(_)
+            | State::Subscription(_)
             | State::Session(_)
             | State::Teamspace(_) => None,
         }
@@ -361,6 +362,7 @@ impl Watch {
                 | State::Token(_)
                 | State::Ledger(_)
                 | State::Graph(_)
+                | State::Subscription(_)
                 | State::Session(_)
                 | State::Teamspace(_) => {
                     continue;
@@ -394,6 +396,7 @@ impl Watch {
                 | State::Ledger(_)
                 | State::Teamspace(_)
                 | State::Graph(_)
+                | State::Subscription(_)
                 | State::Session(_)
                 | State::Conversation(_) => continue,
             };

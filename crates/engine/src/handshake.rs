@@ -1,0 +1,313 @@
+//! The messages of listeners: the handshake, its changes and its end, and answers. Every transport
+//! hands them in here, and sends back what comes out.
+
+use protocol::aaep::capabilities::Capabilities;
+use protocol::aaep::event::{Boundary, Payload};
+use protocol::aaep::handshake::{
+    Accepted, ClarificationReply, Close, ConfirmationReply, Handshake, Producer, Reason, Rejected,
+    Renegotiate, Request, Response as Said,
+};
+use protocol::aaep::negotiate::{self, Offer, ReasonCode, Refusal, Standing};
+use protocol::aaep::read;
+use protocol::aaep::reply_token::{self, Put};
+use protocol::aaep::{EXTENSION_CONTEXT, VERSION};
+use protocol::agent::Kind;
+use protocol::caller::{Caller, Principal};
+use protocol::ids::SubscriptionId;
+use protocol::ledger::Subject;
+use protocol::rejection::Rejection;
+use protocol::session::{Answer, Given, Response};
+use protocol::step::{Command, Event};
+use protocol::subscription::{self, Open, REASON_BYTES_MAX};
+use protocol::{codec, session};
+
+use crate::Engine;
+use crate::listening::subscription_stream;
+use crate::port::StoreError;
+use crate::submit::SubmitError;
+
+/// Who announces here, as listeners are told.
+#[derive(Debug, Clone, Default)]
+pub struct Host {
+    pub producer: Producer,
+    pub manifest_uri: Option<String>,
+    /// The manifest as a compact JWS, if there is a key.
+    pub signed_manifest: Option<String>,
+}
+
+/// How often terms are worked out anew because somebody else changed them meanwhile.
+const TRIES_MAX: usize = 4;
+
+impl Engine {
+    /// A new subscription, or why there is none.
+    pub async fn subscribe(
+        &self,
+        caller: &Caller,
+        host: &Host,
+        request: Request,
+    ) -> Result<Result<Accepted, Rejected>, SubmitError> {
+        let offer = self.offer(caller, host).await?;
+        let agreed = negotiate::version(&request.aaep_version).and_then(|version| {
+            Ok((version, negotiate::negotiate(&request.capabilities, &offer)?))
+        });
+        let (version, honored) = match agreed {
+            Ok(agreed) => agreed,
+            Err(refusal) => return Ok(Err(rejected(refusal))),
+        };
+        let id = self.new_subscription_id();
+        let open = Open {
+            subscriber_id: request.subscriber_id,
+            subscriber_name: request.subscriber_name,
+            version: version.to_owned(),
+            honored: honored.clone(),
+        };
+        let command = Command::Subscription(subscription::Command::Open(Box::new(open)));
+        match self.submit(caller, subscription_stream(caller, &id), command, None).await {
+            Ok(_) => Ok(Ok(accepted(host, &id, honored))),
+            Err(SubmitError::Rejected(rejection @ Rejection::TooManySubscriptions { .. })) => {
+                Ok(Err(Rejected {
+                    reason_code: Reason::RateLimit,
+                    reason_message: rejection.to_string(),
+                    retry_after_seconds: None,
+                    alternative_manifest_uri: None,
+                }))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Other terms. If there are none, the subscription is over.
+    pub async fn renegotiate(
+        &self,
+        caller: &Caller,
+        host: &Host,
+        asked: &Renegotiate,
+    ) -> Result<Result<Accepted, Rejected>, SubmitError> {
+        let id = known_id(&asked.subscription_id)?;
+        let offer = self.offer(caller, host).await?;
+        for _ in 0..TRIES_MAX {
+            let current = self.subscription(caller, &id).await?.ok_or_else(no_such)?;
+            let before = current.honored;
+            let honored = match negotiate::renegotiate(&before, &asked.capabilities, &offer) {
+                Ok(honored) => honored,
+                Err(refusal) => {
+                    let code = serde_json::to_value(refusal.reason_code);
+                    let code = code.ok().and_then(|code| code.as_str().map(str::to_owned));
+                    let message = refusal.message.clone();
+                    self.end_subscription(caller, &id, code.unwrap_or_default(), message).await?;
+                    return Ok(Err(rejected(refusal)));
+                }
+            };
+            let agree = subscription::Command::Agree {
+                before: Box::new(before),
+                honored: Box::new(honored.clone()),
+            };
+            let stream = subscription_stream(caller, &id);
+            match self.submit(caller, stream, Command::Subscription(agree), None).await {
+                Ok(_) => return Ok(Ok(accepted(host, &id, honored))),
+                Err(SubmitError::Rejected(Rejection::AlreadyExists { .. })) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(SubmitError::Contended)
+    }
+
+    /// The listener goes.
+    pub async fn close(&self, caller: &Caller, close: &Close) -> Result<(), SubmitError> {
+        let id = known_id(&close.subscription_id)?;
+        let code = close.reason_code.clone().unwrap_or_else(|| "closed".to_owned());
+        let message = close.reason_message.clone().unwrap_or_default();
+        self.end_subscription(caller, &id, code, message).await
+    }
+
+    async fn end_subscription(
+        &self,
+        caller: &Caller,
+        id: &SubscriptionId,
+        code: String,
+        message: String,
+    ) -> Result<(), SubmitError> {
+        for (field, text) in [("reason_code", &code), ("reason_message", &message)] {
+            if text.len() > REASON_BYTES_MAX {
+                let expected = format!("at most {REASON_BYTES_MAX} bytes");
+                let field = field.to_owned();
+                return Err(Rejection::SchemaInvalid { field, expected }.into());
+            }
+        }
+        let close = Command::Subscription(subscription::Command::Close { code, message });
+        self.submit(caller, subscription_stream(caller, id), close, None).await.map(|_| ())
+    }
+
+    /// An answer. Whether it counted is on the record, and is not told to whoever sent it.
+    pub async fn reply(&self, caller: &Caller, reply: &Handshake) -> Result<(), SubmitError> {
+        let (token, subscription, given, decided_by, rationale, modified) = match reply {
+            Handshake::ConfirmationReply(ConfirmationReply {
+                reply_token,
+                decision,
+                subscription_id,
+                decided_by,
+                decision_rationale,
+                modified_action,
+                ..
+            }) => {
+                let modified = modified_action.is_some();
+                let given = Given::Decision(*decision);
+                (reply_token, subscription_id, given, decided_by, decision_rationale, modified)
+            }
+            Handshake::ClarificationReply(ClarificationReply {
+                reply_token,
+                response,
+                subscription_id,
+                decided_by,
+                ..
+            }) => {
+                let given = Given::Response(match response {
+                    Said::Truth(yes) => Response::YesNo(*yes),
+                    Said::Number(number) => Response::Number(number.clone()),
+                    Said::Text(text) => Response::Text(text.clone()),
+                });
+                (reply_token, subscription_id, given, decided_by, &None, false)
+            }
+            Handshake::Request(_)
+            | Handshake::Accepted(_)
+            | Handshake::Rejected(_)
+            | Handshake::Renegotiate(_)
+            | Handshake::Close(_) => return Ok(()),
+        };
+        let Some(asked) = self.asked(caller, token, subscription, &given).await? else {
+            tracing::debug!(caller = %caller.principal, "an answer belongs to no question");
+            return Ok(());
+        };
+        let answer = Answer {
+            reply_token: asked.producer_token,
+            given,
+            decided_by: decided_by.clone(),
+            rationale: rationale.clone(),
+            modified,
+            subscription_id: Some(subscription.clone()),
+        };
+        self.answer(caller, &asked.session, answer).await.map(|_| ())
+    }
+
+    /// The question that a token was given out for, if it was given to this very listener.
+    async fn asked(
+        &self,
+        caller: &Caller,
+        token: &str,
+        subscription: &str,
+        given: &Given,
+    ) -> Result<Option<AskedQuestion>, StoreError> {
+        let (Some(place), Ok(id)) = (reply_token::place(token), subscription.parse()) else {
+            return Ok(None);
+        };
+        let Some(listens) = self.subscription(caller, &id).await? else { return Ok(None) };
+        let can_answer = match given {
+            Given::Decision(_) => listens.honored.supports_confirmation_reply,
+            Given::Response(_) => listens.honored.supports_clarification_reply,
+        };
+        if can_answer != Some(true) || place.sequence == 0 {
+            return Ok(None);
+        }
+        let page = self.store.entries(place.sequence - 1, 1).await?;
+        let Some(found) = page.first().filter(|found| found.seq == place.sequence) else {
+            return Ok(None);
+        };
+        let entry = &found.entry;
+        let (Subject::Session(session), Some(text)) = (&entry.stream.subject, entry.body.text())
+        else {
+            return Ok(None);
+        };
+        let decoded = codec::decode(&entry.name, entry.version, text);
+        let Ok(Event::Session(session::Event::Announced(announced))) = decoded else {
+            return Ok(None);
+        };
+        let said = usize::try_from(place.index).ok().and_then(|index| announced.events.get(index));
+        let Some(event) = said.and_then(|said| read::read(said.text()).ok()) else {
+            return Ok(None);
+        };
+        let put = Put {
+            session: &entry.stream,
+            event_id: &event.envelope.event_id,
+            subscription: &id,
+            listener: &caller.principal.to_string(),
+        };
+        let producer_token = match &event.payload {
+            Payload::AwaitingConfirmation(asked) => asked.reply_token.as_ref().to_owned(),
+            Payload::AwaitingClarification(asked) => asked.reply_token.as_ref().to_owned(),
+            _ => return Ok(None),
+        };
+        let is_ours = entry.stream.teamspace == caller.teamspace;
+        let is_genuine = is_ours && self.reply_key.is_genuine(token, put);
+        let session = session.clone();
+        Ok(is_genuine.then_some(AskedQuestion { session, producer_token }))
+    }
+
+    async fn offer(&self, caller: &Caller, host: &Host) -> Result<Offer, StoreError> {
+        let may_answer = match &caller.principal {
+            Principal::Operator(_) | Principal::Customer(_) => true,
+            Principal::System => false,
+            Principal::Agent(id) => {
+                let agent = self.agent(&caller.teamspace, id.clone()).await?;
+                agent.is_some_and(|agent| agent.kind == Kind::Human)
+            }
+        };
+        Ok(Offer {
+            standing: Standing::Welcome,
+            rate_max: None,
+            languages: Vec::new(),
+            is_language_required: false,
+            boundaries: Boundary::ALL.to_vec(),
+            levels: vec![1, 2, 3],
+            extensions: vec![EXTENSION_CONTEXT.to_owned()],
+            may_confirm: may_answer,
+            may_clarify: may_answer,
+            can_sign: host.signed_manifest.is_some(),
+            exclude: Vec::new(),
+        })
+    }
+}
+
+/// The question behind a token.
+struct AskedQuestion {
+    session: protocol::ids::SessionId,
+    producer_token: String,
+}
+
+fn accepted(host: &Host, id: &SubscriptionId, honored: Capabilities) -> Accepted {
+    let wants_signed = honored.accept_signed_manifests_only == Some(true);
+    Accepted {
+        subscription_id: id.to_string(),
+        aaep_version: VERSION.to_owned(),
+        producer: host.producer.clone(),
+        honored_capabilities: honored,
+        manifest_uri: host.manifest_uri.clone(),
+        signed_manifest: host.signed_manifest.clone().filter(|_| wants_signed),
+        negotiation_notes: None,
+    }
+}
+
+fn rejected(refusal: Refusal) -> Rejected {
+    Rejected {
+        reason_code: match refusal.reason_code {
+            ReasonCode::VersionUnsupported => Reason::VersionUnsupported,
+            ReasonCode::ManifestSignatureRequired => Reason::ManifestSignatureRequired,
+            ReasonCode::CapabilitiesIncompatible => Reason::CapabilitiesIncompatible,
+            ReasonCode::RateLimit => Reason::RateLimit,
+            ReasonCode::AuthenticationRequired => Reason::AuthenticationRequired,
+            ReasonCode::AuthorizationDenied => Reason::AuthorizationDenied,
+            ReasonCode::TransportUnavailable => Reason::TransportUnavailable,
+            ReasonCode::Unknown => Reason::Unknown,
+        },
+        reason_message: refusal.message,
+        retry_after_seconds: refusal.retry_after_seconds,
+        alternative_manifest_uri: None,
+    }
+}
+
+fn known_id(text: &str) -> Result<SubscriptionId, SubmitError> {
+    text.parse().map_err(|_| no_such())
+}
+
+fn no_such() -> SubmitError {
+    Rejection::NotFound { what: "subscription" }.into()
+}

@@ -1,0 +1,366 @@
+//! Listening: what one subscription gets, event by event, whatever carries it. The ledger is read
+//! at the listener's pace, so a slow one costs nobody anything; while it has no room for more, a
+//! scout reads on and brings what is critical.
+
+mod asked;
+mod first;
+mod sight;
+
+use std::collections::{HashMap, VecDeque};
+use std::future::{self, Future};
+use std::sync::Arc;
+
+use protocol::aaep::capabilities::Capabilities;
+use protocol::aaep::negotiate::{self, Scope, Start};
+use protocol::aaep::read;
+use protocol::aaep::reply_token::Put;
+use protocol::aaep::shape::{Body, Cursor, Delivery, Prepared, Shaper};
+use protocol::caller::Caller;
+use protocol::codec;
+use protocol::ids::{SessionId, SubscriptionId};
+use protocol::ledger::{Stream, Subject};
+use protocol::session::{self, event::Said};
+use protocol::step::{self, State};
+use protocol::subscription::{self, Subscription};
+use protocol::time::Time;
+use serde_json::{Map, Value};
+
+use crate::Engine;
+use crate::feed::{Followed, Follower};
+use crate::port::{Sequenced, StoreError};
+
+pub use asked::Asked;
+pub use first::UNDER_WAY_MAX;
+
+/// Entries that are read at once. One may carry hundreds of events, and whoever does not read on
+/// keeps them.
+const PAGE_ENTRIES: usize = 16;
+
+/// The stream of one subscription.
+#[derive(Debug)]
+pub struct Listening {
+    engine: Engine,
+    caller: Caller,
+    id: SubscriptionId,
+    scope: Scope,
+    can_answer: bool,
+    shaper: Shaper,
+    /// What is told before all else: what goes on when somebody begins to listen.
+    first: VecDeque<Told>,
+    main: Follower,
+    /// Entries that were read and not yet pushed, the first of them perhaps in part.
+    page: VecDeque<Arc<Followed>>,
+    scout: Option<Follower>,
+    /// Which sessions this listener hears.
+    sights: HashMap<SessionId, bool>,
+    ended: Option<subscription::Closed>,
+}
+
+/// What a listener hears next.
+#[derive(Debug)]
+pub enum Heard {
+    Told(Told),
+    /// The subscription is over.
+    Closed(subscription::Closed),
+}
+
+/// One event, ready to be sent.
+#[derive(Debug)]
+pub struct Told {
+    body: Body,
+    /// Whoever comes back with this misses nothing. Not there on what overtakes.
+    pub id: Option<Cursor>,
+}
+
+/// Where somebody wants to go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resume {
+    /// As the terms say.
+    No,
+    After(Cursor),
+    /// After the event with this id.
+    AfterEvent(String),
+}
+
+/// An event of an entry, and its index there.
+#[derive(Debug)]
+pub struct Announced {
+    pub index: u32,
+    pub event: Arc<Prepared>,
+}
+
+impl Told {
+    /// Its JSON, on one line.
+    pub fn text(&self) -> &str {
+        self.body.text()
+    }
+}
+
+impl Engine {
+    /// Begins to listen; `None` if there is no such subscription of this caller.
+    pub async fn listen(
+        &self,
+        caller: &Caller,
+        id: &SubscriptionId,
+        resume: Resume,
+    ) -> Result<Option<Listening>, StoreError> {
+        let Some(subscription) = self.subscription(caller, id).await? else { return Ok(None) };
+        let scope = negotiate::scope(&subscription.honored).unwrap_or_default();
+        let (start, is_new) = self.place_to_start(caller, &scope, resume).await?;
+        let mut listening = Listening {
+            engine: self.clone(),
+            caller: caller.clone(),
+            id: id.clone(),
+            can_answer: can_answer(&subscription.honored),
+            shaper: Shaper::new(&subscription.honored, start),
+            first: VecDeque::new(),
+            // The entry of the place is read again; what was told of it is passed over.
+            main: self.follow(start.sequence.saturating_sub(1)),
+            page: VecDeque::new(),
+            scout: None,
+            sights: HashMap::new(),
+            ended: None,
+            scope,
+        };
+        if is_new {
+            listening.tell_what_goes_on().await?;
+        }
+        Ok(Some(listening))
+    }
+
+    /// A subscription of this caller that is open.
+    pub async fn subscription(
+        &self,
+        caller: &Caller,
+        id: &SubscriptionId,
+    ) -> Result<Option<Subscription>, StoreError> {
+        let state = self.current(&subscription_stream(caller, id)).await?;
+        let Some(State::Subscription(subscription)) = state.as_deref() else { return Ok(None) };
+        let is_open = subscription.is_of(caller) && !subscription.closed;
+        Ok(is_open.then(|| subscription.as_ref().clone()))
+    }
+
+    /// The place after which a listener hears everything, and whether it is new here.
+    async fn place_to_start(
+        &self,
+        caller: &Caller,
+        scope: &Scope,
+        resume: Resume,
+    ) -> Result<(Cursor, bool), StoreError> {
+        let newest = self.newest().await?;
+        let found = match resume {
+            Resume::No if scope.from == Start::Beginning => return Ok((Cursor::default(), false)),
+            Resume::No => None,
+            // A place beyond the newest entry is one of another ledger.
+            Resume::After(cursor) => Some(cursor).filter(|cursor| cursor.sequence <= newest),
+            Resume::AfterEvent(event_id) => self.find_event(caller, scope, &event_id).await?,
+        };
+        let now = Cursor { sequence: newest, index: u32::MAX };
+        Ok(found.map_or((now, true), |cursor| (cursor, false)))
+    }
+
+    /// An event by its id: in the session that is listened to, or among the newest.
+    async fn find_event(
+        &self,
+        caller: &Caller,
+        scope: &Scope,
+        event_id: &str,
+    ) -> Result<Option<Cursor>, StoreError> {
+        if let Some(session) = scope.session_id.as_ref().and_then(|id| id.parse().ok()) {
+            let place = self.place_of_event(&session_stream(caller, &session), event_id).await?;
+            return Ok(place.map(|place| at(place.seq, place.index)));
+        }
+        Ok(self.feed.newest_first().into_iter().find_map(|followed| {
+            let is_ours = followed.sequenced.entry.stream.teamspace == caller.teamspace;
+            let mut events = followed.announced().iter().filter(|_| is_ours);
+            let found = events.find(|one| *one.event.event_id == *event_id)?;
+            Some(Cursor { sequence: followed.seq(), index: found.index })
+        }))
+    }
+}
+
+impl Listening {
+    /// The next event. Nothing is lost if this is not waited for.
+    pub async fn next(&mut self) -> Result<Heard, StoreError> {
+        loop {
+            if let Some(told) = self.first.pop_front() {
+                return Ok(Heard::Told(told));
+            }
+            let now = self.engine.clock.now();
+            if let Some(delivery) = self.shaper.poll(now) {
+                return Ok(Heard::Told(self.told(delivery)));
+            }
+            if let Some(closed) = self.ended.take() {
+                return Ok(Heard::Closed(closed));
+            }
+            if !self.shaper.wants_more() {
+                self.scout_ahead(now).await?;
+                continue;
+            }
+            if self.push_page(now).await? {
+                continue;
+            }
+            let wake = self.wake_after(now);
+            let page = tokio::select! {
+                page = self.main.next_few(PAGE_ENTRIES) => page?,
+                () = wake => continue,
+            };
+            self.page.extend(page);
+        }
+    }
+
+    /// Ends when the shaper has something again.
+    fn wake_after(&self, now: Time) -> impl Future<Output = ()> + use<> {
+        let clock = Arc::clone(&self.engine.clock);
+        let span = self.shaper.next_at(now).map(|at| at.since(now));
+        async move {
+            match span {
+                Some(span) => clock.sleep(span).await,
+                None => future::pending().await,
+            }
+        }
+    }
+
+    /// Pushes what was read, as far as there is room; whether there was anything.
+    async fn push_page(&mut self, now: Time) -> Result<bool, StoreError> {
+        let Some(followed) = self.page.front().cloned() else { return Ok(false) };
+        if self.is_heard(&followed).await? {
+            for one in followed.announced() {
+                if !self.shaper.wants_more() {
+                    // The rest of the entry follows; what was pushed is passed over then.
+                    return Ok(true);
+                }
+                let cursor = Cursor { sequence: followed.seq(), index: one.index };
+                self.shaper.push(&one.event, cursor, now);
+            }
+        }
+        self.heed(&followed, now);
+        self.page.pop_front();
+        Ok(true)
+    }
+
+    /// Reads on for critical events while there is no room for others.
+    async fn scout_ahead(&mut self, now: Time) -> Result<(), StoreError> {
+        let wake = self.wake_after(now);
+        if !self.shaper.wants_critical() {
+            wake.await;
+            return Ok(());
+        }
+        let pushed = self.shaper.pushed().sequence;
+        if self.scout.as_ref().is_none_or(|scout| scout.cursor() < pushed) {
+            self.scout = Some(self.engine.follow(pushed.saturating_sub(1)));
+        }
+        let Some(scout) = &mut self.scout else { return Ok(()) };
+        let page = tokio::select! {
+            page = scout.next_few(PAGE_ENTRIES) => page?,
+            () = wake => return Ok(()),
+        };
+        for followed in page {
+            let is_heard = self.is_heard(&followed).await?;
+            for one in followed.announced().iter().filter(|one| is_heard && one.event.is_critical) {
+                if !self.shaper.wants_critical() {
+                    self.scout = Some(self.engine.follow(followed.seq() - 1));
+                    return Ok(());
+                }
+                let cursor = Cursor { sequence: followed.seq(), index: one.index };
+                self.shaper.push_critical(&one.event, cursor);
+            }
+        }
+        Ok(())
+    }
+
+    /// What an entry means for the subscription itself.
+    fn heed(&mut self, followed: &Followed, now: Time) {
+        let entry = &followed.sequenced.entry;
+        if entry.stream.teamspace != self.caller.teamspace {
+            return;
+        }
+        if entry.name.starts_with("transfer.") || entry.name == "conversation.routed" {
+            // Who takes part may be another one now.
+            self.sights.clear();
+        }
+        if !matches!(&entry.stream.subject, Subject::Subscription(id) if *id == self.id) {
+            return;
+        }
+        let text = entry.body.text().unwrap_or_default();
+        let Ok(step::Event::Subscription(event)) = codec::decode(&entry.name, entry.version, text)
+        else {
+            return;
+        };
+        match event {
+            subscription::Event::Agreed(agreed) => {
+                self.can_answer = can_answer(&agreed.honored);
+                self.scope = negotiate::scope(&agreed.honored).unwrap_or_default();
+                self.sights.clear();
+                self.shaper.retune(&agreed.honored, now);
+            }
+            subscription::Event::Closed(closed) => self.ended = Some(closed),
+            subscription::Event::Opened(_) => {}
+        }
+    }
+
+    fn told(&self, delivery: Delivery) -> Told {
+        let id = delivery.id.is_some().then_some(delivery.cursor);
+        let body = match delivery.is_question {
+            true => self.question(delivery.cursor, &delivery.body),
+            false => delivery.body,
+        };
+        Told { body, id }
+    }
+
+    /// A question with the token with which this listener may answer it.
+    fn question(&self, at: Cursor, body: &Body) -> Body {
+        let mut document: Map<String, Value> =
+            serde_json::from_str(body.text()).expect("an event is an object");
+        let text = |name: &str| document.get(name).and_then(Value::as_str).unwrap_or_default();
+        let session = text("session_id").parse().expect("it was read with the event");
+        let session = session_stream(&self.caller, &session);
+        let listener = self.caller.principal.to_string();
+        let put = Put {
+            session: &session,
+            event_id: text("event_id"),
+            subscription: &self.id,
+            listener: &listener,
+        };
+        let token = self.engine.reply_key.token(at, put);
+        if self.can_answer {
+            self.engine.asked.note(&session);
+        }
+        document.insert("reply_token".to_owned(), token.into());
+        Body::Copy(Value::Object(document).to_string())
+    }
+}
+
+/// The events of an entry, ready for all who listen.
+pub(crate) fn announced(sequenced: &Sequenced) -> Vec<Announced> {
+    let entry = &sequenced.entry;
+    let (Subject::Session(_), Some(text)) = (&entry.stream.subject, entry.body.text()) else {
+        return Vec::new();
+    };
+    let decoded = codec::decode(&entry.name, entry.version, text);
+    let Ok(step::Event::Session(session::Event::Announced(announced))) = decoded else {
+        return Vec::new();
+    };
+    let prepared = |(index, said): (u32, &Said)| {
+        let event = read::read(said.text()).ok()?;
+        Some(Announced { index, event: Arc::new(Prepared::new(said.text().into(), &event)) })
+    };
+    (0..).zip(&announced.events).filter_map(prepared).collect()
+}
+
+fn at(sequence: u64, index: usize) -> Cursor {
+    Cursor { sequence, index: u32::try_from(index).expect("an entry has few events") }
+}
+
+fn can_answer(honored: &Capabilities) -> bool {
+    honored.supports_confirmation_reply == Some(true)
+        || honored.supports_clarification_reply == Some(true)
+}
+
+pub(crate) fn session_stream(caller: &Caller, id: &SessionId) -> Stream {
+    Stream { teamspace: caller.teamspace.clone(), subject: Subject::Session(id.clone()) }
+}
+
+pub(crate) fn subscription_stream(caller: &Caller, id: &SubscriptionId) -> Stream {
+    Stream { teamspace: caller.teamspace.clone(), subject: Subject::Subscription(id.clone()) }
+}

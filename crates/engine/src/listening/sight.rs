@@ -1,0 +1,76 @@
+//! Which sessions somebody hears: those that their token may, of those they asked for.
+
+use protocol::aaep::negotiate::Scope;
+use protocol::agent::Kind;
+use protocol::caller::{Caller, Principal};
+use protocol::ledger::{Stream, Subject};
+use protocol::session::Session;
+use protocol::step::State;
+
+use super::Listening;
+use crate::Engine;
+use crate::feed::Followed;
+use crate::port::StoreError;
+
+/// Sessions that are remembered; beyond that the memory begins anew.
+const SIGHTS_MAX: usize = 1_024;
+
+impl Engine {
+    /// Whether a caller may hear what is announced in a session: in a conversation, whoever takes
+    /// part in it; otherwise the people of the teamspace. The producer and coordinators hear it
+    /// anyway.
+    pub async fn may_hear(&self, caller: &Caller, session: &Session) -> Result<bool, StoreError> {
+        if caller.is_coordinator() || caller.agent() == Some(&session.producer) {
+            return Ok(true);
+        }
+        match (session.conversation, &caller.principal) {
+            (Some(id), _) => {
+                let subject = Subject::Conversation(id);
+                let stream = Stream { teamspace: caller.teamspace.clone(), subject };
+                let state = self.current(&stream).await?;
+                Ok(match state.as_deref() {
+                    Some(State::Conversation(conversation)) => conversation.side(caller).is_some(),
+                    _ => false,
+                })
+            }
+            (None, Principal::Agent(id)) => {
+                let agent = self.agent(&caller.teamspace, id.clone()).await?;
+                Ok(agent.is_some_and(|agent| agent.kind == Kind::Human))
+            }
+            (None, Principal::Operator(_) | Principal::Customer(_) | Principal::System) => {
+                Ok(false)
+            }
+        }
+    }
+}
+
+impl Listening {
+    /// Whether an entry announces something that this listener may hear and asked for.
+    pub(super) async fn is_heard(&mut self, followed: &Followed) -> Result<bool, StoreError> {
+        let entry = &followed.sequenced.entry;
+        let Subject::Session(id) = &entry.stream.subject else { return Ok(false) };
+        if entry.stream.teamspace != self.caller.teamspace || entry.name != "session.announced" {
+            return Ok(false);
+        }
+        if let Some(known) = self.sights.get(id) {
+            return Ok(*known);
+        }
+        let is_heard = match self.engine.session(&entry.stream).await? {
+            Some(session) => self.is_wanted(&session).await?,
+            None => false,
+        };
+        if self.sights.len() >= SIGHTS_MAX {
+            self.sights.clear();
+        }
+        self.sights.insert(id.clone(), is_heard);
+        Ok(is_heard)
+    }
+
+    pub(super) async fn is_wanted(&self, session: &Session) -> Result<bool, StoreError> {
+        let Scope { session_id, conversation_id, .. } = &self.scope;
+        let conversation = session.conversation.map(|id| id.to_string());
+        let is_in_scope = session_id.as_deref().is_none_or(|id| id == session.id.as_str())
+            && (conversation_id.is_none() || *conversation_id == conversation);
+        Ok(is_in_scope && self.engine.may_hear(&self.caller, session).await?)
+    }
+}

@@ -1,0 +1,373 @@
+//! What is granted of the terms that somebody asks for: never more than asked, never more than we
+//! offer. What was not asked for is not named in the answer, unless we limit it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::capabilities::{Capabilities, Filters};
+use super::event::Boundary;
+use super::{EXTENSION, EXTENSION_CONTEXT, VERSION, language};
+
+#[cfg(test)]
+mod tests;
+
+/// What this server can do for the one who asks, and what its policy allows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Offer {
+    pub standing: Standing,
+    pub rate_max: Option<u32>,
+    /// Empty: whatever the events carry.
+    pub languages: Vec<String>,
+    /// Whether somebody is turned away who asks only for languages that we do not have. Otherwise
+    /// they get each event in its own language.
+    pub is_language_required: bool,
+    pub boundaries: Vec<Boundary>,
+    pub levels: Vec<u8>,
+    pub extensions: Vec<String>,
+    /// Whether the token may answer.
+    pub may_confirm: bool,
+    pub may_clarify: bool,
+    pub can_sign: bool,
+    /// Types that this listener does not get, critical ones excepted.
+    pub exclude: Vec<String>,
+}
+
+/// How the one who asks stands with this server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    Welcome,
+    /// Nobody said who asks.
+    Unknown,
+    /// Not with this token.
+    Denied,
+    /// There are too many subscriptions.
+    Full {
+        retry_after_seconds: u32,
+    },
+    /// The stream cannot be served now.
+    Unavailable {
+        retry_after_seconds: u32,
+    },
+}
+
+/// Why terms were refused, as `subscription.rejected` says it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    pub reason_code: ReasonCode,
+    pub message: String,
+    pub retry_after_seconds: Option<u32>,
+}
+
+/// The eight reasons of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReasonCode {
+    VersionUnsupported,
+    ManifestSignatureRequired,
+    CapabilitiesIncompatible,
+    RateLimit,
+    AuthenticationRequired,
+    AuthorizationDenied,
+    TransportUnavailable,
+    Unknown,
+}
+
+/// `capabilities.tasuki`: which sessions, and from when on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scope {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation_id: Option<String>,
+    #[serde(default)]
+    pub from: Start,
+}
+
+/// Where a subscription starts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Start {
+    Beginning,
+    /// Sessions under way are told by one state each.
+    #[default]
+    Now,
+}
+
+/// The version that is spoken with somebody who asks for this one. A newer minor version gets
+/// ours; another major version is refused.
+pub fn version(asked: &str) -> Result<&'static str, Refusal> {
+    let ours = VERSION.split('.').next();
+    if asked.split('.').next() == ours && asked.split('.').count() >= 3 {
+        return Ok(VERSION);
+    }
+    let shown: String = asked.chars().take(32).collect();
+    let message =
+        format!("aaep_version: expected 1.x, as this server speaks {VERSION}, not {shown}");
+    Err(refusal(ReasonCode::VersionUnsupported, message))
+}
+
+/// The terms that hold, or why there are none.
+pub fn negotiate(asked: &Capabilities, offer: &Offer) -> Result<Capabilities, Refusal> {
+    admit(offer.standing)?;
+    if asked.accept_signed_manifests_only == Some(true) && !offer.can_sign {
+        let message = "accept_signed_manifests_only: this server has no key to sign with";
+        return Err(refusal(ReasonCode::ManifestSignatureRequired, message));
+    }
+    let honored = Capabilities {
+        max_events_per_second: match (asked.max_events_per_second, offer.rate_max) {
+            (Some(asked), Some(most)) => Some(asked.min(most)),
+            (asked, most) => asked.or(most),
+        },
+        preferred_verbosity: asked.preferred_verbosity,
+        languages: languages(asked, offer)?,
+        supports_confirmation_reply: asked
+            .supports_confirmation_reply
+            .map(|yes| yes && offer.may_confirm),
+        supports_clarification_reply: asked
+            .supports_clarification_reply
+            .map(|yes| yes && offer.may_clarify),
+        coalesce_boundaries: shared(
+            "coalesce_boundaries",
+            &asked.coalesce_boundaries,
+            &offer.boundaries,
+        )?,
+        event_filters: filters(asked.event_filters.as_ref(), &offer.exclude),
+        supported_conformance_levels: shared(
+            "supported_conformance_levels",
+            &asked.supported_conformance_levels,
+            &offer.levels,
+        )?,
+        supported_extensions: extensions(asked, offer)?,
+        cognitive_load: asked.cognitive_load,
+        pace_wpm: asked.pace_wpm,
+        accept_signed_manifests_only: asked.accept_signed_manifests_only,
+        others: match asked.others.get(EXTENSION) {
+            Some(own) => {
+                scope(asked)?;
+                [(EXTENSION.to_owned(), own.clone())].into_iter().collect()
+            }
+            None => serde_json::Map::new(),
+        },
+    };
+    debug_assert!(is_no_looser(&honored, asked), "{honored:?} is looser than {asked:?}");
+    Ok(honored)
+}
+
+/// The terms after a change: what `asked` does not name stays as it was negotiated.
+pub fn renegotiate(
+    current: &Capabilities,
+    asked: &Capabilities,
+    offer: &Offer,
+) -> Result<Capabilities, Refusal> {
+    let mut others = current.others.clone();
+    others.extend(asked.others.clone());
+    let whole = Capabilities {
+        max_events_per_second: asked.max_events_per_second.or(current.max_events_per_second),
+        preferred_verbosity: asked.preferred_verbosity.or(current.preferred_verbosity),
+        languages: asked.languages.clone().or_else(|| current.languages.clone()),
+        supports_confirmation_reply: asked
+            .supports_confirmation_reply
+            .or(current.supports_confirmation_reply),
+        supports_clarification_reply: asked
+            .supports_clarification_reply
+            .or(current.supports_clarification_reply),
+        coalesce_boundaries: asked
+            .coalesce_boundaries
+            .clone()
+            .or_else(|| current.coalesce_boundaries.clone()),
+        event_filters: asked.event_filters.clone().or_else(|| current.event_filters.clone()),
+        supported_conformance_levels: asked
+            .supported_conformance_levels
+            .clone()
+            .or_else(|| current.supported_conformance_levels.clone()),
+        supported_extensions: asked
+            .supported_extensions
+            .clone()
+            .or_else(|| current.supported_extensions.clone()),
+        cognitive_load: asked.cognitive_load.or(current.cognitive_load),
+        pace_wpm: asked.pace_wpm.or(current.pace_wpm),
+        accept_signed_manifests_only: asked
+            .accept_signed_manifests_only
+            .or(current.accept_signed_manifests_only),
+        others,
+    };
+    negotiate(&whole, offer)
+}
+
+/// Which sessions are asked for.
+pub fn scope(asked: &Capabilities) -> Result<Scope, Refusal> {
+    let Some(own) = asked.others.get(EXTENSION) else { return Ok(Scope::default()) };
+    Scope::deserialize(own).map_err(|error| {
+        let expected = "session_id and conversation_id as texts and from as beginning or now";
+        let message = format!("{EXTENSION}: expected an object with {expected}: {error}");
+        refusal(ReasonCode::CapabilitiesIncompatible, message)
+    })
+}
+
+/// Whether nothing in `honored` gives or demands more than was asked for. Written apart from
+/// [`negotiate`], to hold it to its word.
+pub fn is_no_looser(honored: &Capabilities, asked: &Capabilities) -> bool {
+    fn is_subset<T: PartialEq>(honored: &Option<Vec<T>>, asked: &Option<Vec<T>>) -> bool {
+        match (honored, asked) {
+            (Some(some), Some(all)) => some.iter().all(|one| all.contains(one)),
+            (Some(_), None) => false,
+            (None, _) => true,
+        }
+    }
+    let rate = match (honored.max_events_per_second, asked.max_events_per_second) {
+        (Some(honored), Some(asked)) => honored <= asked,
+        (None, Some(_)) => false,
+        (_, None) => true,
+    };
+    let replies =
+        |honored: Option<bool>, asked: Option<bool>| honored != Some(true) || asked == Some(true);
+    let default = Filters::default();
+    let honored_filters = honored.event_filters.as_ref().unwrap_or(&default);
+    let asked_filters = asked.event_filters.as_ref().unwrap_or(&default);
+    rate && is_subset(&honored.languages, &asked.languages)
+        && is_subset(&honored.coalesce_boundaries, &asked.coalesce_boundaries)
+        && is_subset(&honored.supported_conformance_levels, &asked.supported_conformance_levels)
+        && is_subset(&honored.supported_extensions, &asked.supported_extensions)
+        && replies(honored.supports_confirmation_reply, asked.supports_confirmation_reply)
+        && replies(honored.supports_clarification_reply, asked.supports_clarification_reply)
+        && (asked.accept_signed_manifests_only != Some(true)
+            || honored.accept_signed_manifests_only == Some(true))
+        && honored.preferred_verbosity == asked.preferred_verbosity
+        && honored.cognitive_load == asked.cognitive_load
+        && honored.pace_wpm == asked.pace_wpm
+        && honored.others.iter().all(|(key, value)| asked.others.get(key) == Some(value))
+        && honored_filters.is_as_strict_as(asked_filters)
+}
+
+fn admit(standing: Standing) -> Result<(), Refusal> {
+    match standing {
+        Standing::Welcome => Ok(()),
+        Standing::Unknown => Err(refusal(
+            ReasonCode::AuthenticationRequired,
+            "expected a token of this server in Authorization: Bearer",
+        )),
+        Standing::Denied => Err(refusal(
+            ReasonCode::AuthorizationDenied,
+            "this token may not listen to what was asked for",
+        )),
+        Standing::Full { retry_after_seconds } => Err(Refusal {
+            retry_after_seconds: Some(retry_after_seconds),
+            ..refusal(
+                ReasonCode::RateLimit,
+                "there are as many subscriptions as this server allows",
+            )
+        }),
+        Standing::Unavailable { retry_after_seconds } => Err(Refusal {
+            retry_after_seconds: Some(retry_after_seconds),
+            ..refusal(ReasonCode::TransportUnavailable, "this server cannot stream at the moment")
+        }),
+    }
+}
+
+fn refusal(reason_code: ReasonCode, message: impl Into<String>) -> Refusal {
+    Refusal { reason_code, message: message.into(), retry_after_seconds: None }
+}
+
+fn languages(asked: &Capabilities, offer: &Offer) -> Result<Option<Vec<String>>, Refusal> {
+    let Some(all) = &asked.languages else { return Ok(None) };
+    if offer.languages.is_empty() {
+        return Ok(Some(all.clone()));
+    }
+    let have = || offer.languages.iter().map(String::as_str);
+    let some: Vec<_> =
+        all.iter().filter(|one| language::find(one, have()).is_some()).cloned().collect();
+    if some.is_empty() && offer.is_language_required {
+        let message = format!("languages: expected one of {}", offer.languages.join(", "));
+        return Err(refusal(ReasonCode::CapabilitiesIncompatible, message));
+    }
+    Ok(Some(some).filter(|some| !some.is_empty()))
+}
+
+fn shared<T: PartialEq + Clone + Serialize>(
+    field: &str,
+    asked: &Option<Vec<T>>,
+    offered: &[T],
+) -> Result<Option<Vec<T>>, Refusal> {
+    let Some(all) = asked else { return Ok(None) };
+    let some: Vec<T> = all.iter().filter(|one| offered.contains(one)).cloned().collect();
+    if some.is_empty() {
+        let offered = serde_json::to_string(offered).unwrap_or_default();
+        let message = format!("{field}: expected one of {offered}");
+        return Err(refusal(ReasonCode::CapabilitiesIncompatible, message));
+    }
+    Ok(Some(some))
+}
+
+fn filters(asked: Option<&Filters>, exclude: &[String]) -> Option<Filters> {
+    if exclude.is_empty() {
+        return asked.cloned();
+    }
+    let mut filters = asked.cloned().unwrap_or_default();
+    let all = filters.exclude.get_or_insert_default();
+    for one in exclude {
+        if !all.contains(one) {
+            all.push(one.clone());
+        }
+    }
+    Some(filters)
+}
+
+fn extensions(asked: &Capabilities, offer: &Offer) -> Result<Option<Vec<String>>, Refusal> {
+    let Some(all) = &asked.supported_extensions else { return Ok(None) };
+    for (n, uri) in all.iter().enumerate() {
+        let prefix = prefix(uri);
+        if all[..n].iter().any(|earlier| self::prefix(earlier) == prefix) {
+            let message = format!("supported_extensions: the prefix {prefix} is there twice");
+            return Err(refusal(ReasonCode::CapabilitiesIncompatible, message));
+        }
+    }
+    Ok(Some(all.iter().filter(|one| offer.extensions.contains(one)).cloned().collect()))
+}
+
+/// The prefix of an extension, as its address tells it: the last part that is no version.
+fn prefix(uri: &str) -> &str {
+    if uri == EXTENSION_CONTEXT {
+        return EXTENSION;
+    }
+    let is_version = |part: &&str| {
+        part.strip_prefix('v').is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let parts = || uri.split(['/', ':', '#']).filter(|part| !part.is_empty());
+    parts().filter(|part| !is_version(part)).next_back().unwrap_or(uri)
+}
+
+impl Default for Offer {
+    /// Everything that the shaping can do, for somebody who only listens.
+    fn default() -> Self {
+        Self {
+            standing: Standing::Welcome,
+            rate_max: None,
+            languages: Vec::new(),
+            is_language_required: false,
+            boundaries: Boundary::ALL.to_vec(),
+            levels: vec![1, 2, 3],
+            extensions: vec![EXTENSION_CONTEXT.to_owned()],
+            may_confirm: false,
+            may_clarify: false,
+            can_sign: false,
+            exclude: Vec::new(),
+        }
+    }
+}
+
+impl Refusal {
+    /// The body of `subscription.rejected`.
+    pub fn document(&self) -> Value {
+        let mut document = serde_json::json!({
+            "type": "subscription.rejected",
+            "reason_code": self.reason_code,
+            "reason_message": self.message,
+        });
+        if let Some(seconds) = self.retry_after_seconds {
+            document["retry_after_seconds"] = seconds.into();
+        }
+        document
+    }
+}

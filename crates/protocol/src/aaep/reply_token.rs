@@ -1,0 +1,205 @@
+//! The tokens with which listeners answer. Each copy of a question has one of its own, which says
+//! where the question stands in the ledger and proves to whom it was put. Nothing is stored: what
+//! is proved follows from one key of the server, so a token is still good after a restart.
+//!
+//! A token is no credential. Whoever answers is known by their own, and must be entitled.
+
+use std::fmt;
+
+use super::shape::Cursor;
+use crate::canonical::{self, Hash};
+use crate::ids::SubscriptionId;
+use crate::ledger::Stream;
+
+const PREFIX: &str = "rpl_";
+
+/// What the proof takes: 256 bits in base 62.
+const PROOF_CHARS: usize = 43;
+
+/// What an index takes: fewer than 62² events are in one entry.
+const INDEX_CHARS: usize = 2;
+
+const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// From which all proofs follow.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ReplyKey(Hash);
+
+/// To whom a question was put.
+#[derive(Debug, Clone, Copy)]
+pub struct Put<'a> {
+    pub session: &'a Stream,
+    pub event_id: &'a str,
+    pub subscription: &'a SubscriptionId,
+    /// The bearer of the subscription, as the record names principals.
+    pub listener: &'a str,
+}
+
+impl fmt::Debug for ReplyKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ReplyKey")
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.sequence, self.index)
+    }
+}
+
+impl Cursor {
+    /// `812.3`, in its one spelling.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (sequence, index) = text.split_once('.')?;
+        let cursor = Self { sequence: sequence.parse().ok()?, index: index.parse().ok()? };
+        (cursor.to_string() == text).then_some(cursor)
+    }
+}
+
+impl ReplyKey {
+    /// Of a secret that is used for something else, too: what follows from this one tells nothing
+    /// about it.
+    pub fn from_seed(seed: &[u8; 32]) -> Self {
+        Self(canonical::hmac(seed, &[b"tasuki reply tokens"]))
+    }
+
+    pub fn token(&self, at: Cursor, put: Put<'_>) -> String {
+        let mut token = String::with_capacity(PREFIX.len() + 64);
+        token.push_str(PREFIX);
+        push_digits(&mut token, at.sequence, 0);
+        push_digits(&mut token, u64::from(at.index), INDEX_CHARS);
+        push_proof(&mut token, &self.proof(at, put));
+        token
+    }
+
+    /// Whether this very token was made for this question and this listener.
+    pub fn is_genuine(&self, token: &str, put: Put<'_>) -> bool {
+        // The comparison of hashes of both takes as long wherever they differ.
+        let made = place(token).map(|at| self.token(at, put));
+        made.is_some_and(|made| {
+            let hash = |text: &str| canonical::hmac(&self.0, &[text.as_bytes()]);
+            hash(&made) == hash(token)
+        })
+    }
+
+    fn proof(&self, at: Cursor, put: Put<'_>) -> Hash {
+        let parts = [
+            put.session.teamspace.as_str(),
+            &put.session.subject.to_string(),
+            put.event_id,
+            put.subscription.as_str(),
+            put.listener,
+            &at.to_string(),
+        ];
+        // No part has a line break, so no two lists of parts look alike.
+        canonical::hmac(&self.0, &[parts.join("\n").as_bytes()])
+    }
+}
+
+/// Where the question stands that a token says it belongs to.
+pub fn place(token: &str) -> Option<Cursor> {
+    let body = token.strip_prefix(PREFIX).filter(|body| body.is_ascii())?;
+    let place = body.len().checked_sub(PROOF_CHARS).map(|end| &body[..end])?;
+    let (sequence, index) = place.split_at(place.len().checked_sub(INDEX_CHARS)?);
+    Some(Cursor { sequence: number(sequence)?, index: u32::try_from(number(index)?).ok()? })
+}
+
+fn push_digits(text: &mut String, mut number: u64, chars_min: usize) {
+    let start = text.len();
+    while number > 0 || text.len() - start < chars_min.max(1) {
+        text.insert(start, char::from(DIGITS[(number % 62) as usize]));
+        number /= 62;
+    }
+}
+
+fn number(digits: &str) -> Option<u64> {
+    digits.bytes().try_fold(0_u64, |number, byte| {
+        let digit = DIGITS.iter().position(|digit| *digit == byte)?;
+        number.checked_mul(62)?.checked_add(digit as u64)
+    })
+}
+
+/// 256 bits as 43 digits: a long division by 62.
+fn push_proof(text: &mut String, proof: &Hash) {
+    let mut rest = *proof;
+    let mut digits = [0_u8; PROOF_CHARS];
+    for place in digits.iter_mut().rev() {
+        let mut remainder = 0_u16;
+        for byte in &mut rest {
+            let dividend = remainder << 8 | u16::from(*byte);
+            *byte = (dividend / 62) as u8;
+            remainder = dividend % 62;
+        }
+        *place = DIGITS[usize::from(remainder)];
+    }
+    text.extend(digits.map(char::from));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(teamspace: &str) -> Stream {
+        // Any stream will do.
+        let subject = "graph/sess".parse().unwrap();
+        Stream { teamspace: teamspace.parse().unwrap(), subject }
+    }
+
+    #[test]
+    fn a_token_is_good_for_one_question_and_one_listener() {
+        let (ours, theirs) = (session("default"), session("other"));
+        let (sub_1, sub_2) = ("sub_1".parse().unwrap(), "sub_2".parse().unwrap());
+        let key = ReplyKey::from_seed(&[7; 32]);
+        let put = Put {
+            session: &ours,
+            event_id: "evt_1",
+            subscription: &sub_1,
+            listener: "customer:ann",
+        };
+        let at = Cursor { sequence: 81_234, index: 17 };
+        let token = key.token(at, put);
+        assert_eq!(place(&token), Some(at));
+        assert!(key.is_genuine(&token, put));
+        let others = [
+            Put { session: &theirs, ..put },
+            Put { event_id: "evt_2", ..put },
+            Put { subscription: &sub_2, ..put },
+            Put { listener: "customer:eve", ..put },
+        ];
+        for other in others {
+            assert!(!key.is_genuine(&token, other), "{other:?}");
+        }
+        assert!(!ReplyKey::from_seed(&[8; 32]).is_genuine(&token, put));
+        let moved = key.token(Cursor { sequence: 81_235, index: 17 }, put);
+        assert_ne!(moved[moved.len() - PROOF_CHARS..], token[token.len() - PROOF_CHARS..]);
+    }
+
+    #[test]
+    fn tokens_have_the_form_that_the_protocol_wants() {
+        let key = ReplyKey::from_seed(&[0; 32]);
+        let (stream, subscription) = (session("default"), "sub_1".parse().unwrap());
+        let (event_id, listener) = ("evt_1", "agent:bob");
+        let put = Put { session: &stream, event_id, subscription: &subscription, listener };
+        for sequence in [0, 1, 61, 62, 3_843, 3_844, u64::MAX] {
+            for index in [0, 1, 61, 62, 255] {
+                let at = Cursor { sequence, index };
+                let token = key.token(at, put);
+                let body = token.strip_prefix("rpl_").unwrap();
+                assert!(body.len() <= 64 && body.bytes().all(|b| b.is_ascii_alphanumeric()));
+                assert_eq!(place(&token), Some(at), "{token}");
+            }
+        }
+        for hostile in ["", "rpl_", "rpl_0", "rpl_é", "sub_1", &format!("rpl_{}", "z".repeat(64))]
+        {
+            assert!(!key.is_genuine(hostile, put), "{hostile}");
+        }
+    }
+
+    #[test]
+    fn a_cursor_has_one_spelling() {
+        assert_eq!(Cursor::parse("812.3"), Some(Cursor { sequence: 812, index: 3 }));
+        for text in ["", "812", "812.", ".3", "0812.3", "812.03", "812.3.1", "812.-1", "+1.1"] {
+            assert_eq!(Cursor::parse(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The JSON Schemas of all messages, as they are published: each stands alone, without references.
+//! They hold what the upstream schemas hold, and for what upstream has none, our own.
+
+macro_rules! schemas {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("schemas/", $name, ".json")))),*]
+    };
+}
+
+/// Name and text. The name is that of the type, without `aaep:`.
+pub const SCHEMAS: &[(&str, &str)] = schemas![
+    "envelope",
+    "agent.output.streaming",
+    "agent.session.started",
+    "agent.session.completed",
+    "agent.session.errored",
+    "agent.session.cancelled",
+    "agent.state.changed",
+    "agent.progress.updated",
+    "agent.tool.invoked",
+    "agent.tool.completed",
+    "agent.awaiting.confirmation",
+    "agent.awaiting.clarification",
+    "agent.handoff.requested",
+    "subscription.request",
+    "subscription.accepted",
+    "subscription.rejected",
+    "subscription.renegotiate",
+    "subscription.close",
+    "confirmation.reply",
+    "clarification.reply",
+    "producer.manifest",
+];

@@ -1,0 +1,139 @@
+//! Copies: what a subscription gets instead of the event that was sent. Each is a valid event.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use super::super::{CONTEXT, EXTENSION, EXTENSION_CONTEXT, language};
+use super::Body;
+use super::held::{Held, More, Several, output};
+use super::joined::{Head, Joined};
+use super::prepared::Prepared;
+use super::terms::{Changes, Terms};
+
+/// What goes out for something held.
+pub fn body(held: &Held, terms: &Terms) -> Body {
+    match &held.more {
+        More::One => single(&held.last, terms),
+        More::Several(several) => Body::Copy(several_as_one(&held.last, several, terms)),
+        More::Text(joined) => match &joined.head {
+            Some(head) if is_single(joined, head) => single(&head.base, terms),
+            Some(head) => Body::Copy(text(joined, head, terms)),
+            None => unreachable!("a text goes out with what may go out"),
+        },
+    }
+}
+
+/// What goes out for an event alone.
+pub fn single(event: &Arc<Prepared>, terms: &Terms) -> Body {
+    let changes = terms.changes(event);
+    let is_hint_allowed = output(event).is_none_or(|chunk| terms.allows_hint(chunk.hint));
+    match changes {
+        Changes { language: None, is_brief: false, is_unnumbered } if is_hint_allowed => {
+            if is_unnumbered {
+                Body::Unnumbered(Arc::clone(event))
+            } else {
+                Body::Verbatim(Arc::clone(event))
+            }
+        }
+        Changes { .. } => {
+            let mut document = changed(event, terms);
+            if !is_hint_allowed {
+                document.remove("coalesce_hint");
+            }
+            Body::Copy(Value::Object(document).to_string())
+        }
+    }
+}
+
+/// A question with the token that this subscription may answer with.
+pub fn with_reply_token(text: &str, token: &str) -> Result<String, serde_json::Error> {
+    let mut document: Map<String, Value> = serde_json::from_str(text)?;
+    document.insert("reply_token".to_owned(), token.into());
+    Ok(Value::Object(document).to_string())
+}
+
+/// The id of a part of an event, of which the rest follows: the same each time it is cut there.
+fn part_id(event_id: &str, position: u64) -> String {
+    let digest = Sha256::digest(format!("{event_id} {position}"));
+    let mut id = String::from("evt_");
+    for byte in &digest[..16] {
+        id.push_str(&format!("{byte:02x}"));
+    }
+    id
+}
+
+fn is_single(joined: &Joined, head: &Head) -> bool {
+    head.is_whole
+        && joined.n_events == 1
+        && output(&head.base).is_some_and(|chunk| {
+            chunk.position == joined.position && chunk.n_chars == joined.n_chars
+        })
+}
+
+fn text(joined: &Joined, head: &Head, terms: &Terms) -> String {
+    let mut document = changed(&head.base, terms);
+    let end = joined.position + joined.n_chars;
+    let is_complete = head.is_whole && output(&head.base).is_some_and(|chunk| chunk.is_complete);
+    document.insert("chunk".to_owned(), joined.text.as_str().into());
+    document.insert("position".to_owned(), joined.position.into());
+    document.insert("complete".to_owned(), is_complete.into());
+    match head.boundary.filter(|boundary| terms.boundaries.contains(*boundary)) {
+        Some(boundary) => document.insert("coalesce_hint".to_owned(), boundary.as_str().into()),
+        None => document.remove("coalesce_hint"),
+    };
+    let mut merged = json!({"n_events": joined.n_events, "first_event_id": &*joined.first_id});
+    if !head.is_whole {
+        let id = &head.base.event_id;
+        merged["part_of"] = (**id).into();
+        document.insert("event_id".to_owned(), part_id(id, end).into());
+    }
+    note(&mut document, merged);
+    Value::Object(document).to_string()
+}
+
+fn several_as_one(last: &Prepared, several: &Several, terms: &Terms) -> String {
+    let mut document = changed(last, terms);
+    if let Some(from) = &several.from {
+        document.insert("from_state".to_owned(), (**from).into());
+    }
+    let merged = json!({"n_events": several.n_events, "first_event_id": &*several.first_id});
+    note(&mut document, merged);
+    Value::Object(document).to_string()
+}
+
+/// The event with all that its terms change of an event alone.
+fn changed(event: &Prepared, terms: &Terms) -> Map<String, Value> {
+    let Changes { language, is_brief, is_unnumbered } = terms.changes(event);
+    let mut document = event.document();
+    if is_unnumbered {
+        document.remove("sequence_number");
+    }
+    if let Some(variant) = language {
+        language::tell_in(&mut document, variant);
+    }
+    if is_brief && let Some(terse) = document.get("summary_terse").cloned() {
+        document.insert("summary_normal".to_owned(), terse);
+        document.remove("summary_detailed");
+    }
+    document
+}
+
+/// Says in our extension what became one.
+fn note(document: &mut Map<String, Value>, merged: Value) {
+    let mut contexts = match document.remove("@context") {
+        Some(Value::Array(all)) => all,
+        Some(one) => vec![one],
+        None => vec![CONTEXT.into()],
+    };
+    if !contexts.iter().any(|one| one == EXTENSION_CONTEXT) {
+        contexts.push(EXTENSION_CONTEXT.into());
+    }
+    document.insert("@context".to_owned(), contexts.into());
+    let extensions = document.entry("extensions").or_insert_with(|| json!({}));
+    if !extensions[EXTENSION].is_object() {
+        extensions[EXTENSION] = json!({});
+    }
+    extensions[EXTENSION]["merged"] = merged;
+}

@@ -1,0 +1,237 @@
+//! The lanes of a shaper: what is held of each session, in order.
+
+use super::*;
+use held::Behind;
+
+/// What is held of one session.
+#[derive(Debug, Default)]
+pub struct Lane {
+    session_id: Option<Arc<str>>,
+    held: VecDeque<Held>,
+    /// Whether it stands in the turns.
+    has_turn: bool,
+}
+
+/// Lanes that are kept for later sessions once nothing is held any more.
+const LANES_KEPT_MAX: usize = 4;
+
+impl Shaper {
+    /// Takes an event into its session's lane, into one that is held there if it may be.
+    pub(super) fn hold(&mut self, arrival: Arrival<'_>, now: Time) {
+        let lane = self.lane(&arrival.event.session_id);
+        match &arrival.event.kind {
+            Kind::Output(chunk) => self.hold_text(lane, arrival, chunk, now),
+            Kind::Progress { .. } | Kind::State { .. } => self.hold_latest(lane, arrival, now),
+            Kind::Question { .. } | Kind::Other { .. } => {
+                self.close(lane);
+                self.add(lane, Held::one(arrival.event, arrival.cursor, now), arrival.before);
+            }
+        }
+        self.arrange(lane, now);
+    }
+
+    fn hold_latest(&mut self, lane: usize, arrival: Arrival<'_>, now: Time) {
+        let may_merge = self.terms.is_low || self.is_over_budget(now);
+        match self.find(lane, arrival.event).filter(|_| may_merge) {
+            Some(at) => {
+                let mut held = self.lift(lane, at);
+                held.replace(arrival.event, arrival.cursor, now);
+                self.lower(lane, held);
+            }
+            None => self.add(lane, Held::one(arrival.event, arrival.cursor, now), arrival.before),
+        }
+    }
+
+    fn hold_text(&mut self, lane: usize, arrival: Arrival<'_>, chunk: &Output, now: Time) {
+        let is_over_budget = self.is_over_budget(now);
+        let found = self.find(lane, arrival.event);
+        let may_join = |held: &Held| is_over_budget || !held.is_whole();
+        let Some(at) = found.filter(|at| may_join(&self.lanes[lane].held[*at])) else {
+            return self.add_text(lane, arrival, chunk, now);
+        };
+        let mut held = self.lift(lane, at);
+        if let (More::One, Some(first)) = (&held.more, output(&held.last)) {
+            held.more = More::Text(Box::new(Joined::of_one(&held.last, held.oldest, first)));
+        }
+        let (More::Text(joined), Some(last)) = (&mut held.more, output(&held.last)) else {
+            unreachable!("text is joined with text")
+        };
+        if !joined.continues_with(last, chunk) {
+            held.close();
+            self.lower(lane, held);
+            return self.add_text(lane, arrival, chunk, now);
+        }
+        if !joined.has_room_for(chunk) {
+            // What may go out makes room; a sentence that is longer than an event is cut.
+            if let Some((head, rest)) = held.take_head() {
+                self.outstanding.entry(rest.cursor).or_insert(rest.before);
+                self.lower(lane, head);
+                self.n_held += 1;
+            }
+            let has_room = match &held.more {
+                More::Text(rest) => rest.has_room_for(chunk) && !rest.is_whole(),
+                More::One | More::Several(_) => false,
+            };
+            if !has_room {
+                held.close();
+                self.lower(lane, held);
+                return self.add_text(lane, arrival, chunk, now);
+            }
+        }
+        if let More::Text(joined) = &mut held.more {
+            joined.push(arrival, chunk, (&held.last, held.newest), &self.terms);
+        }
+        held.last = Arc::clone(arrival.event);
+        held.newest = arrival.cursor;
+        held.latest = now;
+        self.lower(lane, held);
+    }
+
+    /// Text that is joined with nothing so far. If all of it may go out it is held as it is.
+    fn add_text(&mut self, lane: usize, arrival: Arrival<'_>, chunk: &Output, now: Time) {
+        let mut held = Held::one(arrival.event, arrival.cursor, now);
+        let cut = self.terms.cut(&chunk.text, 0, chunk);
+        if cut.is_none_or(|cut| cut.at < chunk.text.len()) {
+            held.more = More::Text(Box::new(Joined::new(arrival, chunk, &self.terms)));
+        }
+        self.add(lane, held, arrival.before);
+    }
+
+    /// What is held of the session that the event may become one with.
+    fn find(&self, lane: usize, event: &Prepared) -> Option<usize> {
+        let held = &self.lanes[lane].held;
+        let mut open = held.iter().enumerate().rev().take_while(|(_, one)| !one.is_fence());
+        let (at, newest) = open.find(|(_, one)| one.is_like(event))?;
+        (!newest.is_closed).then_some(at)
+    }
+
+    fn add(&mut self, lane: usize, held: Held, before: Cursor) {
+        self.outstanding.insert(held.oldest, before);
+        self.n_held += 1;
+        self.lower(lane, held);
+    }
+
+    /// Takes something out of its lane, to be changed.
+    fn lift(&mut self, lane: usize, at: usize) -> Held {
+        let held = self.lanes[lane].held.remove(at).expect("it was found there");
+        self.n_bytes -= held.weight();
+        held
+    }
+
+    /// Puts something at the end of its lane.
+    fn lower(&mut self, lane: usize, held: Held) {
+        self.n_bytes += held.weight();
+        self.lanes[lane].held.push_back(held);
+    }
+
+    /// Nothing more is added to what is held of a session, and nothing is waited for.
+    pub(super) fn close(&mut self, lane: usize) {
+        for held in self.lanes[lane].held.iter_mut().rev().take_while(|one| !one.is_fence()) {
+            let before = held.weight();
+            held.close();
+            self.n_bytes = self.n_bytes + held.weight() - before;
+        }
+    }
+
+    /// The first of what is held of a session, or what may go out of it.
+    pub(super) fn take_first(&mut self, lane: usize) -> Held {
+        let first = self.lanes[lane].held.front_mut().expect("a lane with a turn holds something");
+        self.n_bytes -= first.weight();
+        if let More::Text(joined) = &mut first.more
+            && joined.head.is_none()
+        {
+            joined.release(&first.last, first.newest);
+        }
+        if let Some((head, rest)) = first.take_head() {
+            self.n_bytes += first.weight();
+            self.outstanding.remove(&head.oldest);
+            self.outstanding.insert(rest.cursor, rest.before);
+            return head;
+        }
+        let held = self.lanes[lane].held.pop_front().expect("it was there");
+        self.n_held -= 1;
+        // The rest of an event that was cut begins where its first part does.
+        if !self.lanes[lane].held.iter().any(|one| one.oldest == held.oldest) {
+            self.outstanding.remove(&held.oldest);
+        }
+        held
+    }
+
+    /// The next lane whose first event may go out.
+    pub(super) fn next_lane(&mut self, now: Time) -> Option<usize> {
+        let is_stuck = self.turns.is_empty() && self.is_full();
+        if is_stuck || self.wake_at.is_some_and(|at| at <= now) {
+            self.wake_at = None;
+            for lane in 0..self.lanes.len() {
+                self.arrange(lane, now);
+            }
+        }
+        while let Some(lane) = self.turns.pop_front() {
+            self.lanes[lane].has_turn = false;
+            if self.readiness(lane, now) == Readiness::Now {
+                return Some(lane);
+            }
+            self.arrange(lane, now);
+        }
+        None
+    }
+
+    /// Gives a lane its turn, or notes when it may have one. A lane without events is given back.
+    pub(super) fn arrange(&mut self, lane: usize, now: Time) {
+        if self.lanes[lane].held.is_empty() {
+            return self.give_back(lane);
+        }
+        if self.lanes[lane].has_turn {
+            return;
+        }
+        match self.readiness(lane, now) {
+            Readiness::Now => {
+                self.lanes[lane].has_turn = true;
+                self.turns.push_back(lane);
+            }
+            Readiness::At(at) => self.wake_at = Some(self.wake_at.map_or(at, |wake| wake.min(at))),
+            Readiness::Later => {}
+        }
+    }
+
+    fn readiness(&self, lane: usize, now: Time) -> Readiness {
+        let held = &self.lanes[lane].held;
+        let Some(first) = held.front() else { return Readiness::Later };
+        if first.is_closed || self.is_full() {
+            return Readiness::Now;
+        }
+        if now < self.spoken_at && output(&first.last).is_some() {
+            return Readiness::At(self.spoken_at);
+        }
+        let behind = Behind {
+            since: held.get(1).map(|one| one.since),
+            has_text: self.terms.is_low && held.iter().skip(1).any(Held::has_text_to_tell),
+        };
+        first.readiness(&self.terms, behind, now)
+    }
+
+    fn lane(&mut self, session_id: &Arc<str>) -> usize {
+        if let Some(lane) = self.lane_of.get(session_id) {
+            return *lane;
+        }
+        let lane = self.free.pop().unwrap_or_else(|| {
+            self.lanes.push(Lane::default());
+            self.lanes.len() - 1
+        });
+        self.lanes[lane].session_id = Some(Arc::clone(session_id));
+        self.lane_of.insert(Arc::clone(session_id), lane);
+        lane
+    }
+
+    fn give_back(&mut self, lane: usize) {
+        let Some(session_id) = self.lanes[lane].session_id.take() else { return };
+        self.lane_of.remove(&session_id);
+        self.free.push(lane);
+        if self.n_held == 0 && self.lanes.len() > LANES_KEPT_MAX {
+            self.lanes = Vec::new();
+            self.free = Vec::new();
+            self.turns = VecDeque::new();
+            self.lane_of = HashMap::new();
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The honored terms, as shaping needs them.
+
+use super::super::capabilities::{Capabilities, Filters, Load};
+use super::super::event::Boundary;
+use super::super::language::LANGUAGE;
+use super::super::text::{Boundaries, Cut, last_cut};
+use super::prepared::{Output, Prepared};
+
+#[derive(Debug, Clone)]
+pub struct Terms {
+    pub filters: Filters,
+    pub boundaries: Boundaries,
+    pub languages: Vec<String>,
+    pub rate: Option<u32>,
+    pub pace_wpm: Option<u16>,
+    /// Whether the listener takes in little at once.
+    pub is_low: bool,
+    /// Whether every event arrives as it is, so that its number means something.
+    pub keeps_numbers: bool,
+}
+
+/// How a single event has to be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Changes<'a> {
+    pub language: Option<&'a str>,
+    pub is_brief: bool,
+    pub is_unnumbered: bool,
+}
+
+impl Terms {
+    pub fn new(honored: &Capabilities) -> Self {
+        let filters = honored.event_filters.clone().unwrap_or_default();
+        let boundaries: Boundaries = match &honored.coalesce_boundaries {
+            Some(all) => all.iter().copied().collect(),
+            None => [Boundary::Sentence, Boundary::Completion].into_iter().collect(),
+        };
+        let is_low = honored.cognitive_load == Some(Load::Low);
+        let rate = honored.max_events_per_second;
+        Self {
+            keeps_numbers: filters.pass_all()
+                && boundaries.contains(Boundary::None)
+                && rate.is_none()
+                && honored.pace_wpm.is_none()
+                && !is_low,
+            languages: honored.languages.clone().unwrap_or_else(|| vec![LANGUAGE.to_owned()]),
+            pace_wpm: honored.pace_wpm,
+            filters,
+            boundaries,
+            rate,
+            is_low,
+        }
+    }
+
+    /// Text goes out as it comes.
+    pub fn is_immediate(&self) -> bool {
+        self.boundaries.contains(Boundary::None)
+    }
+
+    /// Text goes out when it is complete, and not before.
+    pub fn is_only_completion(&self) -> bool {
+        !self.is_immediate() && !self.boundaries.cut_inside()
+    }
+
+    /// Up to where a text that ends with this chunk, which begins at `from`, may go out.
+    pub fn cut(&self, text: &str, from: usize, chunk: &Output) -> Option<Cut> {
+        let end = |boundary| Some(Cut { at: text.len(), boundary });
+        match chunk.hint {
+            _ if chunk.is_complete => end(Boundary::Completion),
+            _ if self.is_immediate() => end(chunk.hint.unwrap_or(Boundary::None)),
+            Some(hint) if self.boundaries.contains(hint) => end(hint),
+            Some(_) | None => last_cut(text, from, self.boundaries),
+        }
+    }
+
+    /// What the events's `coalesce_hint` may say.
+    pub fn allows_hint(&self, hint: Option<Boundary>) -> bool {
+        hint.is_none_or(|hint| self.boundaries.contains(hint))
+    }
+
+    /// Critical events are told in full.
+    pub fn changes<'a>(&'a self, event: &'a Prepared) -> Changes<'a> {
+        Changes {
+            language: event.languages.as_ref().and_then(|offered| offered.choose(&self.languages)),
+            is_brief: self.is_low && event.has_terse && !event.is_critical,
+            is_unnumbered: event.has_sequence_number && !self.keeps_numbers,
+        }
+    }
+}
