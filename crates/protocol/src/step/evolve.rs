@@ -63,11 +63,9 @@ pub fn evolve(
         (Subject::Subscription(_), state, Event::Subscription(event)) => {
             evolve_subscription(state, event)
         }
-        (Subject::Session(id), None, Event::Session(event)) => {
-            Ok(State::Session(Box::new(session::evolve(id, None, event, at)?)))
-        }
-        (Subject::Session(id), Some(State::Session(known)), Event::Session(event)) => {
-            Ok(State::Session(Box::new(session::evolve(id, Some(*known), event, at)?)))
+        (Subject::Session(id), state, Event::Session(event)) => {
+            let known = if let Some(State::Session(known)) = state { Some(*known) } else { None };
+            session::evolve(id, known, event, at).map(Box::new).map(State::Session)
         }
         (
             Subject::Handoff(_)

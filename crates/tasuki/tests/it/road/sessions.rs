@@ -86,7 +86,7 @@ fn opening() -> Vec<Said> {
 
 /// What follows an accept.
 fn ending() -> Vec<Said> {
-    let chunk = |text: &str, position: u32, complete: bool| json!({ "chunk": text, "position": position, "complete": complete });
+    let chunk = |text: &str, at: u32, complete: bool| json!({ "chunk": text, "position": at, "complete": complete });
     vec![
         transfers(8),
         event(
