@@ -3,7 +3,7 @@
 //! is slow. Each request has its own answer, and one that is refused fails alone.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use protocol::caller::Caller;
 use protocol::codec;
@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 
 use crate::Engine;
 use crate::port::StoreError;
-use crate::submit::{Asked, Done, SubmitError};
+use crate::submit::{Asked, AssumedHold, Done, SubmitError};
 
 /// An entry is read as a whole, so what is joined stays well below what a request may carry.
 const JOINED_BYTES_MAX: usize = 1024 * 1024;
@@ -126,7 +126,10 @@ impl Engine {
     }
 
     /// What the events of a command meet: the ids that were used, and the events that used them.
-    pub(crate) async fn known_of_session(&self, asked: &Asked<'_>) -> Result<Known, StoreError> {
+    pub(crate) async fn known_of_session(
+        &self,
+        asked: &Asked<'_>,
+    ) -> Result<AssumedHold, StoreError> {
         let mut known = Known::default();
         let mut positions = BTreeSet::new();
         for key in step::holds_needed(asked.stream, asked.command) {
@@ -139,7 +142,7 @@ impl Engine {
             known.holds.insert(key, hold);
         }
         let (Some(first), Some(last)) = (positions.first(), positions.last()) else {
-            return Ok(known);
+            return Ok(AssumedHold::Session(Arc::new(known)));
         };
         let n_entries = usize::try_from(last - first + 1).unwrap_or(usize::MAX);
         let limit = n_entries.min(COMPARED_ENTRIES_MAX);
@@ -151,7 +154,7 @@ impl Engine {
                 known.said.insert(entry.position, announced.events);
             }
         }
-        Ok(known)
+        Ok(AssumedHold::Session(Arc::new(known)))
     }
 }
 

@@ -52,9 +52,7 @@ impl Engine {
             facts.at_endpoint = at_endpoint.map(|agent| agent.id.clone()).collect();
             facts.directory = agents.into_iter().map(|agent| agent.id).collect();
         }
-        if let Some(id) = needs.conversation {
-            facts.conversation = self.conversation(&stream.teamspace, id).await?.map(Box::new);
-        }
+        facts.conversation = self.conversation(&stream.teamspace, needs.conversation).await?;
         if let Some(id) = needs.message {
             facts.message = self.message(&stream.teamspace, id).await?;
         }
@@ -110,12 +108,13 @@ impl Engine {
     async fn conversation(
         &self,
         teamspace: &TeamspaceId,
-        id: ConversationId,
-    ) -> Result<Option<Conversation>, StoreError> {
+        id: Option<ConversationId>,
+    ) -> Result<Option<Box<Conversation>>, StoreError> {
+        let Some(id) = id else { return Ok(None) };
         let stream = Stream { teamspace: teamspace.clone(), subject: Subject::Conversation(id) };
         let state = self.current(&stream).await?;
         let Some(State::Conversation(conversation)) = state.as_deref() else { return Ok(None) };
-        Ok(Some(conversation.as_ref().clone()))
+        Ok(Some(conversation.clone()))
     }
 
     async fn message(

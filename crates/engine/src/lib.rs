@@ -8,10 +8,10 @@
 //! 2. [`submit`]: the road. [`slots`]: how commands on one stream queue up.
 //! 3. [`feed`]: following the ledger. The loops: [`connections`], [`deadlines`], [`dispatch`],
 //!    [`notices`], [`outbox`], [`retention`], [`seal`]. [`wake`], [`deliver`]: calling agents.
-//!    [`fork`]: after a
-//!    loss. [`erasing`]: a whole conversation. [`announce`]: what agents tell while they work.
-//! 4. [`query`], [`sessions`], [`mailbox`], [`access`], [`settings`], [`graphs`]: reading, who a bearer is, what
-//!    holds in its teamspace, and who answers a customer. [`vouching`]: who signs our manifest.
+//!    [`fork`]: after a loss. [`erasing`]: a whole conversation. [`announce`]: what agents tell
+//!    while they work.
+//! 4. [`query`], [`sessions`], [`mailbox`], [`access`], [`settings`], [`graphs`]: reading, who a
+//!    bearer is, what holds in its teamspace, and who answers a customer. [`vouching`]: who signs our manifest.
 
 pub mod access;
 pub mod announce;

@@ -154,10 +154,7 @@ impl Engine {
                 Attempt::Done(done) => return Ok(done),
                 Attempt::Again => {}
                 Attempt::AgainKnowing(current) => hold = AssumedHold::Known(current),
-                Attempt::AgainReading => {
-                    let known = Box::pin(self.known_of_session(asked)).await?;
-                    hold = AssumedHold::Session(Arc::new(known));
-                }
+                Attempt::AgainReading => hold = Box::pin(self.known_of_session(asked)).await?,
             }
             self.counts.retried.fetch_add(1, Ordering::Relaxed);
         }
@@ -280,9 +277,7 @@ impl Engine {
             let current = self.store.hold(&asked.stream.teamspace, &hold_key).await?;
             return Ok(Attempt::AgainKnowing(current));
         }
-        if let (AssumedHold::Vacant, Command::Session(session::Command::Announce { .. })) =
-            (hold, asked.command)
-        {
+        if let (AssumedHold::Vacant, Command::Session(_)) = (hold, asked.command) {
             return Ok(Attempt::AgainReading);
         }
         Err(rejection.into())

@@ -9,7 +9,7 @@
 //!    [`conversation`]: a chat with a customer, in the hands of one agent at a time.
 //!    [`agent`] and [`token`]: who takes part. [`teamspace`]: what they all work in.
 //!    [`route`]: who answers a turn of a conversation; [`graph`]: as it was saved. [`signal`]: how
-//!    it goes. [`queue`]: waiting for a person. [`session`]: what an agent announces while it works.
+//!    it goes. [`queue`]: waiting for a person. [`session`]: what an agent announces.
 //! 4. [`ledger`], [`merkle`], [`checkpoint`]: how the record is chained, summed up and signed;
 //!    [`audit`]: how it is checked; [`fork`]: how it goes on after a loss.
 //! 5. [`tools`]: how a model asks for a handoff, and how its history goes on.

@@ -6,14 +6,12 @@ pub mod command;
 mod decide;
 pub mod event;
 mod evolve;
-mod reading;
 pub mod state;
 
 pub use command::{Answer, Command, Given, Response};
 pub use decide::{Decision, Known, Unanswered, decide};
 pub use event::Event;
 pub use evolve::evolve;
-pub use reading::read;
 pub use state::{Question, Session, Status};
 
 use crate::time::Span;

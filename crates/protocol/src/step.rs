@@ -370,8 +370,7 @@ fn decide(
             decide_subscription(state, asked, context)
         }
         (Subject::Session(id), state, Command::Session(asked)) => {
-            let decision = session::decide(id, derived::session(state), asked, context)?;
-            Ok(Decided { holds: decision.holds, ..sessions(decision.events) })
+            session::decide(id, derived::session(state), asked, context).map(sessions)
         }
         (
             Subject::Handoff(_)
@@ -442,8 +441,8 @@ fn decide_teamspace(
     Ok(Decided::events(events.into_iter().map(Event::Teamspace)))
 }
 
-fn sessions(events: Vec<session::Event>) -> Decided {
-    Decided::events(events.into_iter().map(Event::Session))
+fn sessions(session::Decision { events, holds }: session::Decision) -> Decided {
+    Decided { holds, ..Decided::events(events.into_iter().map(Event::Session)) }
 }
 
 fn decide_graph(

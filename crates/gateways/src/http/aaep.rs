@@ -12,11 +12,12 @@ use engine::announce::session_stream;
 use engine::port::ListOf;
 use engine::sessions::{Cursor, DECISION_WAIT_MAX, Placed, Question, SESSION_EVENTS_PAGE_MAX};
 use protocol::aaep::machine::Outcome;
+use protocol::aaep::read::read;
 use protocol::caller::Caller;
 use protocol::ids::SessionId;
 use protocol::rejection::Rejection;
 use protocol::session::event::Said;
-use protocol::session::{self, Given, Session, Status};
+use protocol::session::{Given, Session, Status};
 use protocol::step::State as Aggregate;
 use protocol::time::{Span, Time};
 use schemars::JsonSchema;
@@ -219,8 +220,7 @@ fn not_json(field: &str, error: &serde_json::Error) -> Problem {
 /// All events are of the first one's session; whether they are is decided with the rest.
 fn session_of(events: &[Said]) -> Result<SessionId, Problem> {
     let first = events.first().ok_or_else(|| Problem::schema_invalid("events", "an event"))?;
-    let event =
-        session::read(first.text()).map_err(|flaws| Rejection::EventRefused { index: 0, flaws })?;
+    let event = read(first.text()).map_err(|flaws| Rejection::EventRefused { index: 0, flaws })?;
     let id = event.envelope.session_id.parse::<SessionId>();
     id.map_err(|error| Problem::schema_invalid("session_id", error.expected))
 }

@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
 use super::event::Said;
-use super::reading::read;
 use super::state::{self, Session, hold_keys};
 use crate::aaep::event::Decision;
 use crate::aaep::machine::Audience;
+use crate::aaep::read::read;
 use crate::ids::SessionId;
 use crate::step::Needs;
 use crate::time::Time;

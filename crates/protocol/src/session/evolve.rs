@@ -2,10 +2,10 @@
 
 use super::command::{Given, Response};
 use super::event::{Announced, Event};
-use super::reading::read;
 use super::state::{Place, Session, opening};
 use crate::aaep::event::Decision;
 use crate::aaep::machine::{self, Audience};
+use crate::aaep::read::read;
 use crate::ids::SessionId;
 use crate::step::BadHistory;
 use crate::time::Time;

@@ -1,6 +1,7 @@
 //! What is true after an event, of whichever aggregate it is.
 
 use super::{BadHistory, Event, State, derived};
+use crate::ids::SessionId;
 use crate::ledger::{Stream, Subject};
 use crate::time::Time;
 use crate::{
@@ -53,21 +54,13 @@ pub fn evolve(
         (Subject::Conversation(id), Some(State::Conversation(it)), Event::Conversation(event)) => {
             Ok(State::Conversation(Box::new(conversation::evolve(*id, Some(*it), event, at)?)))
         }
-        (Subject::Teamspace, None, Event::Teamspace(event)) => {
-            Ok(State::Teamspace(teamspace::evolve(None, event)?))
-        }
-        (Subject::Teamspace, Some(State::Teamspace(known)), Event::Teamspace(event)) => {
-            Ok(State::Teamspace(teamspace::evolve(Some(known), event)?))
-        }
+        (Subject::Teamspace, state, Event::Teamspace(event)) => evolve_teamspace(state, event),
         (Subject::Graph(_), state, Event::Graph(event)) => evolve_graph(state, event),
         (Subject::Subscription(_), state, Event::Subscription(event)) => {
             evolve_subscription(state, event)
         }
-        (Subject::Session(id), None, Event::Session(event)) => {
-            Ok(State::Session(Box::new(session::evolve(id, None, event, at)?)))
-        }
-        (Subject::Session(id), Some(State::Session(known)), Event::Session(event)) => {
-            Ok(State::Session(Box::new(session::evolve(id, Some(*known), event, at)?)))
+        (Subject::Session(id), state, Event::Session(event)) => {
+            evolve_session(id, state, event, at)
         }
         (
             Subject::Handoff(_)
@@ -84,6 +77,21 @@ pub fn evolve(
             _,
         ) => Err(bad),
     }
+}
+
+fn evolve_session(
+    id: &SessionId,
+    state: Option<State>,
+    event: &session::Event,
+    at: Time,
+) -> Result<State, BadHistory> {
+    let known = if let Some(State::Session(known)) = state { Some(*known) } else { None };
+    session::evolve(id, known, event, at).map(Box::new).map(State::Session)
+}
+
+fn evolve_teamspace(state: Option<State>, event: &teamspace::Event) -> Result<State, BadHistory> {
+    let known = if let Some(State::Teamspace(known)) = state { Some(known) } else { None };
+    teamspace::evolve(known, event).map(State::Teamspace)
 }
 
 fn evolve_graph(state: Option<State>, event: &graph::Event) -> Result<State, BadHistory> {

@@ -207,6 +207,7 @@ async fn a_session_belongs_to_a_conversation_of_its_producer() {
         let mut event = event(1, "session.started", json!({}));
         event["session_id"] = session.into();
         event["producer"]["agent_id"] = who.into();
+        event["@context"] = json!(["https://aaep-protocol.org/context/v1", "urn:tasuki:aaep:v1"]);
         event["extensions"] = json!({ "tasuki": { "conversation_id": conversation } });
         event
     };

@@ -21,6 +21,7 @@ use tasuki::client::Call;
 /// Nobody has this id, and nobody this name.
 const UNKNOWN_ID: &str = "01938c2e-0000-7000-8000-000000000001";
 const UNKNOWN_NAME: &str = "nobody";
+const UNKNOWN_SESSION: &str = "sess_nobody";
 
 #[tokio::test]
 async fn every_operation_answers_every_caller_as_its_rule_says() {

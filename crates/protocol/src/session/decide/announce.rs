@@ -9,12 +9,12 @@ use super::{Decision, Known};
 use crate::aaep::event::{self, Payload};
 use crate::aaep::flaw::{Flaw, Tier};
 use crate::aaep::machine::{Followed, Used};
+use crate::aaep::read::read;
 use crate::agent::Kind;
 use crate::handoff::decide::Context;
 use crate::ids::{AgentId, SessionId};
 use crate::rejection::Rejection;
 use crate::session::event::{Announced, Consented, Event, Foreseen, Said};
-use crate::session::reading::read;
 use crate::session::state::{Place, Session, hold_key, no_conversation, opening};
 use crate::session::{
     ANNOUNCED_EVENTS_MAX, CRITICAL_EVENTS_MAX, CRITICAL_WINDOW, SESSION_EVENTS_MAX,

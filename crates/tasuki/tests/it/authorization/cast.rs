@@ -213,19 +213,7 @@ impl Cast {
             CALLED => return Box::pin(self.make_called()).await,
             kind if kind.starts_with("t.") => return self.transfer(kind).await,
             GRAPH => return self.make_graph(&task).await,
-            SESSION => {
-                let started = started(&task, "alice");
-                let id = started["session_id"].as_str().expect("an id").to_owned();
-                let mut asks = started.clone();
-                asks["type"] = "aaep:agent.awaiting.clarification".into();
-                asks["event_id"] = "evt_2".into();
-                asks["urgency"] = "critical".into();
-                asks["question"] = "Which one?".into();
-                asks["reply_token"] = "rpl_1".into();
-                asks["timeout_seconds"] = 60.into();
-                ok(&alice, Call::post("/aaep/v1/events", json!([started, asks]))).await;
-                return id;
-            }
+            SESSION => return self.make_session(&task).await,
             "draft" | "discarded" => {
                 let drafts = Call::post("/v1/handoffs/drafts", offer(&task, "bob"));
                 let id = ok(&alice, drafts).await["handoff_id"].as_str().expect("an id").to_owned();
@@ -305,6 +293,22 @@ impl Cast {
         let ask = json!({ "queue": BACKROOM, "contact": "c" });
         let path = format!("/v1/conversations/{id}/callbacks");
         ok(&self.operator(OWN), Call::post(path, ask)).await;
+        id
+    }
+
+    /// One that the sender announces, with a question that waits.
+    async fn make_session(&self, task: &str) -> String {
+        let started = started(task, "alice");
+        let id = started["session_id"].as_str().expect("an id").to_owned();
+        let mut asks = started.clone();
+        asks["type"] = "aaep:agent.awaiting.clarification".into();
+        asks["event_id"] = "evt_2".into();
+        asks["urgency"] = "critical".into();
+        asks["question"] = "Which one?".into();
+        asks["reply_token"] = "rpl_1".into();
+        asks["timeout_seconds"] = 60.into();
+        let events = Call::post("/aaep/v1/events", json!([started, asks]));
+        ok(&self.client(OWN, "sender"), events).await;
         id
     }
 

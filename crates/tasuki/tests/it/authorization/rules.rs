@@ -238,7 +238,9 @@ impl Case {
     }
 
     pub fn unknown(&self) -> &'static str {
-        if [AGENT, GRAPH, HUMAN, QUEUE].contains(&self.subject_kind()) {
+        if self.subject_kind() == SESSION {
+            super::UNKNOWN_SESSION
+        } else if [AGENT, GRAPH, HUMAN, QUEUE].contains(&self.subject_kind()) {
             super::UNKNOWN_NAME
         } else {
             super::UNKNOWN_ID

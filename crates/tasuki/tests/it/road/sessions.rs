@@ -34,7 +34,7 @@ fn event(number: u32, kind: &str, more: Value) -> Said {
         "type": format!("aaep:agent.{kind}"),
         "event_id": format!("evt_{number}"),
         "session_id": session(),
-        "timestamp": format!("2026-05-24T14:22:{number:02}.000Z"),
+        "timestamp": "2026-05-24T14:22:01.000Z",
         "producer": { "agent_id": "teller" },
         "summary_normal": "What happens",
     });
@@ -86,7 +86,9 @@ fn opening() -> Vec<Said> {
 
 /// What follows an accept.
 fn ending() -> Vec<Said> {
-    let chunk = |text: &str, position: u32, complete: bool| json!({ "chunk": text, "position": position, "complete": complete });
+    let chunk = |text: &str, at: u32, complete: bool| -> Value {
+        json!({ "chunk": text, "position": at, "complete": complete })
+    };
     vec![
         transfers(8),
         event(
