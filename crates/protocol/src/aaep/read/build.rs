@@ -1,7 +1,6 @@
 //! The event, from what was kept of a document in which nothing is wrong.
 
 use super::core::{Core, CoreType};
-use super::form::Moment;
 use super::table::Slot;
 use super::walk::{Got, Walk};
 use crate::aaep::event::{
@@ -23,7 +22,10 @@ pub(super) fn event<'de>(
     let envelope = Envelope {
         event_id: walk.taken_text(Slot::EventId)?,
         session_id: walk.taken_text(Slot::SessionId)?,
-        timestamp_micros: walk.text(Slot::Timestamp).and_then(Moment::parse)?.micros,
+        timestamp_micros: match walk.got(Slot::Timestamp) {
+            Got::Moment(moment) => moment.micros,
+            _ => return None,
+        },
         agent_id: walk.taken_text(Slot::AgentId)?,
         sequence_number: walk.integer(Slot::SequenceNumber),
         verbosity: walk.text(Slot::Verbosity).and_then(Verbosity::parse),

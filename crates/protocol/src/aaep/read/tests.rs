@@ -2,6 +2,7 @@
 //! broken in one place each.
 
 mod broken;
+mod garbage;
 mod mutation;
 mod upstream;
 
