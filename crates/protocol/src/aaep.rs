@@ -4,8 +4,8 @@
 //! - [`event`]: an event as it is read, once. [`flaw`]: what is wrong with a document, by tier and
 //!   rule.
 //! - [`machine`]: the rules of a session, over all its events.
-//! - [`read`]: from text to an event, or all that is wrong with it. [`handshake`]: the messages that
-//!   are no events. [`schemas`]: the same rules, for others to check by.
+//! - [`read`]: from text to an event, or all that is wrong with it. [`handshake`]: the messages
+//!   that are no events. [`schemas`]: the same rules, for others to check by.
 //! - [`capabilities`]: on which terms somebody listens.
 
 pub mod capabilities;

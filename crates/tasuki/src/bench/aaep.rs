@@ -161,7 +161,8 @@ fn session(n_events: usize) -> Vec<String> {
                 ),
                 _ => (
                     "output.streaming",
-                    json!({"position": position, "complete": index + 1 == last, "coalesce_hint": "sentence",
+                    json!({"position": position, "complete": index + 1 == last,
+                        "coalesce_hint": "sentence",
                         "content_type": "text/plain"}),
                 ),
             };
@@ -185,7 +186,8 @@ fn written(index: usize, name: &str, payload: &Value) -> String {
     let (minutes, seconds, millis) = (index / 60_000 % 60, index / 1_000 % 60, index % 1_000);
     let payload = payload.to_string();
     format!(
-        "{{\"@context\":\"{CONTEXT}\",\"aaep_version\":\"{VERSION}\",\"type\":\"aaep:agent.{name}\",\
+        "{{\"@context\":\"{CONTEXT}\",\"aaep_version\":\"{VERSION}\",\
+         \"type\":\"aaep:agent.{name}\",\
          \"event_id\":\"evt_{index:032x}\",\"session_id\":\"sess_2c91a7b4d23f1e88\",\
          \"sequence_number\":{index},\
          \"timestamp\":\"2026-05-24T14:{minutes:02}:{seconds:02}.{millis:03}Z\",\

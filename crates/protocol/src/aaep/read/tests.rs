@@ -4,6 +4,7 @@
 mod broken;
 mod garbage;
 mod mutation;
+mod schema;
 mod upstream;
 
 use serde_json::Value;
