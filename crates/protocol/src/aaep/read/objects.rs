@@ -169,9 +169,10 @@ impl<'de> Reading<'_, 'de, '_> {
             let value =
                 Reading { walk: &mut *walk, kind: &field.kind, path: &place, depth: depth + 1 };
             let got = entries.next_value_seed(value)?;
-            match got {
-                Got::Text(text) if is_choice => texts.push((at, text)),
-                got => walk.keep(field, got),
+            if !is_choice {
+                walk.keep(field, got);
+            } else if let Got::Text(text) = got {
+                texts.push((at, text));
             }
         }
         walk.unnamed_twice(&mut unnamed, path);

@@ -366,10 +366,8 @@ impl<'de> Visitor<'de> for Reading<'_, 'de, '_> {
     }
 
     fn visit_bool<E: Error>(mut self, value: bool) -> Result<Got<'de>, E> {
-        Ok(match self.kind {
-            Kind::Truth | Kind::Answer => Got::Truth(value),
-            _ => self.mistyped(),
-        })
+        let is_truth = matches!(self.kind, Kind::Truth | Kind::Answer);
+        Ok(if is_truth { Got::Truth(value) } else { self.mistyped() })
     }
 
     fn visit_unit<E: Error>(mut self) -> Result<Got<'de>, E> {
@@ -382,9 +380,18 @@ impl<'de> Visitor<'de> for Reading<'_, 'de, '_> {
                 Kind::List { .. } => return self.list(items),
                 Kind::Context => return self.contexts(items),
                 Kind::Any => return self.any_items(items),
-                _ => {
-                    self.mistyped();
-                }
+                Kind::Text { .. }
+                | Kind::Word(_)
+                | Kind::Integer { .. }
+                | Kind::Level(_)
+                | Kind::Number { .. }
+                | Kind::Truth
+                | Kind::Object(_)
+                | Kind::Choice(_)
+                | Kind::Open
+                | Kind::OpenText
+                | Kind::Extensions
+                | Kind::Answer => drop(self.mistyped()),
             }
         }
         while items.next_element::<IgnoredAny>()?.is_some() {}
@@ -397,9 +404,15 @@ impl<'de> Visitor<'de> for Reading<'_, 'de, '_> {
                 Kind::Object(shape) | Kind::Choice(shape) => return self.object(shape, entries),
                 Kind::Open | Kind::OpenText | Kind::Any => return self.any_entries(entries),
                 Kind::Extensions => return self.extensions(entries),
-                _ => {
-                    self.mistyped();
-                }
+                Kind::Text { .. }
+                | Kind::Word(_)
+                | Kind::Integer { .. }
+                | Kind::Level(_)
+                | Kind::Number { .. }
+                | Kind::Truth
+                | Kind::List { .. }
+                | Kind::Context
+                | Kind::Answer => drop(self.mistyped()),
             }
         }
         while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}

@@ -144,14 +144,12 @@ fn text(form: Form, min: usize, max: usize) -> Value {
     if max < usize::MAX {
         schema["maxLength"] = json!(max);
     }
-    match form {
-        Form::Uri => schema["format"] = json!("uri"),
-        Form::Moment => schema["format"] = json!("date-time"),
-        other => {
-            if let Some(pattern) = pattern(other) {
-                schema["pattern"] = json!(pattern);
-            }
-        }
+    if form == Form::Uri {
+        schema["format"] = json!("uri");
+    } else if form == Form::Moment {
+        schema["format"] = json!("date-time");
+    } else if let Some(pattern) = pattern(form) {
+        schema["pattern"] = json!(pattern);
     }
     schema
 }
