@@ -5,8 +5,8 @@
 //!   rule.
 //! - [`machine`]: the rules of a session, over all its events. [`lint`]: what would make one better
 //!   for somebody who listens.
-//! - [`read`]: from text to an event, or all that is wrong with it. [`handshake`]: the messages that
-//!   are no events. [`schemas`]: the same rules, for others to check by.
+//! - [`read`]: from text to an event, or all that is wrong with it. [`handshake`]: the messages
+//!   that are no events. [`schemas`]: the same rules, for others to check by.
 //! - [`capabilities`]: on which terms somebody listens. [`reply_token`]: with what they answer. [`negotiate`]: what of them is granted.
 //! - [`shape`]: the events as one subscription gets them. [`language`]: in which language, and
 //!   [`text`]: cut where a listener would pause.

@@ -3,10 +3,11 @@
 //! Three things are measured in turns, so that they share the machine's mood: a bare SQLite writer
 //! with the same rows ([`raw`]), the engine as a library ([`work`]), and the server as a process of
 //! its own over HTTP ([`http`]). [`load`] is the load, [`stores`] what is there before it begins,
-//! [`age`] and `idle` what else is promised, [`report`] what is said in the end. [`route`] and
-//! [`artifacts`] stand apart: how long it takes to decide who answers, and what it costs others
-//! when somebody hashes.
+//! [`age`] and `idle` what else is promised, [`report`] what is said in the end. [`route`],
+//! [`artifacts`] and [`aaep`] stand apart: how long it takes to decide who answers, what it costs
+//! others when somebody hashes, and how many events are checked a second.
 
+pub mod aaep;
 pub mod age;
 pub mod artifacts;
 pub mod child;

@@ -5,6 +5,7 @@ mod agent;
 mod agent_profile;
 mod audit_commands;
 mod backup_commands;
+mod bench_aaep;
 mod bench_artifacts;
 mod bench_command;
 mod bench_conversation;

@@ -12,7 +12,7 @@ use super::read;
 /// Whatever a document can be.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message<'a> {
-    Event(Event<'a>),
+    Event(Box<Event<'a>>),
     Handshake(Box<Handshake>),
     /// What a producer publishes of itself.
     Manifest,
@@ -188,7 +188,7 @@ pub fn read_message(text: &str) -> Result<Message<'_>, Vec<Flaw>> {
         Some(name) if read::is_manifest(&name) => {
             read::check_manifest(text).map(|()| Message::Manifest)
         }
-        Some(_) | None => read::read(text).map(Message::Event),
+        Some(_) | None => read::read(text).map(|event| Message::Event(Box::new(event))),
     }
 }
 

@@ -16,9 +16,6 @@ mod rules;
 mod table;
 mod walk;
 
-#[cfg(test)]
-mod schema;
-
 use std::borrow::Cow;
 use std::fmt;
 

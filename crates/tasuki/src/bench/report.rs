@@ -180,7 +180,7 @@ pub fn bars(stores: &[StoreReport], growth: &[Growth], age: &Age, idle: &Idle) -
     bars
 }
 
-fn at_least(what: String, bar: f64, measured: f64) -> Bar {
+pub fn at_least(what: String, bar: f64, measured: f64) -> Bar {
     Bar { what, wanted: format!("at least {bar}"), measured, met: measured >= bar }
 }
 

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{bench_artifacts, bench_conversation, bench_route};
+use super::{bench_aaep, bench_artifacts, bench_conversation, bench_route};
 use crate::bench::report::{Figures, Report};
 use crate::bench::{self, Plan, Progress, Scratch};
 use crate::{exit_code, output, serve};
@@ -51,6 +51,8 @@ enum BenchPart {
     Conversation(bench_conversation::ConversationArgs),
     /// Measure what it costs others when somebody hashes a large artifact
     Artifacts(bench_artifacts::ArtifactsArgs),
+    /// Measure how many AAEP events are checked in a second
+    Aaep(bench_aaep::AaepArgs),
 }
 
 pub async fn run(args: BenchArgs) -> Result<u8> {
@@ -58,6 +60,7 @@ pub async fn run(args: BenchArgs) -> Result<u8> {
         Some(BenchPart::Route(args)) => return bench_route::run(args),
         Some(BenchPart::Conversation(args)) => return bench_conversation::run(args).await,
         Some(BenchPart::Artifacts(args)) => return bench_artifacts::run(args).await,
+        Some(BenchPart::Aaep(args)) => return bench_aaep::run(args),
         None => {}
     }
     serve::raise_open_files();

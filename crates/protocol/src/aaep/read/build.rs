@@ -1,7 +1,6 @@
 //! The event, from what was kept of a document in which nothing is wrong.
 
 use super::core::{Core, CoreType};
-use super::form::Moment;
 use super::table::Slot;
 use super::walk::{Got, Walk};
 use crate::aaep::event::{
@@ -23,7 +22,7 @@ pub(super) fn event<'de>(
     let envelope = Envelope {
         event_id: walk.taken_text(Slot::EventId)?,
         session_id: walk.taken_text(Slot::SessionId)?,
-        timestamp_micros: walk.text(Slot::Timestamp).and_then(Moment::parse)?.micros,
+        timestamp_micros: walk.micros(Slot::Timestamp)?,
         agent_id: walk.taken_text(Slot::AgentId)?,
         sequence_number: walk.integer(Slot::SequenceNumber),
         verbosity: walk.text(Slot::Verbosity).and_then(Verbosity::parse),
@@ -79,10 +78,7 @@ fn payload<'de>(walk: &mut Walk<'de>, core: Core) -> Option<Payload<'de>> {
             reason: walk.taken_text(Slot::Reason)?,
             target_kind: walk.text(Slot::TargetKind).and_then(TargetKind::parse)?,
             target_uri: walk.taken_text(Slot::TargetUri),
-            packaged_context: match walk.take(Slot::PackagedContext) {
-                Got::Json(json) => Some(json),
-                _ => None,
-            },
+            packaged_context: walk.json(Slot::PackagedContext),
             urgency: walk.text(Slot::Risk).and_then(Risk::parse),
             summary: walk.taken_text(Slot::Summary),
         })),
@@ -119,31 +115,27 @@ fn clarification<'de>(walk: &mut Walk<'de>) -> Option<Clarification<'de>> {
 
 impl<'de> Walk<'de> {
     fn taken_text(&mut self, slot: Slot) -> Option<Text<'de>> {
-        match self.take(slot) {
-            Got::Text(text) => Some(text),
-            _ => None,
-        }
+        if let Got::Text(text) = self.take(slot) { Some(text) } else { None }
     }
 
     fn taken_texts(&mut self, slot: Slot) -> Vec<Text<'de>> {
-        match self.take(slot) {
-            Got::Texts(texts) => texts,
-            _ => Vec::new(),
-        }
+        if let Got::Texts(texts) = self.take(slot) { texts } else { Vec::new() }
+    }
+
+    fn micros(&self, slot: Slot) -> Option<i64> {
+        if let Got::Moment(moment) = self.got(slot) { Some(moment.micros) } else { None }
+    }
+
+    fn json(&self, slot: Slot) -> Option<&'de str> {
+        if let Got::Json(json) = self.got(slot) { Some(json) } else { None }
     }
 
     fn integer(&self, slot: Slot) -> Option<u64> {
-        match self.got(slot) {
-            Got::Integer(integer) => Some(*integer),
-            _ => None,
-        }
+        if let Got::Integer(integer) = self.got(slot) { Some(*integer) } else { None }
     }
 
     fn number(&self, slot: Slot) -> Option<f64> {
-        match self.got(slot) {
-            Got::Number(number) => Some(*number),
-            _ => None,
-        }
+        if let Got::Number(number) = self.got(slot) { Some(*number) } else { None }
     }
 
     fn is_true(&self, slot: Slot) -> bool {

@@ -119,28 +119,27 @@ impl Form {
 }
 
 fn is_version(text: &str) -> bool {
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-    let (numbers, rest) = match text.split_once('-') {
-        Some((numbers, rest)) => (numbers, Some(rest)),
-        None => (text, None),
-    };
-    let is_rest = |rest: &str| {
-        !rest.is_empty()
-            && rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.' || b == b'-')
-    };
-    numbers.split('.').count() == 3 && numbers.split('.').all(is_number) && rest.is_none_or(is_rest)
+    let bytes = text.as_bytes();
+    let end = bytes.iter().position(|byte| *byte == b'-').unwrap_or(bytes.len());
+    let (numbers, rest) = bytes.split_at(end);
+    let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+    let mut parts = numbers.split(|byte| *byte == b'.');
+    let are_numbers = (0..3).all(|_| parts.next().is_some_and(is_number));
+    let is_of_rest = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
+    are_numbers
+        && parts.next().is_none()
+        && (rest.is_empty() || (rest.len() > 1 && rest[1..].iter().all(is_of_rest)))
 }
 
 /// Whether a text has the shape of a BCP 47 tag.
 pub(super) fn is_language(text: &str) -> bool {
-    let mut parts = text.split('-');
+    let mut parts = text.as_bytes().split(|byte| *byte == b'-');
     let is_first = parts.next().is_some_and(|first| {
-        (1..=8).contains(&first.len()) && first.bytes().all(|b| b.is_ascii_alphabetic())
+        (1..=8).contains(&first.len()) && first.iter().all(u8::is_ascii_alphabetic)
     });
     is_first
-        && parts.all(|part| {
-            (1..=8).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_alphanumeric())
-        })
+        && parts
+            .all(|part| (1..=8).contains(&part.len()) && part.iter().all(u8::is_ascii_alphanumeric))
 }
 
 fn is_code(bytes: &[u8], is_letter: impl Fn(&u8) -> bool) -> bool {

@@ -47,7 +47,12 @@ impl<'de> Reading<'_, 'de, '_> {
         let texts = found.into_iter().filter_map(|got| match got {
             Got::Text(text) => Some(text),
             Got::Texts(texts) => texts.into_iter().next(),
-            Got::Absent | Got::Integer(_) | Got::Number(_) | Got::Truth(_) | Got::Json(_) => None,
+            Got::Absent
+            | Got::Moment(_)
+            | Got::Integer(_)
+            | Got::Number(_)
+            | Got::Truth(_)
+            | Got::Json(_) => None,
         });
         Ok(Got::Texts(texts.collect()))
     }
@@ -164,9 +169,10 @@ impl<'de> Reading<'_, 'de, '_> {
             let value =
                 Reading { walk: &mut *walk, kind: &field.kind, path: &place, depth: depth + 1 };
             let got = entries.next_value_seed(value)?;
-            match got {
-                Got::Text(text) if is_choice => texts.push((at, text)),
-                got => walk.keep(field, got),
+            if !is_choice {
+                walk.keep(field, got);
+            } else if let Got::Text(text) = got {
+                texts.push((at, text));
             }
         }
         walk.unnamed_twice(&mut unnamed, path);
@@ -214,8 +220,15 @@ impl<'de> DeserializeSeed<'de> for FirstIsText<'_, 'de, '_> {
     }
 }
 
+/// So few are compared with one another; of more, an order is made first.
+const FEW_ITEMS: usize = 16;
+
 /// The index of an item that was there before.
 fn twice(items: &[Got<'_>]) -> Option<usize> {
+    if items.len() <= FEW_ITEMS {
+        return (1..items.len())
+            .find(|at| items[*at] != Got::Absent && items[..*at].contains(&items[*at]));
+    }
     let mut order: Vec<usize> = (0..items.len()).collect();
     order.sort_by(|left, right| compared(&items[*left], &items[*right]));
     let same = order.windows(2).find(|two| {

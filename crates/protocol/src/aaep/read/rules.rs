@@ -2,7 +2,7 @@
 //! section, and where we are stricter, by a name of ours.
 
 use super::core::{CORE_PREFIX, CORE_SITE, Core, CoreType, core_type};
-use super::form::{Moment, is_language};
+use super::form::is_language;
 use super::report::Path;
 use super::table::Slot;
 use super::walk::{Got, Walk};
@@ -96,7 +96,7 @@ fn is_prefixed(name: &str) -> bool {
 }
 
 fn check_moment(walk: &mut Walk<'_>) {
-    let Some(moment) = walk.text(Slot::Timestamp).and_then(Moment::parse) else { return };
+    let Got::Moment(moment) = *walk.got(Slot::Timestamp) else { return };
     if !moment.has_capitals {
         walk.report.spec("3.9", &at("timestamp"), format_args!("T and Z as capitals"));
     }

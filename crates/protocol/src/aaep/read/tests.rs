@@ -2,7 +2,9 @@
 //! broken in one place each.
 
 mod broken;
+mod garbage;
 mod mutation;
+mod schema;
 mod upstream;
 
 use serde_json::Value;

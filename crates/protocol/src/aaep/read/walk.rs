@@ -7,7 +7,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::form::Form;
+use super::form::{Form, Moment};
 use super::messages::ANSWER_CHARS_MAX;
 use super::plain::deceiving;
 use super::report::{Path, Report};
@@ -20,6 +20,7 @@ use crate::json::INTEGER_MAX;
 pub(super) enum Got<'de> {
     Absent,
     Text(Cow<'de, str>),
+    Moment(Moment),
     Integer(u64),
     Number(f64),
     Truth(bool),
@@ -68,6 +69,7 @@ impl<'de> Walk<'de> {
         match self.got(slot) {
             Got::Text(text) => Some(text),
             Got::Absent
+            | Got::Moment(_)
             | Got::Integer(_)
             | Got::Number(_)
             | Got::Truth(_)
@@ -108,10 +110,8 @@ impl<'de> Walk<'de> {
 
 /// Where a field of this name is, looking at the one after the last one first.
 pub(super) fn find(fields: &[Field], key: &str, next: &mut usize) -> Option<usize> {
-    let n_fields = fields.len();
-    let start = *next;
-    let found =
-        (start..n_fields).chain(0..start.min(n_fields)).find(|at| fields[*at].name == key)?;
+    let is_next = fields.get(*next).is_some_and(|field| field.name == key);
+    let found = if is_next { *next } else { fields.iter().position(|field| field.name == key)? };
     *next = found + 1;
     Some(found)
 }
@@ -178,6 +178,11 @@ impl<'de> Reading<'_, 'de, '_> {
                 self.walk.check_characters(&text, *form, path);
                 if !has_length(self.walk, &text, *min, *max, path) {
                     return Got::Absent;
+                }
+                if *form == Form::Moment
+                    && let Some(moment) = Moment::parse(&text)
+                {
+                    return Got::Moment(moment);
                 }
                 if !form.fits(&text) {
                     let words = form.words();
@@ -361,10 +366,8 @@ impl<'de> Visitor<'de> for Reading<'_, 'de, '_> {
     }
 
     fn visit_bool<E: Error>(mut self, value: bool) -> Result<Got<'de>, E> {
-        Ok(match self.kind {
-            Kind::Truth | Kind::Answer => Got::Truth(value),
-            _ => self.mistyped(),
-        })
+        let is_truth = matches!(self.kind, Kind::Truth | Kind::Answer);
+        Ok(if is_truth { Got::Truth(value) } else { self.mistyped() })
     }
 
     fn visit_unit<E: Error>(mut self) -> Result<Got<'de>, E> {
@@ -377,9 +380,18 @@ impl<'de> Visitor<'de> for Reading<'_, 'de, '_> {
                 Kind::List { .. } => return self.list(items),
                 Kind::Context => return self.contexts(items),
                 Kind::Any => return self.any_items(items),
-                _ => {
-                    self.mistyped();
-                }
+                Kind::Text { .. }
+                | Kind::Word(_)
+                | Kind::Integer { .. }
+                | Kind::Level(_)
+                | Kind::Number { .. }
+                | Kind::Truth
+                | Kind::Object(_)
+                | Kind::Choice(_)
+                | Kind::Open
+                | Kind::OpenText
+                | Kind::Extensions
+                | Kind::Answer => drop(self.mistyped()),
             }
         }
         while items.next_element::<IgnoredAny>()?.is_some() {}
@@ -392,9 +404,15 @@ impl<'de> Visitor<'de> for Reading<'_, 'de, '_> {
                 Kind::Object(shape) | Kind::Choice(shape) => return self.object(shape, entries),
                 Kind::Open | Kind::OpenText | Kind::Any => return self.any_entries(entries),
                 Kind::Extensions => return self.extensions(entries),
-                _ => {
-                    self.mistyped();
-                }
+                Kind::Text { .. }
+                | Kind::Word(_)
+                | Kind::Integer { .. }
+                | Kind::Level(_)
+                | Kind::Number { .. }
+                | Kind::Truth
+                | Kind::List { .. }
+                | Kind::Context
+                | Kind::Answer => drop(self.mistyped()),
             }
         }
         while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::core::{CORE_TYPES, Core, ENVELOPE};
-use super::form::{Form, ID_CHARS_MAX};
-use super::messages::{ANSWER_CHARS_MAX, MANIFEST, MESSAGE_TYPES};
-use super::table::{Kind, Others, Shape};
 use crate::aaep::CONTEXT;
+use crate::aaep::read::core::{CORE_TYPES, Core, ENVELOPE};
+use crate::aaep::read::form::{Form, ID_CHARS_MAX};
+use crate::aaep::read::messages::{ANSWER_CHARS_MAX, MANIFEST, MESSAGE_TYPES};
+use crate::aaep::read::table::{Kind, Others, Shape};
 use crate::aaep::schemas::SCHEMAS;
 
 #[test]
@@ -144,14 +144,12 @@ fn text(form: Form, min: usize, max: usize) -> Value {
     if max < usize::MAX {
         schema["maxLength"] = json!(max);
     }
-    match form {
-        Form::Uri => schema["format"] = json!("uri"),
-        Form::Moment => schema["format"] = json!("date-time"),
-        other => {
-            if let Some(pattern) = pattern(other) {
-                schema["pattern"] = json!(pattern);
-            }
-        }
+    if form == Form::Uri {
+        schema["format"] = json!("uri");
+    } else if form == Form::Moment {
+        schema["format"] = json!("date-time");
+    } else if let Some(pattern) = pattern(form) {
+        schema["pattern"] = json!(pattern);
     }
     schema
 }
