@@ -7,7 +7,7 @@ use protocol::aaep::handshake::{
     Accepted, ClarificationReply, Close, ConfirmationReply, Handshake, Producer, Reason, Rejected,
     Renegotiate, Request, Response as Said,
 };
-use protocol::aaep::negotiate::{self, Offer, ReasonCode, Refusal, Standing};
+use protocol::aaep::negotiate::{self, Offer, Standing};
 use protocol::aaep::read;
 use protocol::aaep::reply_token::{self, Put};
 use protocol::aaep::{EXTENSION_CONTEXT, VERSION};
@@ -52,7 +52,7 @@ impl Engine {
         });
         let (version, honored) = match agreed {
             Ok(agreed) => agreed,
-            Err(refusal) => return Ok(Err(rejected(refusal))),
+            Err(refusal) => return Ok(Err(refusal.into())),
         };
         let id = self.new_subscription_id();
         let open = Open {
@@ -95,7 +95,7 @@ impl Engine {
                     let code = code.ok().and_then(|code| code.as_str().map(str::to_owned));
                     let message = refusal.message.clone();
                     self.end_subscription(caller, &id, code.unwrap_or_default(), message).await?;
-                    return Ok(Err(rejected(refusal)));
+                    return Ok(Err(refusal.into()));
                 }
             };
             let agree = subscription::Command::Agree {
@@ -283,24 +283,6 @@ fn accepted(host: &Host, id: &SubscriptionId, honored: Capabilities) -> Accepted
         manifest_uri: host.manifest_uri.clone(),
         signed_manifest: host.signed_manifest.clone().filter(|_| wants_signed),
         negotiation_notes: None,
-    }
-}
-
-fn rejected(refusal: Refusal) -> Rejected {
-    Rejected {
-        reason_code: match refusal.reason_code {
-            ReasonCode::VersionUnsupported => Reason::VersionUnsupported,
-            ReasonCode::ManifestSignatureRequired => Reason::ManifestSignatureRequired,
-            ReasonCode::CapabilitiesIncompatible => Reason::CapabilitiesIncompatible,
-            ReasonCode::RateLimit => Reason::RateLimit,
-            ReasonCode::AuthenticationRequired => Reason::AuthenticationRequired,
-            ReasonCode::AuthorizationDenied => Reason::AuthorizationDenied,
-            ReasonCode::TransportUnavailable => Reason::TransportUnavailable,
-            ReasonCode::Unknown => Reason::Unknown,
-        },
-        reason_message: refusal.message,
-        retry_after_seconds: refusal.retry_after_seconds,
-        alternative_manifest_uri: None,
     }
 }
 

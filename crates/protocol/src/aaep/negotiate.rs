@@ -2,10 +2,10 @@
 //! offer. What was not asked for is not named in the answer, unless we limit it.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::capabilities::{Capabilities, Filters};
 use super::event::Boundary;
+use super::handshake::{Reason, Rejected};
 use super::{EXTENSION, EXTENSION_CONTEXT, VERSION, language};
 
 #[cfg(test)]
@@ -54,23 +54,9 @@ pub enum Standing {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal {
-    pub reason_code: ReasonCode,
+    pub reason_code: Reason,
     pub message: String,
     pub retry_after_seconds: Option<u32>,
-}
-
-/// The eight reasons of the protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ReasonCode {
-    VersionUnsupported,
-    ManifestSignatureRequired,
-    CapabilitiesIncompatible,
-    RateLimit,
-    AuthenticationRequired,
-    AuthorizationDenied,
-    TransportUnavailable,
-    Unknown,
 }
 
 /// `capabilities.tasuki`: which sessions, and from when on.
@@ -105,7 +91,7 @@ pub fn version(asked: &str) -> Result<&'static str, Refusal> {
     let shown: String = asked.chars().take(32).collect();
     let message =
         format!("aaep_version: expected 1.x, as this server speaks {VERSION}, not {shown}");
-    Err(refusal(ReasonCode::VersionUnsupported, message))
+    Err(refusal(Reason::VersionUnsupported, message))
 }
 
 /// The terms that hold, or why there are none.
@@ -113,7 +99,7 @@ pub fn negotiate(asked: &Capabilities, offer: &Offer) -> Result<Capabilities, Re
     admit(offer.standing)?;
     if asked.accept_signed_manifests_only == Some(true) && !offer.can_sign {
         let message = "accept_signed_manifests_only: this server has no key to sign with";
-        return Err(refusal(ReasonCode::ManifestSignatureRequired, message));
+        return Err(refusal(Reason::ManifestSignatureRequired, message));
     }
     let honored = Capabilities {
         max_events_per_second: match (asked.max_events_per_second, offer.rate_max) {
@@ -202,7 +188,7 @@ pub fn scope(asked: &Capabilities) -> Result<Scope, Refusal> {
     Scope::deserialize(own).map_err(|error| {
         let expected = "session_id and conversation_id as texts and from as beginning or now";
         let message = format!("{EXTENSION}: expected an object with {expected}: {error}");
-        refusal(ReasonCode::CapabilitiesIncompatible, message)
+        refusal(Reason::CapabilitiesIncompatible, message)
     })
 }
 
@@ -245,28 +231,25 @@ fn admit(standing: Standing) -> Result<(), Refusal> {
     match standing {
         Standing::Welcome => Ok(()),
         Standing::Unknown => Err(refusal(
-            ReasonCode::AuthenticationRequired,
+            Reason::AuthenticationRequired,
             "expected a token of this server in Authorization: Bearer",
         )),
         Standing::Denied => Err(refusal(
-            ReasonCode::AuthorizationDenied,
+            Reason::AuthorizationDenied,
             "this token may not listen to what was asked for",
         )),
         Standing::Full { retry_after_seconds } => Err(Refusal {
             retry_after_seconds: Some(retry_after_seconds),
-            ..refusal(
-                ReasonCode::RateLimit,
-                "there are as many subscriptions as this server allows",
-            )
+            ..refusal(Reason::RateLimit, "there are as many subscriptions as this server allows")
         }),
         Standing::Unavailable { retry_after_seconds } => Err(Refusal {
             retry_after_seconds: Some(retry_after_seconds),
-            ..refusal(ReasonCode::TransportUnavailable, "this server cannot stream at the moment")
+            ..refusal(Reason::TransportUnavailable, "this server cannot stream at the moment")
         }),
     }
 }
 
-fn refusal(reason_code: ReasonCode, message: impl Into<String>) -> Refusal {
+fn refusal(reason_code: Reason, message: impl Into<String>) -> Refusal {
     Refusal { reason_code, message: message.into(), retry_after_seconds: None }
 }
 
@@ -280,7 +263,7 @@ fn languages(asked: &Capabilities, offer: &Offer) -> Result<Option<Vec<String>>,
         all.iter().filter(|one| language::find(one, have()).is_some()).cloned().collect();
     if some.is_empty() && offer.is_language_required {
         let message = format!("languages: expected one of {}", offer.languages.join(", "));
-        return Err(refusal(ReasonCode::CapabilitiesIncompatible, message));
+        return Err(refusal(Reason::CapabilitiesIncompatible, message));
     }
     Ok(Some(some).filter(|some| !some.is_empty()))
 }
@@ -295,7 +278,7 @@ fn shared<T: PartialEq + Clone + Serialize>(
     if some.is_empty() {
         let offered = serde_json::to_string(offered).unwrap_or_default();
         let message = format!("{field}: expected one of {offered}");
-        return Err(refusal(ReasonCode::CapabilitiesIncompatible, message));
+        return Err(refusal(Reason::CapabilitiesIncompatible, message));
     }
     Ok(Some(some))
 }
@@ -320,7 +303,7 @@ fn extensions(asked: &Capabilities, offer: &Offer) -> Result<Option<Vec<String>>
         let prefix = prefix(uri);
         if all[..n].iter().any(|earlier| self::prefix(earlier) == prefix) {
             let message = format!("supported_extensions: the prefix {prefix} is there twice");
-            return Err(refusal(ReasonCode::CapabilitiesIncompatible, message));
+            return Err(refusal(Reason::CapabilitiesIncompatible, message));
         }
     }
     Ok(Some(all.iter().filter(|one| offer.extensions.contains(one)).cloned().collect()))
@@ -357,17 +340,13 @@ impl Default for Offer {
     }
 }
 
-impl Refusal {
-    /// The body of `subscription.rejected`.
-    pub fn document(&self) -> Value {
-        let mut document = serde_json::json!({
-            "type": "subscription.rejected",
-            "reason_code": self.reason_code,
-            "reason_message": self.message,
-        });
-        if let Some(seconds) = self.retry_after_seconds {
-            document["retry_after_seconds"] = seconds.into();
+impl From<Refusal> for Rejected {
+    fn from(refusal: Refusal) -> Self {
+        Self {
+            reason_code: refusal.reason_code,
+            reason_message: refusal.message,
+            retry_after_seconds: refusal.retry_after_seconds,
+            alternative_manifest_uri: None,
         }
-        document
     }
 }

@@ -110,30 +110,12 @@ events! {
     Event::Teamspace(teamspace::Event::Configured(_)) => "teamspace.configured",
     Event::Graph(graph::Event::Saved(_)) => "graph.saved",
     Event::Graph(graph::Event::Removed(_)) => "graph.removed",
-<<<<<<< HEAD
-    Event::Subscription(subscription::Event::Opened(_)) => "subscription.opened",
-    Event::Subscription(subscription::Event::Agreed(_)) => "subscription.agreed",
-    Event::Subscription(subscription::Event::Closed(_)) => "subscription.closed",
-||||||| merged common ancestors
-<<<<<<<<< Temporary merge branch 1
-    Event::Subscription(subscription::Event::Opened(_)) => "subscription.opened",
-    Event::Subscription(subscription::Event::Agreed(_)) => "subscription.agreed",
-    Event::Subscription(subscription::Event::Closed(_)) => "subscription.closed",
-||||||||| 9b518f6
-=========
-=======
->>>>>>> aaep-e
     Event::Session(session::Event::Announced(_)) => "session.announced",
     Event::Session(session::Event::Answered(_)) => "session.answered",
     Event::Session(session::Event::TimedOut(_)) => "session.timed_out",
-<<<<<<< HEAD
-||||||| merged common ancestors
->>>>>>>>> Temporary merge branch 2
-=======
     Event::Subscription(subscription::Event::Opened(_)) => "subscription.opened",
     Event::Subscription(subscription::Event::Agreed(_)) => "subscription.agreed",
     Event::Subscription(subscription::Event::Closed(_)) => "subscription.closed",
->>>>>>> aaep-e
     Event::Message(message::Event::Woken(_)) => "message.woken",
     Event::Message(message::Event::Failed(_)) => "message.failed",
     Event::Conversation(conversation::Event::Opened(_)) => "conversation.opened",

@@ -154,22 +154,8 @@ fn events() -> impl Strategy<Value = Event> {
         1 => tokens(),
         1 => teamspaces(),
         1 => graphs(),
-<<<<<<< HEAD
-        1 => subscriptions::subscriptions(),
-||||||| merged common ancestors
-<<<<<<<<< Temporary merge branch 1
-        1 => subscriptions::subscriptions(),
-||||||||| 9b518f6
-=========
-=======
->>>>>>> aaep-e
         1 => sessions::sessions(),
-<<<<<<< HEAD
-||||||| merged common ancestors
->>>>>>>>> Temporary merge branch 2
-=======
         1 => subscriptions::subscriptions(),
->>>>>>> aaep-e
         3 => messages(),
         3 => conversations(),
         1 => Just(Event::Token(token::Event::Revoked(token::Revoked {}))),

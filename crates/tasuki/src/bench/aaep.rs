@@ -7,9 +7,10 @@ use std::hint::black_box;
 
 use anyhow::{Result, anyhow};
 use protocol::aaep::event::Event;
-use protocol::aaep::machine::{Session, Used};
+use protocol::aaep::machine::{Session, Used, Weak};
 use protocol::aaep::read::read;
 use protocol::aaep::{CONTEXT, VERSION};
+use protocol::time::Time;
 use serde::Serialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -130,7 +131,7 @@ impl Followed {
     fn follow(&mut self, event: &Event<'_>) -> Result<()> {
         let Followed { session, used, uses } = self;
         session
-            .follow(event, &|id| used.contains(id), uses)
+            .follow(event, Time::from_millis(0), Weak::Allowed, &|id| used.contains(id), uses)
             .map_err(|flaw| anyhow!("the session of the bench is wrong: {flaw}"))?;
         used.extend(uses.drain(..));
         Ok(())

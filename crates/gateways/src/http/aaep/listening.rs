@@ -70,7 +70,11 @@ impl Gateway {
             agent_name: Some("Tasuki".to_owned()),
             ..Producer::default()
         };
-        Host { producer, manifest_uri: None, signed_manifest: None }
+        Host {
+            producer,
+            manifest_uri: None,
+            signed_manifest: self.vouching.as_ref().map(|vouching| vouching.signed_manifest()),
+        }
     }
 }
 

@@ -2,9 +2,10 @@
 //! asked.
 
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::event::Verbosity;
+use super::super::handshake::Handshake;
 use super::*;
 
 fn asked(document: Value) -> Capabilities {
@@ -145,7 +146,7 @@ fn what_is_refused_and_why() {
     ];
     for (request, offer, code, words) in rows {
         let refusal = negotiate(&asked(request.clone()), &offer).expect_err(code);
-        let document = refusal.document();
+        let document = json!(Handshake::Rejected(refusal.into()));
         assert_eq!(document["reason_code"], code, "{request}");
         let message = document["reason_message"].as_str().unwrap();
         assert!(message.contains(words), "{message:?} says {words:?}");
@@ -170,7 +171,7 @@ fn versions() {
             Ok(ours) => assert!(is_spoken && ours == "1.0.0", "{asked}"),
             Err(refusal) => {
                 assert!(!is_spoken, "{asked}");
-                assert_eq!(refusal.reason_code, ReasonCode::VersionUnsupported);
+                assert_eq!(refusal.reason_code, Reason::VersionUnsupported);
             }
         }
     }
