@@ -2,7 +2,7 @@
 //! hands them in here, and sends back what comes out.
 
 use protocol::aaep::capabilities::Capabilities;
-use protocol::aaep::event::{Boundary, Payload};
+use protocol::aaep::event::Boundary;
 use protocol::aaep::handshake::{
     Accepted, ClarificationReply, Close, ConfirmationReply, Handshake, Producer, Reason, Rejected,
     Renegotiate, Request, Response as Said,
@@ -231,10 +231,8 @@ impl Engine {
             subscription: &id,
             listener: &caller.principal.to_string(),
         };
-        let producer_token = match &event.payload {
-            Payload::AwaitingConfirmation(asked) => asked.reply_token.as_ref().to_owned(),
-            Payload::AwaitingClarification(asked) => asked.reply_token.as_ref().to_owned(),
-            _ => return Ok(None),
+        let Some(producer_token) = event.payload.reply_token().map(str::to_owned) else {
+            return Ok(None);
         };
         let is_ours = entry.stream.teamspace == caller.teamspace;
         let is_genuine = is_ours && self.reply_key.is_genuine(token, put);

@@ -11,7 +11,9 @@
 //!    [`fork`]: after a loss. [`erasing`]: a whole conversation. [`announce`]: what agents tell
 //!    while they work.
 //! 4. [`query`], [`sessions`], [`mailbox`], [`access`], [`settings`], [`graphs`]: reading, who a
-//!    bearer is, what holds in its teamspace, and who answers a customer. [`vouching`]: who signs our manifest.
+//!    bearer is, what holds in its teamspace, and who answers a customer.
+//! 5. [`handshake`], [`listening`]: who hears what agents announce, on which terms, and their
+//!    answers. [`vouching`]: who signs our manifest.
 
 pub mod access;
 pub mod announce;

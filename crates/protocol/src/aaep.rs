@@ -7,7 +7,8 @@
 //!   for somebody who listens.
 //! - [`read`]: from text to an event, or all that is wrong with it. [`handshake`]: the messages
 //!   that are no events. [`schemas`]: the same rules, for others to check by.
-//! - [`capabilities`]: on which terms somebody listens. [`reply_token`]: with what they answer. [`negotiate`]: what of them is granted.
+//! - [`capabilities`]: on which terms somebody listens. [`negotiate`]: what of them is granted.
+//!   [`reply_token`]: with what they answer.
 //! - [`shape`]: the events as one subscription gets them. [`language`]: in which language, and
 //!   [`text`]: cut where a listener would pause.
 //! - [`manifest`]: what a producer says about itself; [`jws`], [`keys`]: who vouches for it.

@@ -211,6 +211,25 @@ impl Payload<'_> {
         }
     }
 
+    /// The token of a question.
+    pub fn reply_token(&self) -> Option<&str> {
+        match self {
+            Payload::AwaitingConfirmation(asked) => Some(&asked.reply_token),
+            Payload::AwaitingClarification(asked) => Some(&asked.reply_token),
+            Payload::SessionStarted { .. }
+            | Payload::SessionCompleted
+            | Payload::SessionErrored
+            | Payload::SessionCancelled
+            | Payload::StateChanged { .. }
+            | Payload::ProgressUpdated { .. }
+            | Payload::ToolInvoked { .. }
+            | Payload::ToolCompleted { .. }
+            | Payload::OutputStreaming(_)
+            | Payload::HandoffRequested(_)
+            | Payload::Extension { .. } => None,
+        }
+    }
+
     pub fn is_terminal(&self) -> bool {
         match self {
             Payload::SessionCompleted | Payload::SessionErrored | Payload::SessionCancelled => true,

@@ -2,7 +2,7 @@
 //! its language. Pure: events come in with [`Shaper::push`], in order; what goes out is asked for
 //! with [`Shaper::poll`], and [`Shaper::next_at`] tells when to ask again.
 //!
-//! - Critical events overtake everything, at once, whatever the terms say.
+//! - Critical events go out at once, whatever the terms say: they overtake what has to wait.
 //! - Of each session the others keep their order. What may become one is text of the same output,
 //!   progress, and changes of state; it takes the place of the last event in it, and is never told
 //!   across an event of another kind.
@@ -48,6 +48,10 @@ pub const HELD_BYTES_MAX: usize = 256 * 1024;
 /// How many critical events wait for a subscriber who does not read. They are few: ingest limits
 /// them.
 pub const CRITICAL_MAX: usize = 256;
+
+/// As long as no more than this is held, critical events come in their turn where they can: those
+/// before them are a few writes to the same connection.
+pub const LEADING_EVENTS_MAX: usize = 32;
 
 /// A long text is not waited for longer than this, however slowly it is spoken.
 pub const PACE_WAIT_MS_MAX: i64 = 30_000;
@@ -220,16 +224,19 @@ impl Shaper {
 
     /// What goes out now.
     pub fn poll(&mut self, now: Time) -> Option<Delivery> {
-        if let Some((event, cursor)) = self.critical.pop_front() {
+        let leading = self.lane_before_critical(now);
+        if leading.is_none()
+            && let Some((event, cursor)) = self.critical.pop_front()
+        {
             self.outstanding.remove(&cursor);
             let body = copy::single(&event, &self.terms);
             return Some(self.delivery(body, &Held::one(&event, cursor, now)));
         }
-        if self.n_held == 0 || self.bucket.as_ref().is_some_and(|bucket| !bucket.allows(now)) {
+        if self.n_held == 0 || !self.is_allowed(now) {
             return None;
         }
         let held = self.take_direct().or_else(|| {
-            let lane = self.next_lane(now)?;
+            let lane = leading.or_else(|| self.next_lane(now))?;
             let held = self.take_first(lane);
             self.arrange(lane, now);
             Some(held)
@@ -256,6 +263,22 @@ impl Shaper {
 
     fn is_full(&self) -> bool {
         self.n_held >= HELD_EVENTS_MAX || self.n_bytes >= HELD_BYTES_MAX
+    }
+
+    /// Whether the rate lets another one out.
+    fn is_allowed(&self, now: Time) -> bool {
+        self.bucket.as_ref().is_none_or(|bucket| bucket.allows(now))
+    }
+
+    /// The lane of what leads up to the next critical event, if it can all go out at once: then the
+    /// order is kept, and nothing is delayed by it.
+    fn lane_before_critical(&self, now: Time) -> Option<usize> {
+        let (event, cursor) = self.critical.front()?;
+        if self.n_held > LEADING_EVENTS_MAX || !self.is_allowed(now) {
+            return None;
+        }
+        let lane = *self.lane_of.get(&event.session_id)?;
+        self.is_first_before(lane, *cursor).then_some(lane)
     }
 
     /// Whether there is more than may go out at this moment.

@@ -1,6 +1,10 @@
 //! What agents announce, over HTTP: a session from its start to its end, with a person who decides,
 //! and everything that is refused on the way.
 
+mod banking;
+mod listener;
+mod terms;
+
 use axum::body::Body;
 use axum::http::Request;
 use engine::announce::Heard;

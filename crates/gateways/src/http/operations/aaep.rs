@@ -51,7 +51,7 @@ pub const AAEP: [Operation; 8] = [
         ..action(
             "/aaep/v1/subscriptions",
             "subscribe",
-            "Agrees on terms for listening: `subscription.request` in, `subscription.accepted` out.",
+            "Agrees on the terms on which somebody listens.",
             schema::<MessageInput>,
         )
     },

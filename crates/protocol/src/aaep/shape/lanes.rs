@@ -200,6 +200,11 @@ impl Shaper {
         held
     }
 
+    /// Whether the first of what is held of a session comes before a place.
+    pub(super) fn is_first_before(&self, lane: usize, cursor: Cursor) -> bool {
+        self.lanes[lane].held.front().is_some_and(|first| first.place() < cursor)
+    }
+
     /// The next lane whose first event may go out.
     pub(super) fn next_lane(&mut self, now: Time) -> Option<usize> {
         let is_stuck = self.turns.is_empty() && self.is_full();

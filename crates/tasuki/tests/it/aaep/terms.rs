@@ -1,0 +1,191 @@
+//! On which terms somebody listens: what is granted, what is refused, how they change and end, and
+//! what each listener then hears.
+
+use serde_json::{Value, json};
+use tasuki::client::Call;
+
+use super::banking::Bank;
+use super::listener::{Listener, request, terms};
+use crate::server::{ok, refused};
+
+#[tokio::test]
+async fn nobody_is_granted_more_than_they_asked_for() {
+    let bank = Bank::open().await;
+    let asked = json!({
+        "max_events_per_second": 5, "languages": ["yo", "en-US"], "pace_wpm": 120,
+        "supports_confirmation_reply": true, "supports_clarification_reply": false,
+        "coalesce_boundaries": ["sentence", "completion"], "preferred_verbosity": "terse",
+        "supported_extensions": ["urn:tasuki:aaep:v1", "https://example.org/other/v1"],
+        "accept_signed_manifests_only": true,
+    });
+    let call = Call::post("/aaep/v1/subscriptions", request(&asked));
+    let accepted = ok(&bank.dana, call).await;
+    let honored = &accepted["honored_capabilities"];
+    for (name, expected) in [
+        ("max_events_per_second", json!(5)),
+        ("supports_confirmation_reply", json!(true)),
+        ("supports_clarification_reply", json!(false)),
+        ("coalesce_boundaries", json!(["sentence", "completion"])),
+        ("supported_extensions", json!(["urn:tasuki:aaep:v1"])),
+        ("accept_signed_manifests_only", json!(true)),
+    ] {
+        assert_eq!(honored[name], expected, "{name}: {accepted}");
+    }
+    let signed = accepted["signed_manifest"].as_str().expect("it was demanded");
+    assert_eq!(signed.split('.').count(), 3, "a compact JWS");
+    // An agent listens too, but never decides.
+    let yes = json!({ "supports_confirmation_reply": true });
+    let call = Call::post("/aaep/v1/subscriptions", request(&yes));
+    let accepted = ok(&bank.teller, call).await;
+    assert_eq!(accepted["honored_capabilities"]["supports_confirmation_reply"], false);
+}
+
+#[tokio::test]
+async fn a_refusal_says_why_in_the_words_of_the_protocol() {
+    let bank = Bank::open().await;
+    let mut later = request(&json!({}));
+    later["aaep_version"] = "2.0.0".into();
+    let twice = json!({ "supported_extensions": ["https://a.org/med/v1", "https://b.org/med/v1"] });
+    let odd = json!({ "tasuki": { "session": "sess_1" } });
+    for (request, status, reason) in [
+        (later, 422, "version_unsupported"),
+        (request(&twice), 422, "capabilities_incompatible"),
+        (request(&odd), 422, "capabilities_incompatible"),
+    ] {
+        let answer = refused(&bank.dana, Call::post("/aaep/v1/subscriptions", request)).await;
+        assert_eq!((answer.status, &answer.body["reason_code"]), (status, &json!(reason)));
+        assert_eq!(answer.body["type"], "subscription.rejected");
+    }
+    let mut nameless = request(&json!({}));
+    nameless["subscriber_id"] = Value::Null;
+    for (body, field) in [
+        (nameless, "subscriber_id"),
+        (request(&json!({ "pace_wpm": 5 })), "capabilities.pace_wpm"),
+        (json!({ "type": "subscription.close", "subscription_id": "sub_1" }), "type"),
+    ] {
+        let answer = refused(&bank.dana, Call::post("/aaep/v1/subscriptions", body)).await;
+        assert_eq!((answer.status, &answer.body["field"]), (422, &json!(field)), "{}", answer.body);
+    }
+    let stranger = refused(
+        &bank.server.anonymous(),
+        Call::post("/aaep/v1/subscriptions", request(&json!({}))),
+    )
+    .await;
+    assert_eq!(stranger.status, 401);
+}
+
+#[tokio::test]
+async fn terms_change_and_end() {
+    let bank = Bank::open().await;
+    let mut dana = Listener::open(bank.dana.clone(), &terms(json!({}))).await;
+    let tools = json!({ "event_filters": { "exclude": ["aaep:agent.tool.*"] } });
+    let change = json!({
+        "type": "subscription.renegotiate", "subscription_id": dana.subscription,
+        "capabilities": tools,
+    });
+    let accepted = dana.reply(&change).await;
+    assert_eq!((accepted.status, &accepted.body["type"]), (200, &json!("subscription.accepted")));
+    assert_eq!(
+        accepted.body["honored_capabilities"]["supports_confirmation_reply"], true,
+        "as before"
+    );
+    let by_omar = bank.server.agent("omar").call(Call::post("/aaep/v1/replies", change)).await;
+    assert_eq!(by_omar.expect("an answer").status, 404, "a name is no credential");
+    bank.announce(&bank.opening(300)).await;
+    let mut heard = Vec::new();
+    while heard.last() != Some(&json!("aaep:agent.awaiting.confirmation")) {
+        heard.push(dana.next().await.expect("the stream goes on")["type"].clone());
+    }
+    assert!(!heard.iter().any(|kind| kind.as_str().is_some_and(|it| it.contains("tool"))));
+    assert_eq!(heard.len(), 5, "{heard:?}");
+    let close = json!({
+        "type": "subscription.close", "subscription_id": dana.subscription,
+        "reason_code": "subscriber_shutdown",
+    });
+    assert_eq!(dana.reply(&close).await.status, 204);
+    let last = dana.next().await.expect("a farewell");
+    assert_eq!(
+        (&last["type"], &last["reason_code"]),
+        (&json!("subscription.close"), &json!("subscriber_shutdown"))
+    );
+    assert_eq!(dana.next().await, None);
+    let path = format!("/aaep/v1/events?subscription_id={}", dana.subscription);
+    assert_eq!(refused(&bank.dana, Call::get(path)).await.status, 404);
+}
+
+#[tokio::test]
+async fn each_hears_in_their_language_and_at_their_boundaries() {
+    let bank = Bank::open().await;
+    let yoruba = terms(json!({ "languages": ["yo"], "coalesce_boundaries": ["sentence"] }));
+    let mut dana = Listener::open(bank.dana.clone(), &yoruba).await;
+    let mut omar = Listener::open(bank.server.agent("omar"), &terms(json!({}))).await;
+    let started = json!({
+        "summary_normal": "The bank's agent is at work.",
+        "summary_normal_yo": "Aṣojú báǹkì ń ṣiṣẹ́.",
+    });
+    let chunk = |number: u32, text: &str, position: usize, complete: bool| {
+        let more = json!({ "chunk": text, "position": position, "complete": complete });
+        bank.event(number, "output.streaming", more)
+    };
+    bank.announce(&[
+        bank.event(1, "session.started", started),
+        chunk(2, "Your bal", 0, false),
+        chunk(3, "ance is $3. It", 8, false),
+        chunk(4, " is fine.", 22, true),
+        bank.event(5, "session.completed", json!({ "summary_normal": "Done." })),
+    ])
+    .await;
+    let heard = dana.until_the_end().await;
+    assert_eq!(heard[0]["summary_normal"], "Aṣojú báǹkì ń ṣiṣẹ́.");
+    assert_eq!(heard[0]["localization_hints"]["primary_language"], "yo");
+    let texts: Vec<_> = heard.iter().filter_map(|event| event["chunk"].as_str()).collect();
+    assert_eq!(texts.concat(), "Your balance is $3. It is fine.");
+    assert!(texts.len() < 3 && texts[0].starts_with("Your balance is $3."), "{texts:?}");
+    let heard = omar.until_the_end().await;
+    assert_eq!(heard.len(), 5);
+    assert_eq!(heard[0]["summary_normal"], "The bank's agent is at work.");
+}
+
+#[tokio::test]
+async fn whoever_comes_back_goes_on_where_they_were() {
+    let bank = Bank::open().await;
+    let mut dana = Listener::open(bank.dana.clone(), &terms(json!({}))).await;
+    bank.announce(&bank.opening(300)).await;
+    let second = [dana.next().await, dana.next().await].map(|event| event.expect("an event"));
+    assert_eq!(second[1]["event_id"], "evt_2");
+    let (client, subscription) = (dana.client.clone(), dana.subscription.clone());
+    let places = [dana.place.clone().expect("a place"), "evt_2".to_owned()];
+    drop(dana);
+    for place in places {
+        let place = Some(place);
+        let mut again = Listener::resume(client.clone(), subscription.clone(), place.clone()).await;
+        let next = again.next().await.expect("an event");
+        assert_eq!(next["event_id"], "evt_3", "after {place:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_customer_hears_what_happens_in_their_conversation_and_nothing_else() {
+    let bank = Bank::open().await;
+    let open = json!({ "agent": "teller" });
+    let opened = ok(&bank.operator, Call::post("/v1/conversations", open)).await;
+    let conversation = opened["conversation_id"].as_str().expect("an id").to_owned();
+    let customer = bank.server.with_token(opened["customer_token"].as_str().expect("a token"));
+    let mut ann = Listener::open(customer, &terms(json!({}))).await;
+    bank.announce(&bank.opening(300)).await;
+    let mut hers = bank.opening(300);
+    for event in &mut hers {
+        event["session_id"] = "sess_ann".into();
+    }
+    hers[0]["@context"] = json!(["https://aaep-protocol.org/context/v1", "urn:tasuki:aaep:v1"]);
+    hers[0]["extensions"] = json!({ "tasuki": { "conversation_id": conversation } });
+    bank.announce(&hers).await;
+    for expected in &hers[..6] {
+        assert_eq!(ann.next().await.as_ref(), Some(expected), "only her own session");
+    }
+    let question = ann.next().await.expect("a question");
+    ann.answer(&question, "accept").await;
+    let path = "/aaep/v1/sessions/sess_ann/decisions/rpl_xyz?wait=20s";
+    let decided = ok(&bank.teller, Call::get(path)).await;
+    assert_eq!(decided["decision"], "accept", "the customer decides about her own money");
+}
