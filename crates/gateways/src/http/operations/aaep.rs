@@ -46,6 +46,7 @@ pub const AAEP: [Operation; 8] = [
         )
     },
     Operation {
+        status: 201,
         response: Response::Json(schema::<MessageView>),
         who: Who::Party,
         ..action(
@@ -66,6 +67,7 @@ pub const AAEP: [Operation; 8] = [
         )
     },
     Operation {
+        status: 204,
         response: Response::Json(schema::<MessageView>),
         who: Who::Party,
         ..action(

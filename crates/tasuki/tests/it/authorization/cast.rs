@@ -27,6 +27,7 @@ pub const QUEUE: &str = "queue";
 const BACKROOM: &str = "backroom";
 pub const GRAPH: &str = "graph";
 pub const SESSION: &str = "session";
+pub const SUBSCRIPTION: &str = "subscription";
 
 pub const CALLERS: [&str; 12] = [
     "none",
@@ -107,7 +108,7 @@ impl Cast {
             let id = cast.make(state).await;
             cast.hidden.insert(state, id);
         }
-        for kind in [GRAPH, SESSION] {
+        for kind in [GRAPH, SESSION, SUBSCRIPTION] {
             let id = cast.make(kind).await;
             cast.hidden.insert(kind, id);
         }
@@ -191,11 +192,7 @@ impl Cast {
                 let issued = ok(&self.operator(OWN), spare).await;
                 return issued["token_id"].as_str().expect("an id").to_owned();
             }
-            MESSAGE => {
-                let message = json!({ "to": ["bob"], "type": "status.update", "topic": task });
-                let sent = ok(&alice, Call::post("/v1/acp/messages", message)).await;
-                return sent["id"].as_str().expect("an id").to_owned();
-            }
+            MESSAGE => return self.make_message(&task).await,
             CONVERSATION => {
                 let open = json!({ "agent": "bob", "customer": { "name": task } });
                 let opened = ok(&alice, Call::post("/v1/conversations", open)).await;
@@ -214,6 +211,7 @@ impl Cast {
             kind if kind.starts_with("t.") => return self.transfer(kind).await,
             GRAPH => return self.make_graph(&task).await,
             SESSION => return self.make_session(&task).await,
+            SUBSCRIPTION => return self.make_subscription().await,
             "draft" | "discarded" => {
                 let drafts = Call::post("/v1/handoffs/drafts", offer(&task, "bob"));
                 let id = ok(&alice, drafts).await["handoff_id"].as_str().expect("an id").to_owned();
@@ -312,6 +310,19 @@ impl Cast {
         id
     }
 
+    async fn make_message(&self, task: &str) -> String {
+        let message = json!({ "to": ["bob"], "type": "status.update", "topic": task });
+        let send = Call::post("/v1/acp/messages", message);
+        let sent = ok(&self.client(OWN, "sender"), send).await;
+        sent["id"].as_str().expect("an id").to_owned()
+    }
+
+    async fn make_subscription(&self) -> String {
+        let request = Call::post("/aaep/v1/subscriptions", subscribes());
+        let accepted = ok(&self.client(OWN, "sender"), request).await;
+        accepted["subscription_id"].as_str().expect("an id").to_owned()
+    }
+
     async fn make_graph(&self, task: &str) -> String {
         let id = format!("maze-{}", task.to_lowercase());
         ok(&self.operator(OWN), Call::put(format!("/v1/graphs/{id}"), graph())).await;
@@ -338,7 +349,10 @@ impl Cast {
             step if step.starts_with('{') => subject,
             step => step,
         });
-        let path = path.collect::<Vec<_>>().join("/");
+        let mut path = path.collect::<Vec<_>>().join("/");
+        if case.operation == "listen" {
+            path = format!("{path}?subscription_id={subject}");
+        }
         let mut request = Request::new(&format!("{} {path}", case.method.to_uppercase()));
         request = match caller {
             "none" => request,
@@ -370,7 +384,7 @@ impl Cast {
             }
         }
         let mut line = Line::open(self.server.address()).await;
-        if case.operation == "follow_events" {
+        if ["follow_events", "listen"].contains(&case.operation.as_str()) {
             line.begin(&request).await
         } else {
             line.ask(&request).await
@@ -390,6 +404,11 @@ impl Cast {
                 json!({ "teamspace": task.to_lowercase(), "operator": "root" })
             }
             (None, "save_graph") => graph(),
+            (None, "subscribe") => subscribes(),
+            (None, "reply") => json!({
+                "type": "confirmation.reply", "reply_token": "rpl_1", "decision": "accept",
+                "subscription_id": "sub_1", "timestamp": "2026-05-24T14:22:01.000Z",
+            }),
             (None, "open_conversation") => json!({ "agent": "eve" }),
             (None, "say") => json!({ "parts": [{ "type": "text", "text": "hi" }], "epoch": 1 }),
             (None, "request_human") => json!({ "queue": BACKROOM, "epoch": 1 }),
@@ -447,6 +466,13 @@ fn started(task: &str, agent: &str) -> Value {
         "timestamp": "2026-05-24T14:22:01.000Z",
         "producer": { "agent_id": agent },
         "summary_normal": task,
+    })
+}
+
+fn subscribes() -> Value {
+    json!({
+        "type": "subscription.request", "aaep_version": "1.0.0", "subscriber_id": "reader",
+        "capabilities": {},
     })
 }
 
