@@ -123,7 +123,7 @@ impl Engine {
             scope,
         };
         if is_new {
-            listening.tell_what_goes_on().await?;
+            listening.tell_what_goes_on(&subscription.honored).await?;
         }
         Ok(Some(listening))
     }

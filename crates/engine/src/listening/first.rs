@@ -1,10 +1,17 @@
-//! What goes on when somebody begins to listen: the questions that wait for an answer, so that they
-//! can give one.
+//! What goes on when somebody begins to listen: how each session under way stands, and which
+//! questions wait for an answer, so that they can give one.
 
+use protocol::aaep::capabilities::Capabilities;
 use protocol::aaep::shape::Body;
+use protocol::aaep::stamp::stamp;
+use protocol::aaep::texts::{Message, hints};
+use protocol::aaep::{CONTEXT, EXTENSION, EXTENSION_CONTEXT, VERSION};
+use protocol::canonical;
 use protocol::ledger::Stream;
-use protocol::session::Question;
+use protocol::session::{Question, Session};
 use protocol::step::State;
+use protocol::time::Time;
+use serde_json::json;
 
 use super::{Listening, Told, announced, at};
 use crate::port::{List, ListOf, StoreError};
@@ -13,8 +20,14 @@ use crate::port::{List, ListOf, StoreError};
 /// by ear.
 pub const UNDER_WAY_MAX: usize = 64;
 
+const STATE_CHANGED: &str = "aaep:agent.state.changed";
+
 impl Listening {
-    pub(super) async fn tell_what_goes_on(&mut self) -> Result<(), StoreError> {
+    pub(super) async fn tell_what_goes_on(
+        &mut self,
+        honored: &Capabilities,
+    ) -> Result<(), StoreError> {
+        let filters = honored.event_filters.clone().unwrap_or_default();
         let (teamspace, of) = (self.caller.teamspace.clone(), ListOf::Sessions);
         let list = List { teamspace, of, before: None, limit: UNDER_WAY_MAX };
         for row in self.engine.store.list(list).await? {
@@ -22,6 +35,12 @@ impl Listening {
             let State::Session(session) = state else { continue };
             if !session.is_open() || !self.is_wanted(&session).await? {
                 continue;
+            }
+            if filters.pass(STATE_CHANGED) {
+                let language = honored.languages.as_deref().and_then(<[String]>::first);
+                let language = language.map_or("en", String::as_str);
+                let body = Body::Copy(stands(&session, language, self.engine.clock.now()));
+                self.first.push_back(Told { body, id: None });
             }
             for question in &session.questions {
                 let told = self.open_question(&row.stream, question).await?;
@@ -46,4 +65,32 @@ impl Listening {
             Told { body, id: None }
         }))
     }
+}
+
+/// How a session stands, as an event of ours about it. Its id follows from the moment that it tells
+/// of, so that whoever begins to listen twice knows it.
+fn stands(session: &Session, language: &str, now: Time) -> String {
+    let (id, state) = (session.id.as_str(), session.machine.state());
+    let moment = format!("{id} {}", session.n_events);
+    let digest = canonical::hex(&canonical::sha256(&[moment.as_bytes()]));
+    let mut event = json!({
+        "@context": [CONTEXT, EXTENSION_CONTEXT],
+        "aaep_version": VERSION,
+        "type": STATE_CHANGED,
+        "event_id": format!("evt_{}", &digest[..32]),
+        "session_id": id,
+        "timestamp": stamp(now),
+        "producer": { "agent_id": session.producer.as_str() },
+        "urgency": "background",
+        "localization_hints": hints(language),
+        "from_state": state,
+        "to_state": state,
+        "extensions": { EXTENSION: { "stands": true, "n_events": session.n_events } },
+    });
+    let known = Message::of_state(state, session.producer.as_str());
+    if let (Some(message), Some(fields)) = (known, event.as_object_mut()) {
+        let spoken = message.in_language(language);
+        fields.insert("summary_normal".to_owned(), spoken.normal.into());
+    }
+    event.to_string()
 }

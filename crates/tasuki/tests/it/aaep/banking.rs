@@ -1,6 +1,7 @@
 //! The bank's agent asks before it moves money, and somebody who listens decides: the session that
 //! the protocol gives as its example, and everything that can go wrong with an answer.
 
+use protocol::aaep::read::read;
 use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
 
@@ -258,7 +259,13 @@ async fn who_comes_late_is_asked_too() {
     let bank = Bank::open().await;
     bank.announce(&bank.opening(300)).await;
     let mut dana = Listener::open(bank.dana.clone(), &terms(json!({}))).await;
-    let question = dana.until("awaiting.confirmation").await;
+    let stands = dana.next().await.expect("how it stands");
+    assert_eq!(
+        (&stands["to_state"], &stands["session_id"]),
+        (&json!("thinking"), &json!(bank.session))
+    );
+    assert_eq!(read(&stands.to_string()).map(|_| ()), Ok(()), "an event like any other");
+    let question = dana.next().await.expect("what waits for an answer");
     dana.answer(&question, "accept").await;
     assert_eq!(bank.decision().await["decision"], "accept");
 }
