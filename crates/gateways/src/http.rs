@@ -286,6 +286,7 @@ fn routes() -> Routes {
         .route("/openapi.json", |at| at.get(reference::openapi_json))
         .route("/schemas/handoff-package.json", |at| at.get(reference::package_schema))
         .route("/schemas/handoff-offer.json", |at| at.get(reference::offer_schema))
+        .route("/schemas/aaep.json", |at| at.get(reference::aaep_schemas))
         .route("/docs", |at| at.get(reference::page))
         .route("/v1/agents", |at| at.get(agents::list))
         .route("/v1/agents/{agent}", |at| at.get(agents::show).put(agents::register))

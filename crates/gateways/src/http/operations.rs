@@ -122,7 +122,7 @@ const COUNT: usize = HANDOFFS.len()
     + VOUCHED.len()
     + GENERAL.len();
 
-const GENERAL: [Operation; 34] = [
+const GENERAL: [Operation; 35] = [
     Operation {
         response: Response::Json(schema::<AcpResponse>),
         ..action(
@@ -359,6 +359,15 @@ const GENERAL: [Operation; 34] = [
             "/schemas/handoff-offer.json",
             "offer_schema",
             "What a sender may offer, as JSON Schema.",
+        )
+    },
+    Operation {
+        who: Who::Anyone,
+        response: Response::Text("application/schema+json"),
+        ..read(
+            "/schemas/aaep.json",
+            "aaep_schemas",
+            "Every event and message of AAEP as JSON Schema, by its name in `$defs`.",
         )
     },
     Operation {

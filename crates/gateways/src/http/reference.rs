@@ -4,6 +4,8 @@
 use axum::Json;
 use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
+use protocol::aaep::VERSION;
+use protocol::aaep::schemas::SCHEMAS;
 use protocol::handoff::package::{Offer, PACKAGE_VERSION, Package};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -51,6 +53,20 @@ pub async fn package_schema() -> Response {
 /// What a sender may offer.
 pub async fn offer_schema() -> Response {
     schema_file(published::<Offer>("handoff-offer"))
+}
+
+/// Every message of AAEP, each by its name.
+pub async fn aaep_schemas() -> Response {
+    let read = |(name, text): &(&str, &str)| {
+        let schema = serde_json::from_str(text).expect("our schemas are JSON");
+        ((*name).to_owned(), schema)
+    };
+    let all: Map<String, Value> = SCHEMAS.iter().map(read).collect();
+    schema_file(json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": format!("urn:tasuki:schema:aaep:{VERSION}"),
+        "$defs": all,
+    }))
 }
 
 fn published<T: JsonSchema>(name: &str) -> Value {
