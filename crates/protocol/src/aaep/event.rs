@@ -100,6 +100,8 @@ pub struct Confirmation<'a> {
     pub default_decision: Decision,
     pub risk: Option<Risk>,
     pub irreversible: bool,
+    /// `irreversible` is there, and false.
+    pub said_reversible: bool,
     pub reversibility: Option<Reversibility>,
     /// Empty for the default, accept and reject.
     pub allowed_replies: Vec<Text<'a>>,

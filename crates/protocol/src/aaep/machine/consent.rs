@@ -88,6 +88,8 @@ struct Grant {
     event_id: String,
     reply_token: String,
     target: Target,
+    /// SHA-256 of the words.
+    action: String,
     covers: Covers,
     /// Whether the session cannot complete before a call.
     is_owed: bool,
@@ -186,8 +188,8 @@ impl Consents {
         let questions = std::mem::take(&mut self.questions);
         let settled = questions.into_iter().map(|question| {
             let (settled, asked) = question.settled(Outcome::Withdrawn);
-            if let Asked::Confirmation { target, .. } = asked {
-                self.refuse(&target);
+            if let Asked::Confirmation { target, action, .. } = asked {
+                self.refuse(&target, &action);
             }
             settled
         });
@@ -246,8 +248,10 @@ impl Consents {
         self.told();
     }
 
-    /// Remembers that an action is not to be called.
-    fn refuse(&mut self, target: &Target) {
+    /// Remembers that an action is not to be called: the last word counts, also over an accept that
+    /// was not used yet.
+    fn refuse(&mut self, target: &Target, action: &str) {
+        self.grants.retain(|grant| !grant.target.is_same(&grant.action, target, action));
         self.forget(target);
         self.refused.extend(target.names());
         let n_over = self.refused.len().saturating_sub(REFUSED_MAX);
@@ -281,6 +285,13 @@ impl Target {
         call.into_iter().chain(self.action_hash.clone().map(Name::Action))
     }
 
+    /// Whether both are about the same action: the same call, else the same hash, else, where one
+    /// of them has no hash, the same words.
+    fn is_same(&self, words: &str, other: &Target, other_words: &str) -> bool {
+        let both_hashed = self.action_hash.is_some() && other.action_hash.is_some();
+        self.touches(other) || (!both_hashed && words == other_words)
+    }
+
     /// Whether both name the same call or the same action.
     fn touches(&self, other: &Target) -> bool {
         let same = |one: &Option<String>, other: &Option<String>| one.is_some() && one == other;
@@ -288,11 +299,12 @@ impl Target {
     }
 }
 
-/// Which of the two decisions may be given.
+/// Which of the two decisions may be given: no is always one of them.
 fn allowed(confirmation: &Confirmation<'_>) -> Vec<Decision> {
     let replies = &confirmation.allowed_replies;
-    let is_allowed = |decision: &Decision| {
-        replies.is_empty() || replies.iter().any(|it| it == decision.as_str())
+    let is_allowed = |decision: &Decision| match decision {
+        Decision::Reject => true,
+        Decision::Accept => replies.is_empty() || replies.iter().any(|it| it == decision.as_str()),
     };
     Decision::ALL.iter().copied().filter(is_allowed).collect()
 }

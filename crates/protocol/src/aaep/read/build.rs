@@ -96,6 +96,7 @@ fn confirmation<'de>(walk: &mut Walk<'de>) -> Option<Confirmation<'de>> {
         // Either word for it counts.
         irreversible: walk.is_true(Slot::Irreversible)
             || reversibility == Some(Reversibility::Irreversible),
+        said_reversible: *walk.got(Slot::Irreversible) == Got::Truth(false),
         reversibility,
         allowed_replies: walk.taken_texts(Slot::AllowedReplies),
     })

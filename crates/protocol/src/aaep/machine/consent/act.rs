@@ -23,9 +23,10 @@ impl Consents {
         act: &Act<'_>,
         weak: Weak,
     ) -> Result<Option<Consent>, Flaw> {
-        let exact = self.grants.iter().position(|grant| act.is_of(grant));
+        self.check_waiting(act)?;
+        let exact = self.exact(act);
         if exact.is_none() {
-            self.check_open(act)?;
+            self.check_refused(act)?;
         }
         let Some(index) = self.grant(act, exact)? else { return Ok(None) };
         if !act.irreversible {
@@ -41,13 +42,26 @@ impl Consents {
         Ok(Some(Consent { event_id, reply_token, binding }))
     }
 
-    /// Whether nobody is asked for this call, and nobody has refused it.
-    fn check_open(&self, act: &Act<'_>) -> Result<(), Flaw> {
+    /// The accept that names this very call; of several, one that is enough for it.
+    fn exact(&self, act: &Act<'_>) -> Option<usize> {
+        let is_enough = |grant: &Grant| !act.irreversible || grant.covers != Covers::Reversible;
+        let mut exact = (0..self.grants.len()).filter(|index| act.is_of(&self.grants[*index]));
+        let first = exact.clone().next();
+        exact.find(|index| is_enough(&self.grants[*index])).or(first)
+    }
+
+    /// Whether nobody is asked for this call.
+    fn check_waiting(&self, act: &Act<'_>) -> Result<(), Flaw> {
         let waiting = self.questions.iter().filter_map(|question| question.target());
         if let Some(field) = waiting.filter_map(|target| act.touched_by(target)).next() {
             let expected = "an accept of the confirmation that waits for this call";
             return Err(flaw(&rules::BLOCKED, field, expected));
         }
+        Ok(())
+    }
+
+    /// Whether nobody has refused it.
+    fn check_refused(&self, act: &Act<'_>) -> Result<(), Flaw> {
         let refused =
             |field: &&str| self.refused.iter().any(|name| act.named_by(name) == Some(field));
         if let Some(field) = [CALL_FIELD, HASH_FIELD].into_iter().find(refused) {

@@ -92,12 +92,10 @@ impl Question {
         }
     }
 
-    /// Whether it asks for the same action: the same call, else the same hash, else, where one of
-    /// them has no hash, the same words.
+    /// Whether it asks for the same action.
     pub(super) fn is_about(&self, target: &Target, words: &str) -> bool {
         let Asked::Confirmation { target: own, action, .. } = &self.asked else { return false };
-        let both_hashed = own.action_hash.is_some() && target.action_hash.is_some();
-        own.touches(target) || (!both_hashed && action == words)
+        own.is_same(action, target, words)
     }
 
     pub(super) fn settled(self, outcome: Outcome) -> (Settled, Asked) {
@@ -112,6 +110,7 @@ impl Reversal {
             Some(Reversibility::Irreversible) => Reversal::Irreversible,
             _ if confirmation.irreversible => Reversal::Irreversible,
             Some(Reversibility::Reversible) => Reversal::Promised,
+            None if confirmation.said_reversible => Reversal::Promised,
             Some(Reversibility::WithEffort) | None => Reversal::Possible,
         }
     }

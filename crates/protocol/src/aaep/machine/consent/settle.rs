@@ -145,12 +145,12 @@ impl Consents {
             Decision::Reject => Outcome::Rejected,
         };
         let (settled, asked) = question.settled(outcome);
-        let Asked::Confirmation { target, reversal, .. } = asked else {
+        let Asked::Confirmation { target, action, reversal, .. } = asked else {
             unreachable!("only a confirmation is decided");
         };
         match decision {
             Decision::Reject => {
-                self.refuse(&target);
+                self.refuse(&target, &action);
                 self.is_untold = true;
             }
             Decision::Accept => {
@@ -159,6 +159,7 @@ impl Consents {
                     event_id: settled.event_id.clone(),
                     reply_token: settled.reply_token.clone(),
                     target,
+                    action,
                     covers: Covers::of(reversal, by),
                     is_owed: true,
                 });

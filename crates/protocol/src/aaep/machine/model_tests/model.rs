@@ -294,7 +294,8 @@ impl Model {
             return Judgement::Ignores(NotSettled::WrongKind);
         };
         let replies = &confirmation.allowed_replies;
-        if !replies.is_empty() && !replies.iter().any(|reply| reply == decision.as_str()) {
+        let is_named = replies.is_empty() || replies.iter().any(|reply| reply == decision.as_str());
+        if decision == Decision::Accept && !is_named {
             return Judgement::Ignores(NotSettled::NotAllowed);
         }
         Judgement::Settles(match decision {

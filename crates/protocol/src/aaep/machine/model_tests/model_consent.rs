@@ -133,13 +133,13 @@ impl Model {
         let call = Call::of(event);
         let accepts = self.accepts();
         let unspent = || accepts.iter().filter(|accept| !accept.is_spent);
-        let exact = unspent().find(|accept| accept.is_for(&call));
+        let waiting = self.all_waiting();
+        let waiting = waiting.iter().filter(|(it, _)| is_confirmation(it));
+        if let Some(field) = waiting.filter_map(|(it, _)| call.shares(it)).next() {
+            return Err(("4.5.3", field));
+        }
+        let exact = exact_of(unspent(), &call);
         if exact.is_none() {
-            let waiting = self.all_waiting();
-            let waiting = waiting.iter().filter(|(it, _)| is_confirmation(it));
-            if let Some(field) = waiting.filter_map(|(it, _)| call.shares(it)).next() {
-                return Err(("4.5.3", field));
-            }
             if let Some(field) = self.refused_name(&call) {
                 return Err(("4.5.3", field));
             }
@@ -176,22 +176,39 @@ impl Model {
     /// The accepts of the history, in order, as the calls since have left them.
     fn accepts(&self) -> Vec<Accept<'_>> {
         let mut accepts: Vec<Accept<'_>> = Vec::new();
-        for past in &self.past {
+        for (place, past) in self.past.iter().enumerate() {
             let (token, by_somebody) = match past {
                 Past::Replied(token, Decision::Accept) => (token, true),
                 Past::TimedOut(token, Decision::Accept) => (token, false),
+                Past::Replied(token, Decision::Reject)
+                | Past::TimedOut(token, Decision::Reject) => {
+                    take_back(&mut accepts, self.question(token).expect("somebody has asked"));
+                    continue;
+                }
                 Past::Event(event, _) => {
                     if let Payload::ToolInvoked { .. } = event.payload {
                         spend(&mut accepts, &Call::of(event));
                     }
+                    for withdrawn in self.withdrawn_at(place) {
+                        take_back(&mut accepts, withdrawn);
+                    }
                     continue;
                 }
-                Past::Replied(..) | Past::TimedOut(..) | Past::Clarified(_) => continue,
+                Past::Clarified(_) => continue,
             };
             let question = self.question(token).expect("somebody has asked");
             accepts.push(Accept { question, by_somebody, is_spent: false, is_served: false });
         }
         accepts
+    }
+
+    /// The confirmations that the event at this place withdrew.
+    fn withdrawn_at(&self, place: usize) -> impl Iterator<Item = &Event<'static>> {
+        self.past[..place].iter().enumerate().filter_map(move |(index, past)| {
+            let Past::Event(question, _) = past else { return None };
+            let is_it = is_confirmation(question) && self.fate(index) == Fate::Withdrawn(place);
+            is_it.then_some(question.as_ref())
+        })
     }
 
     /// A name of the call that was refused, and not accepted since.
@@ -242,11 +259,19 @@ impl Model {
     }
 }
 
+/// A later no to the same action takes back what was accepted and not done.
+fn take_back(accepts: &mut Vec<Accept<'_>>, refused: &Event<'_>) {
+    accepts.retain(|accept| accept.is_spent || !is_same_action(accept.question, refused));
+}
+
 /// Marks the accept that a call of the history rested on.
 fn spend(accepts: &mut [Accept<'_>], call: &Call<'_>) {
     let mut unspent = accepts.iter_mut().filter(|accept| !accept.is_spent).collect::<Vec<_>>();
-    if let Some(exact) = unspent.iter_mut().find(|accept| accept.is_for(call)) {
-        exact.is_spent = true;
+    let is_enough = |accept: &Accept<'_>| !call.irreversible || accept.covers_irreversible();
+    let mut exact: Vec<_> = unspent.iter_mut().filter(|accept| accept.is_for(call)).collect();
+    exact.sort_by_key(|accept| !is_enough(accept));
+    if let Some(first) = exact.first_mut() {
+        first.is_spent = true;
         return;
     }
     unspent.retain(|accept| link(accept.question) == (None, None));
@@ -267,10 +292,22 @@ fn spend(accepts: &mut [Accept<'_>], call: &Call<'_>) {
     }
 }
 
+/// The accept that names the call; of several, the first that is enough for it.
+fn exact_of<'a, 'b: 'a>(
+    accepts: impl Iterator<Item = &'a Accept<'b>>,
+    call: &Call<'_>,
+) -> Option<&'a Accept<'b>> {
+    let mut exact: Vec<_> = accepts.filter(|accept| accept.is_for(call)).collect();
+    exact.sort_by_key(|accept| call.irreversible && !accept.covers_irreversible());
+    exact.into_iter().next()
+}
+
 impl Accept<'_> {
     fn covers_irreversible(&self) -> bool {
         let Payload::AwaitingConfirmation(it) = &self.question.payload else { return false };
-        let is_promised = it.reversibility == Some(Reversibility::Reversible) && !it.irreversible;
+        let is_said = it.reversibility.is_none() && it.said_reversible;
+        let is_promised =
+            (it.reversibility == Some(Reversibility::Reversible) || is_said) && !it.irreversible;
         self.by_somebody && !is_promised
     }
 

@@ -209,6 +209,7 @@ impl Writer {
         }
         for (odds, words) in [
             (2, &[" irreversible"] as &[&str]),
+            (6, &[" undoable"]),
             (2, &[" low", " medium", " high"]),
             (
                 3,

@@ -63,6 +63,8 @@ an error withdraws the question | start; confirm t1; error | withdrawn
 a cancellation withdraws two | start; confirm t1; ask t2; cancel | withdrawn, withdrawn
 an accept need not be used in a session that is cancelled | start; confirm t1 irreversible; accept t1; cancel | accepted
 a question is withdrawn by thinking on | start; confirm t1; state idle>awaiting_input; state awaiting_input>thinking; complete | withdrawn
+no is always allowed | start; confirm t1 only=accept; reject t1; state idle>thinking; complete | rejected
+of two accepts of one call, the one that is enough | start; confirm t1 hash=aa default=accept timeout=5; wait 5; elapse t1; confirm t2 hash=aa irreversible; accept t2; call pay irreversible hash=aa; call pay hash=aa; return pay; return pay; complete | accepted, accepted, strong
 asked again after a reject | start; confirm t1 about=pay; reject t1; confirm t2 about=pay; accept t2; call pay irreversible; return pay; complete | rejected, accepted, weak
 bound by hash | start; confirm t1 irreversible call=c1 hash=aa; accept t1; call pay c1 irreversible hash=aa; return pay c1; complete | accepted, strong
 bound by hash alone | start; confirm t1 irreversible hash=aa; accept t1; call pay irreversible hash=aa; return pay; complete | accepted, strong
@@ -122,7 +124,7 @@ const NOT_SETTLED: &[(&str, &str, NotSettled)] = &[
     ("start; ask t1", "accept t1", NotSettled::WrongKind),
     ("start; confirm t1", "answer t1 yes", NotSettled::WrongKind),
     ("start; confirm t1 only=reject", "accept t1", NotSettled::NotAllowed),
-    ("start; confirm t1 only=later", "reject t1", NotSettled::NotAllowed),
+    ("start; confirm t1 only=later", "accept t1", NotSettled::NotAllowed),
     ("start; ask t1 kinds=yes_no", "answer t1 blue", NotSettled::NotAllowed),
     ("start; ask t1 kinds=numeric", "answer t1 yes", NotSettled::NotAllowed),
     ("start; ask t1 kinds=multiple_choice choices=a,b", "answer t1 c", NotSettled::NotAllowed),

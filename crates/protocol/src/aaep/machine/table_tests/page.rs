@@ -99,8 +99,10 @@ const DECISIONS: &str = r"
 
 - Whether a reply is in time is decided by our clock, from when the question reached us.
 - What is irreversible never defaults to accept, also at low risk; nor does what takes effort to reverse, at medium and high risk.
-- A default never allows an irreversible call, and neither does an accept of what was said to be `reversible`.
+- A default never allows an irreversible call, and neither does an accept of what was said to be `reversible`, or `irreversible: false`.
+- The last word counts: a reject, a timeout or a withdrawal takes back an earlier accept of the same action that was not used yet.
+- A reject is always allowed, whatever `allowed_replies` says.
 - If nobody could have answered, a timeout is a reject whatever the default says.
-- One accept allows one call. If the confirmation carries `action_hash`, the call must carry the same (`binding: strong`); if it
+- One accept allows one irreversible call; calls that can be undone do not use it up. If the confirmation carries `action_hash`, the call must carry the same (`binding: strong`); if it
   carries `tool_call_id`, the call must have that id. Without a hash the binding is `weak`, and a setting refuses it.
 ";

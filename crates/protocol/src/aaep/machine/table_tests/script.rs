@@ -256,6 +256,7 @@ impl Words<'_> {
             },
             risk: self.risk(),
             irreversible: self.has("irreversible"),
+            said_reversible: self.has("undoable"),
             reversibility: self.value("reversal").and_then(Reversibility::parse),
             allowed_replies: self
                 .value("only")
