@@ -1,12 +1,20 @@
 //! `tasuki aaep`: what there is to do about the Agent Accessibility Event Protocol, a file for each
 //! subcommand.
 
+mod capture;
 mod check;
 mod documents;
 mod found;
 mod keys;
 mod lint;
+mod listen;
+mod listener;
+mod question;
+mod recorder;
+mod subscriber;
+mod terms;
 mod validate;
+mod words;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -23,6 +31,10 @@ enum AaepCommand {
     Keys(keys::KeysArgs),
     /// Tell what would make recorded sessions better for somebody who listens; asks nobody
     Lint(lint::LintArgs),
+    /// Hear what agents announce, and answer what they ask, in this terminal
+    Listen(listen::ListenArgs),
+    /// Record what agents announce, as it was sent
+    Capture(capture::CaptureArgs),
     /// Check recorded events, replies and handshakes, each and in their order; asks nobody
     Validate(validate::ValidateArgs),
 }
@@ -31,6 +43,8 @@ pub async fn run(args: AaepArgs) -> Result<u8> {
     match args.command {
         AaepCommand::Keys(args) => keys::run(args).await,
         AaepCommand::Lint(args) => lint::run(&args),
+        AaepCommand::Listen(args) => listen::run(args).await,
+        AaepCommand::Capture(args) => capture::run(args).await,
         AaepCommand::Validate(args) => validate::run(&args),
     }
 }

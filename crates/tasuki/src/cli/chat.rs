@@ -5,7 +5,7 @@ mod customer;
 mod follow;
 mod person;
 mod rings;
-mod wire;
+pub(super) mod wire;
 mod words;
 
 use anyhow::{Context, Result, bail};
