@@ -169,7 +169,8 @@ impl Recorded {
 impl One {
     fn event(&mut self, event: &Event<'_>) -> Option<Remark> {
         let is_change = matches!(event.payload, Payload::StateChanged { .. });
-        let before = (is_change && !self.session.pending().is_empty()).then(|| self.session.clone());
+        let before =
+            (is_change && !self.session.pending().is_empty()).then(|| self.session.clone());
         let mut uses = Vec::new();
         let followed = follow(&mut self.session, event, &self.used, &mut uses);
         let assumed = match followed {
@@ -216,9 +217,8 @@ impl One {
                 let now = now.filter_map(|one| Otherwise::accepting(&self.session, one));
                 let mut all: Vec<_> = now.collect();
                 all.append(&mut self.otherwise);
-                let is_it = |it: &mut Otherwise| {
-                    follow(&mut it.session, event, &self.used, uses).is_ok()
-                };
+                let is_it =
+                    |it: &mut Otherwise| follow(&mut it.session, event, &self.used, uses).is_ok();
                 let at = all.iter_mut().position(is_it)?;
                 let Otherwise { session, event_ids } = all.swap_remove(at);
                 self.session = session;
@@ -233,7 +233,8 @@ impl One {
                 let open = self.session.pending().first().map(|it| it.event_id().to_owned())?;
                 let other = Event { payload: Payload::SessionCancelled, ..event.clone() };
                 follow(&mut self.session, &other, &self.used, uses).ok()?;
-                let expected = format!("an answer to {open}, taken as given, as the session is over");
+                let expected =
+                    format!("an answer to {open}, taken as given, as the session is over");
                 Some(remark(Weight::Assumed, &rules::SETTLED, "reply_token", expected))
             }
             Payload::SessionStarted { .. }
@@ -299,9 +300,7 @@ fn follow(
 /// Token, event and due time of each confirmation that waits.
 fn confirmations(session: &Session) -> Vec<(String, String, Time)> {
     let asked = session.pending().iter().filter(|it| it.kind() == QuestionKind::Confirmation);
-    asked
-        .map(|it| (it.reply_token().to_owned(), it.event_id().to_owned(), it.due()))
-        .collect()
+    asked.map(|it| (it.reply_token().to_owned(), it.event_id().to_owned(), it.due())).collect()
 }
 
 fn before(due: Time) -> Time {

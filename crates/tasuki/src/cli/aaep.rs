@@ -9,8 +9,10 @@ mod keys;
 mod lint;
 mod listen;
 mod listener;
+mod produce;
 mod question;
 mod recorder;
+mod replay;
 mod subscriber;
 mod terms;
 mod validate;
@@ -35,6 +37,8 @@ enum AaepCommand {
     Listen(listen::ListenArgs),
     /// Record what agents announce, as it was sent
     Capture(capture::CaptureArgs),
+    /// Play a recording, to this terminal or into a server
+    Replay(replay::ReplayArgs),
     /// Check recorded events, replies and handshakes, each and in their order; asks nobody
     Validate(validate::ValidateArgs),
 }
@@ -45,6 +49,7 @@ pub async fn run(args: AaepArgs) -> Result<u8> {
         AaepCommand::Lint(args) => lint::run(&args),
         AaepCommand::Listen(args) => listen::run(args).await,
         AaepCommand::Capture(args) => capture::run(args).await,
+        AaepCommand::Replay(args) => replay::run(args).await,
         AaepCommand::Validate(args) => validate::run(&args),
     }
 }

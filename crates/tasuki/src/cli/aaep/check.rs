@@ -81,7 +81,12 @@ pub fn check_all<'p>(
     });
 }
 
-fn check(file: &Path, options: &Options, n_threads: usize, bar: &ProgressBar) -> Result<FileReport> {
+fn check(
+    file: &Path,
+    options: &Options,
+    n_threads: usize,
+    bar: &ProgressBar,
+) -> Result<FileReport> {
     let mut source = Source::open(file)?;
     let file = file.display().to_string();
     let report = FileReport { file, ..FileReport::default() };
@@ -138,8 +143,7 @@ fn examine_one<'w>(document: Document<'w>, options: &Options) -> Examined<'w> {
     let broken = |column, flaws, text: &str| {
         let Ids { event_id, session_id } = serde_json::from_str(text).unwrap_or_default();
         let owned = |id: Option<Cow<'_, str>>| id.map(Cow::into_owned);
-        let content =
-            Content::Broken { event_id: owned(event_id), session_id: owned(session_id) };
+        let content = Content::Broken { event_id: owned(event_id), session_id: owned(session_id) };
         Examined { line, column, content, flaws, warnings: Vec::new() }
     };
     if bytes.len() > LINE_BYTES_MAX {
@@ -153,7 +157,8 @@ fn examine_one<'w>(document: Document<'w>, options: &Options) -> Examined<'w> {
             return broken(Some(error.valid_up_to() + 1), vec![flaw], "");
         }
     };
-    let whole = |content, warnings| Examined { line, column: None, content, flaws: Vec::new(), warnings };
+    let whole =
+        |content, warnings| Examined { line, column: None, content, flaws: Vec::new(), warnings };
     match event_or_message(text, options) {
         Ok((Message::Event(event), warnings)) => whole(Content::Event(event), warnings),
         Ok((Message::Handshake(message), warnings)) => whole(Content::Message(message), warnings),

@@ -119,7 +119,8 @@ impl Source {
             return Ok(());
         }
         let mut part = (&mut self.reader).take(missing);
-        let n_read = part.read_to_end(window).with_context(|| format!("cannot read {}", self.name))?;
+        let n_read =
+            part.read_to_end(window).with_context(|| format!("cannot read {}", self.name))?;
         self.is_over = (n_read as u64) < missing;
         Ok(())
     }
@@ -235,7 +236,8 @@ mod tests {
             ("hello\nworld", &[(1, "hello"), (2, "world")]),
         ];
         for (text, expected) in cases {
-            let expected: Vec<_> = expected.iter().map(|(at, it)| (*at, (*it).to_owned())).collect();
+            let expected: Vec<_> =
+                expected.iter().map(|(at, it)| (*at, (*it).to_owned())).collect();
             assert_eq!(found(text), expected, "{text:?}");
         }
     }

@@ -63,7 +63,20 @@ impl Finding {
         let Flaw { tier, rule, field, expected } = flaw;
         let (file, code) = (file.to_owned(), tier.code());
         let column = column.filter(|_| rule == "json");
-        Self { file, line, column, index, level, tier, code, rule, field, expected, event_id, session_id }
+        Self {
+            file,
+            line,
+            column,
+            index,
+            level,
+            tier,
+            code,
+            rule,
+            field,
+            expected,
+            event_id,
+            session_id,
+        }
     }
 
     pub fn text(&self) -> String {
@@ -73,7 +86,8 @@ impl Finding {
             Level::Warning => "warning, ",
         };
         let column = self.column.map(|column| format!(":{column}")).unwrap_or_default();
-        let text = format!("{file}:{line}{column}: {level}rule {rule}  {field}: expected {expected}");
+        let text =
+            format!("{file}:{line}{column}: {level}rule {rule}  {field}: expected {expected}");
         output::clean(&text)
     }
 }

@@ -1,8 +1,8 @@
 //! A question to whoever listens: how it is put, what counts as an answer, and how it shows that
 //! somebody else has settled it.
 
-use protocol::aaep::handshake::Response;
 use protocol::aaep::event::Decision;
+use protocol::aaep::handshake::Response;
 use protocol::time::{Span, Time};
 use serde_json::{Number, Value};
 
@@ -245,7 +245,12 @@ mod tests {
         let confirm = question("confirmation", &json!({}));
         let cases = [
             ("session.completed", "2026-05-24T14:22:01Z", json!({}), true),
-            ("state.changed", "2026-05-24T14:22:01Z", json!({"from_state": "awaiting_input"}), true),
+            (
+                "state.changed",
+                "2026-05-24T14:22:01Z",
+                json!({"from_state": "awaiting_input"}),
+                true,
+            ),
             ("state.changed", "2026-05-24T14:22:01Z", json!({"from_state": "thinking"}), false),
             ("tool.invoked", "2026-05-24T14:22:01Z", json!({"irreversible": true}), true),
             ("tool.invoked", "2026-05-24T14:21:59Z", json!({"irreversible": true}), false),

@@ -42,7 +42,11 @@ pub struct Subscriber {
 /// What comes from the server.
 #[derive(Debug)]
 pub enum Heard {
-    Event { text: String, event: Value, cursor: Option<Cursor> },
+    Event {
+        text: String,
+        event: Value,
+        cursor: Option<Cursor>,
+    },
     Away,
     Back,
     /// The subscription is over, and why.
@@ -170,7 +174,8 @@ impl Stream {
     }
 
     async fn open(&self) -> Result<Body> {
-        let path = format!("/aaep/v1/events?subscription_id={}", percent_encode(&self.subscriber.id));
+        let path =
+            format!("/aaep/v1/events?subscription_id={}", percent_encode(&self.subscriber.id));
         let cursor = self.cursor.iter().map(|cursor| ("last-event-id", cursor.clone()));
         let headers: Vec<_> = cursor.collect();
         let response = self.subscriber.client.open(&Call::get(path), &headers).await?;
@@ -221,7 +226,8 @@ impl Stream {
         let text = field("data")?.to_owned();
         let event: Value = serde_json::from_str(&text).ok()?;
         if field("event") == Some("aaep.close") {
-            let message = event["reason_message"].as_str().or_else(|| event["reason_code"].as_str());
+            let message =
+                event["reason_message"].as_str().or_else(|| event["reason_code"].as_str());
             return Some(Heard::Closed(output::clean(message.unwrap_or("no reason is given"))));
         }
         let id = event["event_id"].as_str().unwrap_or_default().to_owned();

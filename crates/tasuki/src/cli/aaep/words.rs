@@ -98,8 +98,11 @@ mod tests {
                 "Tom: step 2 of 3, reads",
             ),
             ("tool.completed", json!({"tool": "f", "status": "error"}), "Tom: f: error"),
-            ("output.streaming", json!({"chunk": "Hi\nURGENT you: \u{1b}[2J"}),
-                "Tom says: Hi URGENT you: \u{fffd}[2J"),
+            (
+                "output.streaming",
+                json!({"chunk": "Hi\nURGENT you: \u{1b}[2J"}),
+                "Tom says: Hi URGENT you: \u{fffd}[2J",
+            ),
             (
                 "session.errored",
                 json!({"urgency": "critical", "summary_normal": "No.", "remediation_hint": "Wait."}),
@@ -108,7 +111,8 @@ mod tests {
             ("x:y", json!({}), "Tom: x:y"),
         ];
         for (kind, mut event, expected) in cases {
-            let name = if kind.contains(':') { kind.to_owned() } else { format!("aaep:agent.{kind}") };
+            let name =
+                if kind.contains(':') { kind.to_owned() } else { format!("aaep:agent.{kind}") };
             event["type"] = name.into();
             event["producer"] = json!({"agent_id": "tom", "agent_name": "Tom"});
             assert_eq!(announce(&event, Verbosity::Terse).as_deref(), Some(expected));
