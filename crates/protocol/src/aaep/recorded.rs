@@ -110,9 +110,9 @@ impl Recorded {
 
     /// Somebody's answer. The first one counts; others change nothing.
     pub fn reply(&mut self, reply: &Handshake) -> Option<Remark> {
-        let (token, at) = match reply {
-            Handshake::ConfirmationReply(reply) => (&reply.reply_token, &reply.timestamp),
-            Handshake::ClarificationReply(reply) => (&reply.reply_token, &reply.timestamp),
+        let token = match reply {
+            Handshake::ConfirmationReply(reply) => &reply.reply_token,
+            Handshake::ClarificationReply(reply) => &reply.reply_token,
             Handshake::Request(_)
             | Handshake::Accepted(_)
             | Handshake::Rejected(_)
@@ -125,8 +125,8 @@ impl Recorded {
             return None;
         }
         let due = one.session.pending().iter().find(|it| it.reply_token() == token)?.due();
-        // Between two clocks, in time is what does not say otherwise.
-        let at = at.parse::<Time>().ok().filter(|at| *at >= due).unwrap_or_else(|| before(due));
+        // Whether it came in time, a third clock said. Here it is its place among the events.
+        let at = before(due);
         let settled = match reply {
             Handshake::ConfirmationReply(reply) => {
                 // Whoever proposes another action has refused this one.

@@ -32,7 +32,7 @@ pub struct Options {
     pub warnings: bool,
     /// What a recording lacks is an error.
     pub strict: bool,
-    /// The most findings that are kept of a file.
+    /// The most errors that are kept of a file, and the most warnings.
     pub findings_max: usize,
 }
 
@@ -276,17 +276,12 @@ impl Checking<'_> {
         if !self.options.wants(flaw.tier) {
             return;
         }
-        let is_shown = match level {
-            Level::Error => {
-                self.report.n_errors += 1;
-                true
-            }
-            Level::Warning => {
-                self.report.n_warnings += 1;
-                self.options.warnings
-            }
+        let (n_found, is_wanted) = match level {
+            Level::Error => (&mut self.report.n_errors, true),
+            Level::Warning => (&mut self.report.n_warnings, self.options.warnings),
         };
-        if is_shown && self.report.findings.len() < self.options.findings_max {
+        *n_found += 1;
+        if is_wanted && *n_found <= self.options.findings_max {
             self.report.findings.push(Finding::new(&self.report.file, place, level, flaw));
         }
     }

@@ -1,5 +1,6 @@
-//! Files with AAEP documents, as people have them: one on each line, one over many lines, several of
-//! those, or a list. A file of lines is read a window at a time, so that its size does not matter.
+//! Files with AAEP documents, as people have them: one on each line, one over many lines, several
+//! of those, or a list. A file of lines is read a window at a time, so that its size does not
+//! matter.
 
 use std::fs::File;
 use std::io::{self, Read};

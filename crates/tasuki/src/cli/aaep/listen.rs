@@ -1,5 +1,5 @@
-//! `tasuki aaep listen`: a subscriber in a terminal. Plain lines, one for each announcement, so that
-//! a screen reader can follow: nothing is drawn over, and nothing is said by colour.
+//! `tasuki aaep listen`: a subscriber in a terminal. Plain lines, one for each announcement, so
+//! that a screen reader can follow: nothing is drawn over, and nothing is said by colour.
 
 use std::collections::HashSet;
 

@@ -172,7 +172,7 @@ impl Listener {
         if let Some(question) = question {
             self.n_asked += 1;
             if self.telling != Telling::Json {
-                question.lines().iter().for_each(|line| output::line(line));
+                self.put(&question);
             }
             if self.questions.len() >= QUESTIONS_MAX {
                 self.questions.remove(0);
@@ -186,6 +186,11 @@ impl Listener {
             }
             None => true,
         });
+    }
+
+    fn put(&self, question: &Question) {
+        let lines = if self.answers { question.asked() } else { question.told() };
+        lines.iter().for_each(|line| output::line(line));
     }
 
     /// What becomes of waiting.
@@ -217,9 +222,7 @@ impl Listener {
             "quit" => return Ok(Next::Leave),
             "help" => output::remark(HELP),
             "questions" if self.questions.is_empty() => output::remark("no question waits"),
-            "questions" => {
-                self.questions.iter().flat_map(Question::lines).for_each(|it| output::line(&it));
-            }
+            "questions" => self.questions.iter().for_each(|question| self.put(question)),
             _ => match terms::asked(verb, rest.trim()) {
                 Some(Ok(asked)) => return self.renegotiate(asked).await,
                 Some(Err(expected)) => output::remark(expected),

@@ -44,8 +44,15 @@ impl Question {
         kind(&self.event) == "awaiting.confirmation"
     }
 
-    /// The lines in which it is put.
-    pub fn lines(&self) -> Vec<String> {
+    /// The lines in which it is put to whoever can answer.
+    pub fn asked(&self) -> Vec<String> {
+        let mut lines = self.told();
+        lines.push(format!("  To answer, type {}", self.expected()));
+        lines
+    }
+
+    /// The same for whoever cannot.
+    pub fn told(&self) -> Vec<String> {
         let mut lines = vec![format!("URGENT {} asks, question {}", who(&self.event), self.number)];
         let labels = [
             ("action", "Action"),
@@ -71,7 +78,6 @@ impl Question {
             false => String::new(),
         };
         lines.push(format!("  Time: {seconds} seconds{default}"));
-        lines.push(format!("  To answer, type {}", self.expected()));
         lines
     }
 

@@ -184,9 +184,7 @@ impl Playing {
                 output::json(&event);
             } else if let Some(question) = Question::of(&event, self.n_asked + 1, self.now) {
                 self.n_asked += 1;
-                // The last line says how to answer, and nobody can.
-                let lines = question.lines();
-                lines[..lines.len() - 1].iter().for_each(|line| output::line(line));
+                question.told().iter().for_each(|line| output::line(line));
             } else if let Some(line) = words::announce(&event, self.verbosity) {
                 output::line(&line);
             }

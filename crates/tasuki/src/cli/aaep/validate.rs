@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use protocol::aaep::flaw::Tier;
 
 use super::check::{Options, check_all};
-use super::found::{FileReport, counted, junit};
+use super::found::{FileReport, Level, counted, junit};
 use crate::cli::audit_commands::progress_bar;
 use crate::{exit_code, output};
 
@@ -30,7 +30,7 @@ pub struct ValidateArgs {
     /// An answer that the recording lacks is an error
     #[arg(long)]
     strict: bool,
-    /// Print no more errors than this; all are counted
+    /// Print no more errors than this, and no more warnings; all are counted
     #[arg(long, value_name = "N", default_value_t = ERRORS_MAX)]
     max_errors: usize,
     /// Print one JSON object for each error instead of text
@@ -78,7 +78,8 @@ pub fn run(args: &ValidateArgs) -> Result<u8> {
     let bar = progress_bar("checking");
     bar.set_length(args.files.iter().filter_map(|it| it.metadata().ok()).map(|it| it.len()).sum());
     let files: Vec<&Path> = args.files.iter().map(PathBuf::as_path).collect();
-    let mut told = Told { args, n_left: args.max_errors, reports: Vec::new() };
+    let (n_errors_left, n_warnings_left) = (args.max_errors, args.max_errors);
+    let mut told = Told { args, n_errors_left, n_warnings_left, reports: Vec::new() };
     let mut failed = None;
     check_all(&files, &options, &bar, |_, report| match report {
         Ok(report) => told.add(report),
@@ -94,21 +95,27 @@ pub fn run(args: &ValidateArgs) -> Result<u8> {
 /// What was told so far.
 struct Told<'a> {
     args: &'a ValidateArgs,
-    n_left: usize,
+    n_errors_left: usize,
+    n_warnings_left: usize,
     reports: Vec<FileReport>,
 }
 
 impl Told<'_> {
     fn add(&mut self, mut report: FileReport) {
         let is_text = self.args.junit.as_deref() != Some(Path::new("-"));
-        for finding in report.findings.iter().take(self.n_left) {
+        for finding in &report.findings {
+            let n_left = match finding.level {
+                Level::Error => &mut self.n_errors_left,
+                Level::Warning => &mut self.n_warnings_left,
+            };
+            let Some(left) = n_left.checked_sub(1) else { continue };
+            *n_left = left;
             match self.args.json {
                 true => output::json(finding),
                 false if is_text => output::line(&finding.text()),
                 false => {}
             }
         }
-        self.n_left = self.n_left.saturating_sub(report.findings.len());
         if self.args.junit.is_none() {
             report.findings = Vec::new();
         }

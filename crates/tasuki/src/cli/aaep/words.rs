@@ -56,7 +56,7 @@ fn without_summary(event: &Value) -> String {
         "session.completed" => "finished".to_owned(),
         "session.errored" => "failed".to_owned(),
         "session.cancelled" => "stopped".to_owned(),
-        "state.changed" => format!("now {}", text("to_state")),
+        "state.changed" => format!("is now {}", text("to_state")),
         "progress.updated" => progress(&event["progress"]),
         "tool.invoked" => format!("uses {}", text("tool")),
         "tool.completed" => format!("{}: {}", text("tool"), text("status")),
@@ -90,7 +90,7 @@ mod tests {
             ("session.started", json!({"summary_normal": "Pays a bill"}), "Tom: Pays a bill"),
             ("session.started", json!({"summary_terse": "Bill"}), "Tom: Bill"),
             ("session.completed", json!({}), "Tom: finished"),
-            ("state.changed", json!({"to_state": "thinking"}), "Tom: now thinking"),
+            ("state.changed", json!({"to_state": "thinking"}), "Tom: is now thinking"),
             ("progress.updated", json!({"progress": {"percent": 40}}), "Tom: 40 percent"),
             (
                 "progress.updated",
@@ -105,7 +105,7 @@ mod tests {
             ),
             (
                 "session.errored",
-                json!({"urgency": "critical", "summary_normal": "No.", "remediation_hint": "Wait."}),
+                json!({"urgency": "critical", "summary_terse": "No.", "remediation_hint": "Wait."}),
                 "URGENT Tom: No. What you can do: Wait.",
             ),
             ("x:y", json!({}), "Tom: x:y"),

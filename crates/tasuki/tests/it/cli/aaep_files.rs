@@ -133,7 +133,7 @@ fn broken_files_are_refused_with_line_and_rule() {
             with(1, "sequence_number", json!("1")),
             "2 schema type sequence_number",
         ),
-        ("no such name", with(1, "type", json!("aaep:agent.sings")), "2 spec 3.2 type"),
+        ("no such name", with(1, "type", json!("aaep:agent.sings")), "2 spec 3.9 type"),
         ("an unsafe default", with(2, "default_decision", json!("accept")), "3 schema"),
         ("not critical", with(2, "urgency", json!("normal")), "3 schema const urgency"),
         ("a forged reply", with(3, "decision", json!("perhaps")), "4 schema enum decision"),

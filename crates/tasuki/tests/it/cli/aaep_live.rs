@@ -92,7 +92,7 @@ async fn somebody_listens_and_answers() {
     }
     announce(&teller, after).await;
     omar.sees("question 1 is closed: somebody accepted");
-    dana.sees("Teller says: Anything else?");
+    dana.sees("Anything else?");
     dana.sees("Teller: Transferred 500 dollars");
     dana.enter("/quit");
     omar.interrupt();
