@@ -65,8 +65,8 @@ pub fn read_whole(path: &Path) -> Result<Vec<(usize, String)>> {
 
 /// Whether all files can be opened, before the first is looked into.
 pub fn check_readable(files: &[PathBuf]) -> Result<()> {
-    let files = files.iter().filter(|file| file.as_os_str() != "-");
-    files.map(|file| Source::open(file).map(|_| ())).collect()
+    let mut files = files.iter().filter(|file| file.as_os_str() != "-");
+    files.try_for_each(|file| Source::open(file).map(|_| ()))
 }
 
 impl Source {

@@ -56,7 +56,8 @@ fn event(number: u32, kind: &str, more: Value) -> Value {
     if kind.starts_with("tool.invoked") {
         event["summary_normal"] = "Sends the money".into();
     }
-    event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let more = more.as_object().expect("an object").clone();
+    event.as_object_mut().expect("an object").extend(more);
     event
 }
 

@@ -162,7 +162,7 @@ fn anonymous(mut event: Value, session: &str) -> Value {
     assert_eq!(event["session_id"], session);
     assert!(event["timestamp"].as_str().is_some_and(|at| at.parse::<Time>().is_ok()));
     for name in ["session_id", "event_id", "timestamp", "reply_token"] {
-        event.as_object_mut().unwrap().remove(name);
+        event.as_object_mut().expect("an object").remove(name);
     }
     event
 }
