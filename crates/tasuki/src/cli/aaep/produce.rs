@@ -12,7 +12,7 @@ use protocol::time::Time;
 use serde_json::{Value, json};
 
 use super::replay::{Recorded, Said, Speed};
-use super::words::{is_terminal, kind};
+use super::words::kind;
 use crate::client::{Call, Client, Refused, percent_encode};
 use crate::{exit_code, output};
 
@@ -108,27 +108,31 @@ impl Producing {
 
     async fn send(&mut self) -> Result<()> {
         let events = std::mem::take(&mut self.batch);
-        let Some(last) = events.last().cloned() else { return Ok(()) };
+        let Some(first) = events.first().cloned() else { return Ok(()) };
         let sent = self.client.call(Call::post("/aaep/v1/events", Value::from(events))).await?;
         let Err(error) = sent.success() else { return Ok(()) };
-        if error.downcast_ref::<Refused>().is_some() && !is_terminal(&last) {
-            self.cancel(&last).await;
+        if error.downcast_ref::<Refused>().is_some() {
+            self.cancel(&first).await;
         }
         Err(error).context("the recording does not fit any more")
     }
 
-    /// Ends a session that cannot go on. If that is refused too, it stays as it is.
-    async fn cancel(&self, last: &Value) {
-        let cancelled = json!({
+    /// Ends a session that cannot go on, in place of the first event that was not recorded. If that
+    /// is refused too, it stays as it is.
+    async fn cancel(&self, first: &Value) {
+        let mut cancelled = json!({
             "@context": CONTEXT,
             "type": "aaep:agent.session.cancelled",
             "event_id": format!("evt_{}", RandomIds.uuid(SystemClock.now()).simple()),
-            "session_id": last["session_id"],
+            "session_id": first["session_id"],
             "timestamp": stamp(SystemClock.now()),
-            "producer": last["producer"],
+            "producer": first["producer"],
             "cancelled_by": "producer",
             "summary_normal": "The replay ended: the recording went on in another way.",
         });
+        if first["sequence_number"].is_u64() {
+            cancelled["sequence_number"] = first["sequence_number"].clone();
+        }
         let _ = self.client.call(Call::post("/aaep/v1/events", cancelled)).await;
     }
 
