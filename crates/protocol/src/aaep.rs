@@ -5,6 +5,7 @@
 //!   rule.
 //! - [`machine`]: the rules of a session, over all its events. [`lint`]: what would make one better
 //!   for somebody who listens.
+//! - [`recorded`]: the same rules over a recording, in which answers may be missing.
 //! - [`read`]: from text to an event, or all that is wrong with it. [`handshake`]: the messages
 //!   that are no events. [`schemas`]: the same rules, for others to check by.
 //! - [`capabilities`]: on which terms somebody listens. [`negotiate`]: what of them is granted.
@@ -27,6 +28,7 @@ pub mod machine;
 pub mod manifest;
 pub mod negotiate;
 pub mod read;
+pub mod recorded;
 pub mod reply_token;
 pub mod schemas;
 pub mod shape;

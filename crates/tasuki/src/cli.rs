@@ -82,7 +82,7 @@ enum Command {
     Chat(chat::ChatArgs),
     /// Show what must still happen outside, and try again what was given up
     Outbox(outbox::OutboxArgs),
-    /// AAEP: look after the keys that sign the manifest.
+    /// AAEP: hear what agents announce, answer, record, replay and check it; look after its keys.
     Aaep(aaep::AaepArgs),
     /// Check an agent graph and try it out, offline; save it at a server.
     Graph(graph::GraphArgs),

@@ -1,7 +1,22 @@
 //! `tasuki aaep`: what there is to do about the Agent Accessibility Event Protocol, a file for each
 //! subcommand.
 
+mod capture;
+mod check;
+mod documents;
+mod found;
 mod keys;
+mod lint;
+mod listen;
+mod listener;
+mod produce;
+mod question;
+mod recorder;
+mod replay;
+mod subscriber;
+mod terms;
+mod validate;
+mod words;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -16,10 +31,25 @@ pub struct AaepArgs {
 enum AaepCommand {
     /// List and rotate the keys that sign the manifest
     Keys(keys::KeysArgs),
+    /// Tell what would make recorded sessions better for somebody who listens; asks nobody
+    Lint(lint::LintArgs),
+    /// Hear what agents announce, and answer what they ask, in this terminal
+    Listen(listen::ListenArgs),
+    /// Record what agents announce, as it was sent
+    Capture(capture::CaptureArgs),
+    /// Play a recording, to this terminal or into a server
+    Replay(replay::ReplayArgs),
+    /// Check recorded events, replies and handshakes, each and in their order; asks nobody
+    Validate(validate::ValidateArgs),
 }
 
 pub async fn run(args: AaepArgs) -> Result<u8> {
     match args.command {
         AaepCommand::Keys(args) => keys::run(args).await,
+        AaepCommand::Lint(args) => lint::run(&args),
+        AaepCommand::Listen(args) => listen::run(args).await,
+        AaepCommand::Capture(args) => capture::run(args).await,
+        AaepCommand::Replay(args) => replay::run(args).await,
+        AaepCommand::Validate(args) => validate::run(&args),
     }
 }

@@ -5,7 +5,7 @@ mod customer;
 mod follow;
 mod person;
 mod rings;
-mod wire;
+pub(super) mod wire;
 mod words;
 
 use anyhow::{Context, Result, bail};
@@ -100,7 +100,7 @@ async fn open(
 }
 
 /// Whose token it is, unless that was said.
-async fn own_name(client: &Client) -> Result<String> {
+pub(super) async fn own_name(client: &Client) -> Result<String> {
     if let (Some(name), None) = (&client.identity.act_as, &client.identity.token) {
         return Ok(name.clone());
     }

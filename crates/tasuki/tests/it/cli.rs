@@ -1,7 +1,9 @@
 //! The command line, seen from outside: what people type, what they read back, and what a script
 //! can rely on.
 
-mod chat;
+mod aaep_files;
+mod aaep_live;
+pub mod chat;
 mod conversation;
 mod endings;
 mod graph;

@@ -16,7 +16,7 @@ use crate::server::Server;
 const LINES_MAX: usize = 10_000;
 
 /// Somebody at a terminal.
-struct Terminal {
+pub struct Terminal {
     child: Child,
     keyboard: Option<ChildStdin>,
     lines: Receiver<String>,
@@ -26,7 +26,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn open(folder: &Path, command: &str) -> Self {
+    pub fn open(folder: &Path, command: &str) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_tasuki"))
             .args(split(command))
             .current_dir(folder)
@@ -43,13 +43,13 @@ impl Terminal {
         Self { child, keyboard, lines, waiting: Vec::new(), seen: Vec::new() }
     }
 
-    fn enter(&mut self, line: &str) {
+    pub fn enter(&mut self, line: &str) {
         let keyboard = self.keyboard.as_mut().expect("it is still open");
         writeln!(keyboard, "{line}").expect("it is read");
     }
 
     /// Reads on until a line has these words, unless one has come already.
-    fn sees(&mut self, words: &str) -> String {
+    pub fn sees(&mut self, words: &str) -> String {
         loop {
             if let Some(at) = self.waiting.iter().position(|line| line.contains(words)) {
                 return self.waiting.remove(at);
@@ -62,21 +62,26 @@ impl Terminal {
     }
 
     /// Ctrl-C.
-    fn interrupt(&self) {
+    pub fn interrupt(&self) {
         let pid = i32::try_from(self.child.id()).expect("pids are small");
         let pid = rustix::process::Pid::from_raw(pid).expect("a pid is not 0");
         rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
     }
 
     /// Reads the rest, and how it ended.
-    fn leave(&mut self) -> Option<i32> {
+    pub fn leave(&mut self) -> Option<i32> {
         drop(self.keyboard.take());
         let code = self.child.wait().expect("it ends").code();
         self.seen.extend(self.lines.iter());
         code
     }
 
-    fn n_times(&self, words: &str) -> usize {
+    /// Everything that was read so far.
+    pub fn seen(&self) -> &[String] {
+        &self.seen
+    }
+
+    pub fn n_times(&self, words: &str) -> usize {
         self.seen.iter().filter(|line| line.contains(words)).count()
     }
 }

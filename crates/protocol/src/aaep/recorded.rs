@@ -1,0 +1,340 @@
+//! Sessions as somebody recorded them: their events and the answers among them, in one order. The
+//! rules are those of [`machine`](super::machine); but a recording may lack the answers that others
+//! gave, so what must have been answered for it to go on is taken as answered, and said so.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::event::{Decision, Event, Payload};
+use super::flaw::{Flaw, Tier};
+use super::handshake::{Handshake, Response as Said};
+use super::machine::rules::{self, Rule};
+use super::machine::{
+    NotSettled, Phase, QUESTIONS_MAX, QuestionKind, Response, Session, Used, Weak,
+};
+use crate::time::{Span, Time};
+
+/// The most that is told of the order of one session. Whoever gets these knows enough.
+const FLAWS_MAX: usize = 16;
+
+/// What is wrong with a recording, or was taken for granted in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remark {
+    pub weight: Weight,
+    pub flaw: Flaw,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weight {
+    /// A rule is broken.
+    Broken,
+    /// Not there, and taken for granted: it may have happened without being recorded.
+    Assumed,
+    /// It changes nothing.
+    Idle,
+}
+
+/// All sessions of one recording. Grows with those that are open: with the ids that they used.
+#[derive(Debug, Default)]
+pub struct Recorded {
+    sessions: HashMap<String, One>,
+    /// The session of each question.
+    asked_in: HashMap<String, String>,
+}
+
+#[derive(Debug, Default)]
+struct One {
+    session: Session,
+    used: HashSet<u128>,
+    /// What the session would be if a question that was withdrawn had been accepted before.
+    otherwise: Vec<Otherwise>,
+    n_flaws: usize,
+    /// Nothing can be said of the rest.
+    is_given_up: bool,
+}
+
+#[derive(Debug)]
+struct Otherwise {
+    session: Session,
+    event_ids: String,
+}
+
+impl Recorded {
+    pub fn n_sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// One more event.
+    pub fn event(&mut self, event: &Event<'_>) -> Option<Remark> {
+        let id = event.envelope.session_id.as_ref();
+        if !self.sessions.contains_key(id) {
+            self.sessions.insert(id.to_owned(), One::default());
+        }
+        let one = self.sessions.get_mut(id).expect("it was just put there");
+        if one.is_given_up {
+            return None;
+        }
+        let remark = one.event(event);
+        let token = match &event.payload {
+            Payload::AwaitingConfirmation(asked) => Some(&asked.reply_token),
+            Payload::AwaitingClarification(asked) => Some(&asked.reply_token),
+            Payload::SessionStarted { .. }
+            | Payload::SessionCompleted
+            | Payload::SessionErrored
+            | Payload::SessionCancelled
+            | Payload::StateChanged { .. }
+            | Payload::ProgressUpdated { .. }
+            | Payload::ToolInvoked { .. }
+            | Payload::ToolCompleted { .. }
+            | Payload::OutputStreaming(_)
+            | Payload::HandoffRequested(_)
+            | Payload::Extension { .. } => None,
+        };
+        if let Some(token) = token {
+            self.asked_in.insert(token.as_ref().to_owned(), id.to_owned());
+        }
+        if event.payload.is_terminal() && one.session.phase() == Phase::Over {
+            self.asked_in.retain(|_, session| session != id);
+        }
+        remark
+    }
+
+    /// A document that no event could be read from: without it, the order of the rest of its
+    /// session says nothing.
+    pub fn broken(&mut self, session_id: &str) {
+        self.sessions.entry(session_id.to_owned()).or_default().give_up();
+    }
+
+    /// Somebody's answer. The first one counts; others change nothing.
+    pub fn reply(&mut self, reply: &Handshake) -> Option<Remark> {
+        let token = match reply {
+            Handshake::ConfirmationReply(reply) => &reply.reply_token,
+            Handshake::ClarificationReply(reply) => &reply.reply_token,
+            Handshake::Request(_)
+            | Handshake::Accepted(_)
+            | Handshake::Rejected(_)
+            | Handshake::Renegotiate(_)
+            | Handshake::Close(_) => return None,
+        };
+        let session = self.asked_in.get(token).and_then(|id| self.sessions.get_mut(id));
+        let Some(one) = session else { return Some(idle(NotSettled::Unknown)) };
+        if one.is_given_up {
+            return None;
+        }
+        let due = one.session.pending().iter().find(|it| it.reply_token() == token)?.due();
+        // Whether it came in time, a third clock said. Here it is its place among the events.
+        let at = before(due);
+        let settled = match reply {
+            Handshake::ConfirmationReply(reply) => {
+                // Whoever proposes another action has refused this one.
+                let is_refusal = reply.modified_action.is_some();
+                let decision = if is_refusal { Decision::Reject } else { reply.decision };
+                one.session.resolve(token, decision, at)
+            }
+            Handshake::ClarificationReply(reply) => {
+                let response = match &reply.response {
+                    Said::Truth(yes) => Response::Flag(*yes),
+                    Said::Number(number) => Response::Number(number.as_f64().unwrap_or(f64::NAN)),
+                    Said::Text(text) => Response::Text(text),
+                };
+                one.session.answer(token, response, at)
+            }
+            Handshake::Request(_)
+            | Handshake::Accepted(_)
+            | Handshake::Rejected(_)
+            | Handshake::Renegotiate(_)
+            | Handshake::Close(_) => return None,
+        };
+        settled.err().map(idle)
+    }
+
+    /// The sessions that have no end, by their ids.
+    pub fn unfinished(&self) -> Vec<(&str, Remark)> {
+        let is_open = |one: &One| one.session.phase() == Phase::Active && !one.is_given_up;
+        let open = self.sessions.iter().filter(|(_, one)| is_open(one));
+        let mut open: Vec<_> = open
+            .map(|(id, _)| {
+                let expected = "an end of the session; it may have come after the recording";
+                (id.as_str(), remark(Weight::Idle, &rules::ENDS_ONCE, "type", expected))
+            })
+            .collect();
+        open.sort_by_key(|(id, _)| *id);
+        open
+    }
+}
+
+impl One {
+    fn event(&mut self, event: &Event<'_>) -> Option<Remark> {
+        let is_change = matches!(event.payload, Payload::StateChanged { .. });
+        let before =
+            (is_change && !self.session.pending().is_empty()).then(|| self.session.clone());
+        let mut uses = Vec::new();
+        let followed = follow(&mut self.session, event, &self.used, &mut uses);
+        let assumed = match followed {
+            Ok(is_withdrawal) => {
+                self.otherwise.retain_mut(|it| it.follow(event, &self.used));
+                if let Some(before) = before.filter(|_| is_withdrawal) {
+                    self.suppose(&before, event);
+                }
+                None
+            }
+            Err(flaw) => match self.assume(event, &flaw, &mut uses) {
+                Some(remark) => Some(remark),
+                None => return self.refused(flaw),
+            },
+        };
+        self.used.extend(uses.iter().map(digest));
+        if self.session.phase() == Phase::Over {
+            // Whatever comes now is refused, whichever id it has.
+            self.used = HashSet::new();
+            self.otherwise = Vec::new();
+        }
+        assumed
+    }
+
+    /// What would be if each question that is withdrawn here, or all of them, had been accepted.
+    fn suppose(&mut self, before: &Session, event: &Event<'_>) {
+        let asked = confirmations(before);
+        let each = asked.iter().map(std::slice::from_ref);
+        let all = (asked.len() > 1).then_some(asked.as_slice());
+        for questions in each.chain(all).take(QUESTIONS_MAX + 1) {
+            let Some(mut supposed) = Otherwise::accepting(before, questions) else { continue };
+            if supposed.follow(event, &self.used) {
+                self.otherwise.push(supposed);
+            }
+        }
+    }
+
+    /// A session in which this event is right, if an unrecorded answer would make it so.
+    fn assume(&mut self, event: &Event<'_>, flaw: &Flaw, uses: &mut Vec<Used>) -> Option<Remark> {
+        match &event.payload {
+            Payload::ToolInvoked { .. } => {
+                let asked = confirmations(&self.session);
+                let now = asked.iter().map(std::slice::from_ref);
+                let now = now.filter_map(|one| Otherwise::accepting(&self.session, one));
+                let mut all: Vec<_> = now.collect();
+                all.append(&mut self.otherwise);
+                let is_it =
+                    |it: &mut Otherwise| follow(&mut it.session, event, &self.used, uses).is_ok();
+                let at = all.iter_mut().position(is_it)?;
+                let Otherwise { session, event_ids } = all.swap_remove(at);
+                self.session = session;
+                all.retain_mut(|it| it.follow(event, &self.used));
+                self.otherwise = all;
+                let expected =
+                    format!("an answer to {event_ids}, taken as accepted, as its call was made");
+                Some(remark(Weight::Assumed, &rules::CONSENT, "reply_token", expected))
+            }
+            Payload::SessionCompleted if flaw.rule == rules::SETTLED.number => {
+                // Only an end that withdraws what waits differs in nothing else.
+                let open = self.session.pending().first().map(|it| it.event_id().to_owned())?;
+                let other = Event { payload: Payload::SessionCancelled, ..event.clone() };
+                follow(&mut self.session, &other, &self.used, uses).ok()?;
+                let expected =
+                    format!("an answer to {open}, taken as given, as the session is over");
+                Some(remark(Weight::Assumed, &rules::SETTLED, "reply_token", expected))
+            }
+            Payload::SessionStarted { .. }
+            | Payload::SessionCompleted
+            | Payload::SessionErrored
+            | Payload::SessionCancelled
+            | Payload::StateChanged { .. }
+            | Payload::ProgressUpdated { .. }
+            | Payload::ToolCompleted { .. }
+            | Payload::OutputStreaming(_)
+            | Payload::AwaitingConfirmation(_)
+            | Payload::AwaitingClarification(_)
+            | Payload::HandoffRequested(_)
+            | Payload::Extension { .. } => None,
+        }
+    }
+
+    fn refused(&mut self, flaw: Flaw) -> Option<Remark> {
+        // Without its start or with a gap, every further event would be wrong in the same way.
+        if self.session.phase() == Phase::Unstarted || flaw.field == "sequence_number" {
+            self.give_up();
+        }
+        self.n_flaws += 1;
+        if self.n_flaws >= FLAWS_MAX {
+            self.give_up();
+        }
+        Some(Remark { weight: Weight::Broken, flaw })
+    }
+
+    fn give_up(&mut self) {
+        *self = Self { is_given_up: true, ..Self::default() };
+    }
+}
+
+impl Otherwise {
+    fn accepting(before: &Session, questions: &[(String, String, Time)]) -> Option<Self> {
+        let mut session = before.clone();
+        for (token, _, due) in questions {
+            session.resolve(token, Decision::Accept, self::before(*due)).ok()?;
+        }
+        let event_ids: Vec<_> = questions.iter().map(|(_, event_id, _)| &**event_id).collect();
+        Some(Self { session, event_ids: event_ids.join(" and ") })
+    }
+
+    fn follow(&mut self, event: &Event<'_>, used: &HashSet<u128>) -> bool {
+        follow(&mut self.session, event, used, &mut Vec::new()).is_ok()
+    }
+}
+
+/// Whether the event withdraws a question, or what is wrong with it.
+fn follow(
+    session: &mut Session,
+    event: &Event<'_>,
+    used: &HashSet<u128>,
+    uses: &mut Vec<Used>,
+) -> Result<bool, Flaw> {
+    let at = Time::from_millis(event.envelope.timestamp_micros / 1_000);
+    let is_used = |id: &Used| used.contains(&digest(id));
+    let followed = session.follow(event, at, Weak::Allowed, &is_used, uses)?;
+    Ok(!followed.withdrawn.is_empty())
+}
+
+/// Token, event and due time of each confirmation that waits.
+fn confirmations(session: &Session) -> Vec<(String, String, Time)> {
+    let asked = session.pending().iter().filter(|it| it.kind() == QuestionKind::Confirmation);
+    asked.map(|it| (it.reply_token().to_owned(), it.event_id().to_owned(), it.due())).collect()
+}
+
+fn before(due: Time) -> Time {
+    Time::from_millis(due.as_millis() - Span::from_millis(1).as_millis())
+}
+
+/// Ids are many and their texts are long: what is kept of one is a fingerprint of 128 bits.
+fn digest(used: &Used) -> u128 {
+    let half = |salt: u8| {
+        let mut hasher = DefaultHasher::new();
+        (salt, used).hash(&mut hasher);
+        hasher.finish()
+    };
+    u128::from(half(0)) << 64 | u128::from(half(1))
+}
+
+fn idle(why: NotSettled) -> Remark {
+    let expected = match why {
+        NotSettled::Unknown => "the token of a question that waits",
+        NotSettled::TooLate => "an answer before the time of the question is over",
+        NotSettled::NotDue => "an answer in time",
+        NotSettled::WrongKind => "an answer to this kind of question",
+        NotSettled::NotAllowed => "an answer that the question allows",
+    };
+    let flaw = Flaw {
+        tier: Tier::Session,
+        rule: "6.3",
+        field: "reply_token".to_owned(),
+        expected: expected.to_owned(),
+    };
+    Remark { weight: Weight::Idle, flaw }
+}
+
+fn remark(weight: Weight, rule: &Rule, field: &str, expected: impl Into<String>) -> Remark {
+    let (field, expected) = (field.to_owned(), expected.into());
+    Remark { weight, flaw: Flaw { tier: Tier::Session, rule: rule.number, field, expected } }
+}

@@ -1,0 +1,67 @@
+//! `tasuki aaep capture`: records what is announced, as it was sent, one event on each line.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use protocol::aaep::event::Verbosity;
+
+use super::listen::{Answers, From, server};
+use super::listener::{Listener, Telling};
+use super::recorder::Recorder;
+use super::subscriber::Subscriber;
+use super::terms::{ScopeArgs, verbatim};
+use crate::cli::Reach;
+use crate::cli::chat::wire::Typist;
+use crate::output;
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub struct CaptureArgs {
+    #[command(flatten)]
+    reach: Reach,
+    #[command(flatten)]
+    scope: ScopeArgs,
+    /// Where to; - is standard output. A file that is there already is not written over
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// From when on
+    #[arg(long, value_enum, default_value_t = From::Beginning)]
+    from: From,
+    /// Whether to be asked; what is answered is recorded too
+    #[arg(long, value_enum, default_value_t = Answers::Never)]
+    answer: Answers,
+    /// Stop when the sessions that were heard are over
+    #[arg(long)]
+    until_end: bool,
+}
+
+const HELP: &str = "Ctrl-C ends the recording. What others answer is not in it. `tasuki aaep \
+                    validate` checks it, `tasuki aaep replay` plays it.";
+
+pub async fn run(args: CaptureArgs) -> Result<u8> {
+    let client = server(&args.reach).await?;
+    let recorder = Recorder::create(&args.output)?;
+    let mut asked = verbatim();
+    let answers = args.answer == Answers::Ask;
+    asked.supports_confirmation_reply = Some(answers);
+    asked.supports_clarification_reply = Some(answers);
+    args.scope.put_into(&mut asked, args.from.start());
+    let (subscriber, accepted) = Subscriber::open(client, "tasuki-capture", asked).await?;
+    let can_answer = accepted.honored_capabilities.supports_confirmation_reply == Some(true);
+    output::remark("recording; Ctrl-C ends it");
+    let listener = Listener {
+        subscriber,
+        typist: Typist::start(),
+        telling: Telling::Nothing,
+        verbosity: Verbosity::Normal,
+        answers: answers && can_answer,
+        recorder: Some(recorder),
+        until_end: args.until_end,
+        questions: Vec::new(),
+        n_asked: 0,
+        open: HashSet::new(),
+    };
+    listener.run().await
+}

@@ -1,0 +1,288 @@
+//! Checks files of documents: each document by itself on several threads, then the order of their
+//! sessions on one.
+
+use std::borrow::Cow;
+use std::num::NonZero;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+use anyhow::Result;
+use indicatif::ProgressBar;
+use protocol::aaep::EVENT_BYTES_MAX;
+use protocol::aaep::event::Event;
+use protocol::aaep::flaw::{Flaw, Tier};
+use protocol::aaep::handshake::{Handshake, Message, read_message};
+use protocol::aaep::read::{self, examine};
+use protocol::aaep::recorded::{Recorded, Remark, Weight};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::documents::{Document, LINE_BYTES_MAX, Source};
+use super::found::{FileReport, Finding, Level, Place};
+
+/// Fewer documents than this are not worth a thread.
+const DOCUMENTS_PER_THREAD_MIN: usize = 256;
+
+/// What to look for.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// None for all.
+    pub tiers: Vec<Tier>,
+    pub warnings: bool,
+    /// What a recording lacks is an error.
+    pub strict: bool,
+    /// The most errors that are kept of a file, and the most warnings.
+    pub findings_max: usize,
+}
+
+impl Options {
+    fn wants(&self, tier: Tier) -> bool {
+        self.tiers.is_empty() || self.tiers.contains(&tier)
+    }
+}
+
+/// Checks all files, several at once, and tells of each in their order.
+pub fn check_all<'p>(
+    files: &[&'p Path],
+    options: &Options,
+    bar: &ProgressBar,
+    mut tell: impl FnMut(&'p Path, Result<FileReport>),
+) {
+    let n_cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let n_workers = n_cores.min(files.len()).max(1);
+    let n_threads = (n_cores / n_workers).max(1);
+    let next = AtomicUsize::new(0);
+    let (sender, reports) = mpsc::sync_channel(n_workers);
+    std::thread::scope(|scope| {
+        for _ in 0..n_workers {
+            let (sender, next) = (sender.clone(), &next);
+            scope.spawn(move || {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(file) = files.get(at) else { return };
+                    let report = check(file, options, n_threads, bar);
+                    if sender.send((at, report)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let mut waiting: Vec<Option<Result<FileReport>>> = files.iter().map(|_| None).collect();
+        let mut n_told = 0;
+        for (at, report) in reports {
+            waiting[at] = Some(report);
+            while let Some(report) = waiting.get_mut(n_told).and_then(Option::take) {
+                tell(files[n_told], report);
+                n_told += 1;
+            }
+        }
+    });
+}
+
+fn check(
+    file: &Path,
+    options: &Options,
+    n_threads: usize,
+    bar: &ProgressBar,
+) -> Result<FileReport> {
+    let mut source = Source::open(file)?;
+    let file = file.display().to_string();
+    let report = FileReport { file, ..FileReport::default() };
+    let recorded = Recorded::default();
+    let mut checking = Checking { options, report, recorded, line: 1 };
+    let mut window = Vec::new();
+    while source.read_on(&mut window)? {
+        let documents = source.documents(&window);
+        for examined in examine_all(&documents, options, n_threads) {
+            checking.add(examined);
+        }
+        bar.inc(window.len() as u64);
+    }
+    Ok(checking.end())
+}
+
+/// A document by itself.
+struct Examined<'a> {
+    line: usize,
+    column: Option<usize>,
+    content: Content<'a>,
+    flaws: Vec<Flaw>,
+    warnings: Vec<Flaw>,
+}
+
+enum Content<'a> {
+    Event(Box<Event<'a>>),
+    Message(Box<Handshake>),
+    Manifest,
+    Broken { event_id: Option<String>, session_id: Option<String> },
+}
+
+fn examine_all<'w>(
+    documents: &[Document<'w>],
+    options: &Options,
+    n_threads: usize,
+) -> Vec<Examined<'w>> {
+    let n_parts = (documents.len() / DOCUMENTS_PER_THREAD_MIN).clamp(1, n_threads);
+    let examine_part =
+        |part: &[Document<'w>]| part.iter().map(|it| examine_one(*it, options)).collect::<Vec<_>>();
+    if n_parts == 1 {
+        return examine_part(documents);
+    }
+    std::thread::scope(|scope| {
+        let parts = documents.chunks(documents.len().div_ceil(n_parts));
+        let running: Vec<_> = parts.map(|part| scope.spawn(move || examine_part(part))).collect();
+        let joined = running.into_iter().map(|part| part.join().expect("examining does not panic"));
+        joined.flatten().collect()
+    })
+}
+
+fn examine_one<'w>(document: Document<'w>, options: &Options) -> Examined<'w> {
+    let Document { line, bytes } = document;
+    let broken = |column, flaws, text: &str| {
+        let Ids { event_id, session_id } = serde_json::from_str(text).unwrap_or_default();
+        let owned = |id: Option<Cow<'_, str>>| id.map(Cow::into_owned);
+        let content = Content::Broken { event_id: owned(event_id), session_id: owned(session_id) };
+        Examined { line, column, content, flaws, warnings: Vec::new() }
+    };
+    if bytes.len() > LINE_BYTES_MAX {
+        let flaw = flaw(Tier::Spec, "3.7", format!("at most {EVENT_BYTES_MAX} bytes"));
+        return broken(None, vec![flaw], "");
+    }
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => {
+            let flaw = flaw(Tier::Schema, "json", "text in UTF-8".to_owned());
+            return broken(Some(error.valid_up_to() + 1), vec![flaw], "");
+        }
+    };
+    let whole =
+        |content, warnings| Examined { line, column: None, content, flaws: Vec::new(), warnings };
+    match event_or_message(text, options) {
+        Ok((Message::Event(event), warnings)) => whole(Content::Event(event), warnings),
+        Ok((Message::Handshake(message), warnings)) => whole(Content::Message(message), warnings),
+        Ok((Message::Manifest, warnings)) => whole(Content::Manifest, warnings),
+        Err(flaws) if flaws.first().is_some_and(|it| it.rule == "json") => {
+            let error = serde_json::from_str::<IgnoredAny>(text).err();
+            let (lines, column) = error.map_or((1, 1), |error| (error.line(), error.column()));
+            let line = line + lines.saturating_sub(1);
+            Examined { line, ..broken(Some(column), flaws, "") }
+        }
+        Err(flaws) => broken(None, flaws, text),
+    }
+}
+
+/// Most documents are events, and are read once.
+fn event_or_message<'t>(
+    text: &'t str,
+    options: &Options,
+) -> Result<(Message<'t>, Vec<Flaw>), Vec<Flaw>> {
+    if options.warnings {
+        let examined = examine(text);
+        if let Some(event) = examined.event {
+            return Ok((Message::Event(Box::new(event)), examined.warnings));
+        }
+    } else if text.contains("\"aaep:agent.")
+        && let Ok(event) = read::read(text)
+    {
+        return Ok((Message::Event(Box::new(event)), Vec::new()));
+    }
+    read_message(text).map(|message| (message, Vec::new()))
+}
+
+/// What a broken document says about itself, if it says it plainly.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Ids<'a> {
+    #[serde(borrow)]
+    event_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    session_id: Option<Cow<'a, str>>,
+}
+
+fn flaw(tier: Tier, rule: &'static str, expected: String) -> Flaw {
+    Flaw { tier, rule, field: "document".to_owned(), expected }
+}
+
+/// A file that is checked.
+struct Checking<'a> {
+    options: &'a Options,
+    report: FileReport,
+    recorded: Recorded,
+    /// Of the last document.
+    line: usize,
+}
+
+impl Checking<'_> {
+    fn add(&mut self, examined: Examined<'_>) {
+        let Examined { line, column, content, flaws, warnings } = examined;
+        let index = self.report.n_documents;
+        self.report.n_documents += 1;
+        self.line = line;
+        let mut place = Place { line, column, index, ..Place::default() };
+        let remark = match &content {
+            Content::Event(event) => {
+                let remark = self.recorded.event(event);
+                if remark.is_some() || !warnings.is_empty() {
+                    place.event_id = Some(event.envelope.event_id.as_ref().to_owned());
+                    place.session_id = Some(event.envelope.session_id.as_ref().to_owned());
+                }
+                remark
+            }
+            Content::Message(message) => self.recorded.reply(message),
+            Content::Manifest => None,
+            Content::Broken { event_id, session_id } => {
+                if let Some(session_id) = session_id {
+                    self.recorded.broken(session_id);
+                }
+                place.event_id.clone_from(event_id);
+                place.session_id.clone_from(session_id);
+                None
+            }
+        };
+        for flaw in flaws {
+            self.find(&place, Level::Error, flaw);
+        }
+        for flaw in warnings {
+            self.find(&place, Level::Warning, flaw);
+        }
+        if let Some(remark) = remark {
+            self.remark(&place, remark);
+        }
+    }
+
+    fn end(mut self) -> FileReport {
+        let (line, index) = (self.line, self.report.n_documents.saturating_sub(1));
+        let recorded = std::mem::take(&mut self.recorded);
+        for (session_id, remark) in recorded.unfinished() {
+            let session_id = Some(session_id.to_owned());
+            let place = Place { line, index, session_id, ..Place::default() };
+            self.remark(&place, remark);
+        }
+        FileReport { n_sessions: recorded.n_sessions(), ..self.report }
+    }
+
+    fn remark(&mut self, place: &Place, remark: Remark) {
+        let level = match remark.weight {
+            Weight::Broken => Level::Error,
+            Weight::Assumed if self.options.strict => Level::Error,
+            Weight::Assumed | Weight::Idle => Level::Warning,
+        };
+        self.find(place, level, remark.flaw);
+    }
+
+    fn find(&mut self, place: &Place, level: Level, flaw: Flaw) {
+        if !self.options.wants(flaw.tier) {
+            return;
+        }
+        let (n_found, is_wanted) = match level {
+            Level::Error => (&mut self.report.n_errors, true),
+            Level::Warning => (&mut self.report.n_warnings, self.options.warnings),
+        };
+        *n_found += 1;
+        if is_wanted && *n_found <= self.options.findings_max {
+            self.report.findings.push(Finding::new(&self.report.file, place, level, flaw));
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! `tasuki aaep listen`: a subscriber in a terminal. Plain lines, one for each announcement, so
+//! that a screen reader can follow: nothing is drawn over, and nothing is said by colour.
+
+use std::collections::HashSet;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use protocol::aaep::negotiate::Start;
+
+use super::listener::{Listener, Telling};
+use super::subscriber::Subscriber;
+use super::terms::{ScopeArgs, TermsArgs};
+use crate::cli::Reach;
+use crate::cli::chat::wire::Typist;
+use crate::client::{Client, Unreachable};
+use crate::node::control_socket;
+use crate::output;
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub struct ListenArgs {
+    #[command(flatten)]
+    reach: Reach,
+    #[command(flatten)]
+    scope: ScopeArgs,
+    #[command(flatten)]
+    terms: TermsArgs,
+    /// From when on
+    #[arg(long, value_enum, default_value_t = From::Now)]
+    from: From,
+    /// Whether to be asked
+    #[arg(long, value_enum, default_value_t = Answers::Ask)]
+    answer: Answers,
+    /// Only listen to a server that signs its manifest
+    #[arg(long)]
+    signed: bool,
+}
+
+const HELP: &str = "Questions are answered by typing accept or reject, the number of a choice, or \
+                    a text; an empty line answers nothing. /help lists what else can be typed.";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum From {
+    Beginning,
+    Now,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Answers {
+    Ask,
+    Never,
+}
+
+impl From {
+    pub fn start(self) -> Start {
+        match self {
+            From::Beginning => Start::Beginning,
+            From::Now => Start::Now,
+        }
+    }
+}
+
+pub async fn run(args: ListenArgs) -> Result<u8> {
+    let client = server(&args.reach).await?;
+    let mut asked = args.terms.capabilities();
+    let answers = args.answer == Answers::Ask;
+    asked.supports_confirmation_reply = Some(answers);
+    asked.supports_clarification_reply = Some(answers);
+    asked.accept_signed_manifests_only = args.signed.then_some(true);
+    args.scope.put_into(&mut asked, args.from.start());
+    let (subscriber, accepted) = Subscriber::open(client, "tasuki-listen", asked).await?;
+    let can_answer = accepted.honored_capabilities.supports_confirmation_reply == Some(true);
+    let id = output::clean(&subscriber.id);
+    output::remark(&format!("listening, as {id}; /help lists what can be typed"));
+    if answers && !can_answer {
+        output::remark("questions are for others to answer");
+    }
+    let listener = Listener {
+        subscriber,
+        typist: Typist::start(),
+        telling: if args.reach.json { Telling::Json } else { Telling::Words },
+        verbosity: args.terms.verbosity,
+        answers: answers && can_answer,
+        recorder: None,
+        until_end: false,
+        questions: Vec::new(),
+        n_asked: 0,
+        open: HashSet::new(),
+    };
+    listener.run().await
+}
+
+/// A server that runs: nobody announces anything to one that does not.
+pub async fn server(reach: &Reach) -> Result<Client> {
+    let reached = reach.connect().await?;
+    if reached.node.is_some() {
+        return Err(Unreachable(control_socket(&reach.data()?).display().to_string()).into());
+    }
+    Ok(reached.client)
+}

@@ -1,0 +1,158 @@
+//! A recording, announced at a server by an agent: at times of today, and with questions that are
+//! asked anew.
+
+use std::collections::HashMap;
+
+use anyhow::{Context, Result, bail};
+use engine::clock::{Clock, SystemClock};
+use engine::ids::{Ids, RandomIds};
+use protocol::aaep::stamp::stamp;
+use protocol::aaep::{CONTEXT, EXTENSION};
+use protocol::time::Time;
+use serde_json::{Value, json};
+
+use super::replay::{Recorded, Said, Speed};
+use super::words::kind;
+use crate::client::{Call, Client, Refused, percent_encode};
+use crate::{exit_code, output};
+
+/// How long the server lets us wait for an answer at once.
+const WAIT: &str = "20s";
+
+/// Events that go out together when nothing is to be waited for. The server takes 256.
+const BATCH_EVENTS: usize = 64;
+
+struct Producing {
+    client: Client,
+    agent: String,
+    new_ids: bool,
+    /// What an id of the recording is called now.
+    names: HashMap<String, String>,
+    /// Events of one session that were not sent yet.
+    batch: Vec<Value>,
+}
+
+pub async fn run(
+    client: Client,
+    recording: Vec<Recorded>,
+    speed: Speed,
+    new_ids: bool,
+) -> Result<u8> {
+    let agent = crate::cli::chat::own_name(&client).await?;
+    let (names, batch) = (HashMap::new(), Vec::new());
+    let mut producing = Producing { client, agent, new_ids, names, batch };
+    let mut last: Option<Time> = None;
+    let mut n_events = 0;
+    for Recorded { at, said } in recording {
+        // Answers are given anew.
+        let Said::Event { event, .. } = said else { continue };
+        let pause = last.map(|last| at.since(last)).filter(|pause| pause.as_millis() > 0);
+        if let (Some(pause), Speed::Times(_)) = (pause, speed) {
+            producing.send().await?;
+            speed.wait(pause).await;
+        }
+        last = Some(at);
+        producing.add(event).await?;
+        n_events += 1;
+    }
+    producing.send().await?;
+    output::remark(&format!("{n_events} events announced"));
+    Ok(exit_code::OK)
+}
+
+impl Producing {
+    async fn add(&mut self, event: Value) -> Result<()> {
+        let event = self.made_new(event);
+        let is_same = self.batch.first().is_none_or(|it| it["session_id"] == event["session_id"]);
+        if !is_same || self.batch.len() >= BATCH_EVENTS {
+            self.send().await?;
+        }
+        if kind(&event) == "session.started" {
+            let id = event["session_id"].as_str().unwrap_or_default();
+            output::line(&output::clean(id));
+        }
+        let is_question =
+            matches!(kind(&event), "awaiting.confirmation" | "awaiting.clarification");
+        self.batch.push(event);
+        if is_question {
+            let event = self.batch.last().cloned().unwrap_or(Value::Null);
+            self.send().await?;
+            self.wait_for_answer(&event).await?;
+        }
+        Ok(())
+    }
+
+    /// The same event, of this agent and of now.
+    fn made_new(&mut self, mut event: Value) -> Value {
+        event["producer"]["agent_id"] = self.agent.as_str().into();
+        event["timestamp"] = stamp(SystemClock.now()).into();
+        if !self.new_ids {
+            return event;
+        }
+        for (field, prefix) in
+            [("session_id", "sess_"), ("event_id", "evt_"), ("reply_token", "rpl_")]
+        {
+            if let Some(id) = event[field].as_str().map(str::to_owned) {
+                let new = || format!("{prefix}{}", RandomIds.uuid(SystemClock.now()).simple());
+                event[field] = self.names.entry(id).or_insert_with(new).as_str().into();
+            }
+        }
+        // A new session is not part of what the recorded one was part of.
+        let own = event.get_mut("extensions").and_then(|all| all.get_mut(EXTENSION));
+        if let Some(own) = own.and_then(Value::as_object_mut) {
+            own.remove("conversation_id");
+            own.remove("parent_session_id");
+        }
+        event
+    }
+
+    async fn send(&mut self) -> Result<()> {
+        let events = std::mem::take(&mut self.batch);
+        let Some(first) = events.first().cloned() else { return Ok(()) };
+        let sent = self.client.call(Call::post("/aaep/v1/events", Value::from(events))).await?;
+        let Err(error) = sent.success() else { return Ok(()) };
+        if error.downcast_ref::<Refused>().is_some() {
+            self.cancel(&first).await;
+        }
+        Err(error).context("the recording does not fit any more")
+    }
+
+    /// Ends a session that cannot go on, in place of the first event that was not recorded. If that
+    /// is refused too, it stays as it is.
+    async fn cancel(&self, first: &Value) {
+        let mut cancelled = json!({
+            "@context": CONTEXT,
+            "type": "aaep:agent.session.cancelled",
+            "event_id": format!("evt_{}", RandomIds.uuid(SystemClock.now()).simple()),
+            "session_id": first["session_id"],
+            "timestamp": stamp(SystemClock.now()),
+            "producer": first["producer"],
+            "cancelled_by": "producer",
+            "summary_normal": "The replay ended: the recording went on in another way.",
+        });
+        if first["sequence_number"].is_u64() {
+            cancelled["sequence_number"] = first["sequence_number"].clone();
+        }
+        let _ = self.client.call(Call::post("/aaep/v1/events", cancelled)).await;
+    }
+
+    async fn wait_for_answer(&self, question: &Value) -> Result<()> {
+        let text = |name: &str| percent_encode(question[name].as_str().unwrap_or_default());
+        let (session, token) = (text("session_id"), text("reply_token"));
+        let path = format!("/aaep/v1/sessions/{session}/decisions/{token}?wait={WAIT}");
+        output::remark("a question waits for its answer");
+        loop {
+            let decision = self.client.call(Call::get(path.as_str())).await?.success()?;
+            let word = |name: &str| decision[name].as_str().map(output::clean);
+            match word("status").as_deref() {
+                Some("open") => {}
+                Some(status) => {
+                    let answer = word("decision").map(|it| format!(": {it}")).unwrap_or_default();
+                    output::remark(&format!("{status}{answer}"));
+                    return Ok(());
+                }
+                None => bail!("expected what became of the question"),
+            }
+        }
+    }
+}

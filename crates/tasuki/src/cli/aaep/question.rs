@@ -1,0 +1,274 @@
+//! A question to whoever listens: how it is put, what counts as an answer, and how it shows that
+//! somebody else has settled it.
+
+use protocol::aaep::event::Decision;
+use protocol::aaep::handshake::Response;
+use protocol::time::{Span, Time};
+use serde_json::{Number, Value};
+
+use super::words::{is_terminal, kind, who};
+use crate::output::clean;
+
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// What people call it by.
+    pub number: usize,
+    pub event: Value,
+    /// When its time is over, by the clock of whoever listens.
+    pub due: Time,
+}
+
+/// What somebody typed, as an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    Decision(Decision),
+    Response(Response),
+}
+
+impl Question {
+    /// An event that asks.
+    pub fn of(event: &Value, number: usize, now: Time) -> Option<Self> {
+        if !matches!(kind(event), "awaiting.confirmation" | "awaiting.clarification") {
+            return None;
+        }
+        let seconds = event["timeout_seconds"].as_u64().unwrap_or_default().min(86_400);
+        let due = now.plus(Span::from_millis(i64::try_from(seconds).unwrap_or_default() * 1_000));
+        Some(Self { number, event: event.clone(), due })
+    }
+
+    pub fn text(&self, name: &str) -> String {
+        clean(self.event[name].as_str().unwrap_or_default())
+    }
+
+    fn is_confirmation(&self) -> bool {
+        kind(&self.event) == "awaiting.confirmation"
+    }
+
+    /// The lines in which it is put to whoever can answer.
+    pub fn asked(&self) -> Vec<String> {
+        let mut lines = self.told();
+        lines.push(format!("  To answer, type {}", self.expected()));
+        lines
+    }
+
+    /// The same for whoever cannot.
+    pub fn told(&self) -> Vec<String> {
+        let mut lines = vec![format!("URGENT {} asks, question {}", who(&self.event), self.number)];
+        let labels = [
+            ("action", "Action"),
+            ("consequence", "Consequence"),
+            ("question", "Question"),
+            ("context", "Context"),
+            ("risk_level", "Risk"),
+        ];
+        for (name, label) in labels {
+            if self.event[name].is_string() {
+                lines.push(format!("  {label}: {}", self.text(name)));
+            }
+        }
+        if self.is_confirmation() {
+            lines.push(format!("  Can be undone: {}", self.reversibility()));
+        }
+        for (at, (value, label)) in self.choices().iter().enumerate() {
+            lines.push(format!("  {}: {} ({})", at + 1, clean(label), clean(value)));
+        }
+        let seconds = &self.event["timeout_seconds"];
+        let default = match self.is_confirmation() {
+            true => format!(", then {}", self.text("default_decision")),
+            false => String::new(),
+        };
+        lines.push(format!("  Time: {seconds} seconds{default}"));
+        lines
+    }
+
+    fn reversibility(&self) -> &'static str {
+        let is_marked = self.event["irreversible"] == true;
+        match self.event["reversibility"].as_str() {
+            Some("irreversible") => "no",
+            _ if is_marked => "no",
+            Some("reversible") => "yes",
+            Some("reversible_with_effort") => "yes, with effort",
+            Some(_) | None => "not said",
+        }
+    }
+
+    /// Values and labels.
+    fn choices(&self) -> Vec<(&str, &str)> {
+        let choices = self.event["choices"].as_array().map_or(&[][..], Vec::as_slice);
+
+        choices.iter().filter_map(pair_of).collect()
+    }
+
+    fn accepts(&self, wanted: &str) -> bool {
+        let kinds = self.event["accepted_response_kinds"].as_array();
+        match kinds {
+            Some(kinds) => kinds.iter().any(|kind| kind == wanted),
+            None => wanted == "freetext",
+        }
+    }
+
+    fn allows(&self, decision: Decision) -> bool {
+        let allowed = self.event["allowed_replies"].as_array();
+        allowed.is_none_or(|all| all.iter().any(|it| it == decision.as_str()))
+    }
+
+    fn expected(&self) -> String {
+        if self.is_confirmation() {
+            let allowed = Decision::ALL.iter().filter(|it| self.allows(**it));
+            return allowed.map(|it| it.as_str()).collect::<Vec<_>>().join(" or ");
+        }
+        let mut ways = Vec::new();
+        if !self.choices().is_empty() {
+            ways.push("the number or the value of a choice");
+        }
+        if self.accepts("yes_no") {
+            ways.push("yes or no");
+        }
+        if self.accepts("numeric") {
+            ways.push("a number");
+        }
+        if self.accepts("freetext") {
+            ways.push("a text");
+        }
+        ways.join(", or ")
+    }
+
+    /// What was typed as an answer, or what would be one.
+    pub fn answer(&self, typed: &str) -> Result<Answer, String> {
+        let typed = typed.trim();
+        let no = || format!("question {}: expected {}", self.number, self.expected());
+        if self.is_confirmation() {
+            let decision = Decision::parse(&typed.to_ascii_lowercase());
+            let decision = decision.filter(|decision| self.allows(*decision)).ok_or_else(no)?;
+            return Ok(Answer::Decision(decision));
+        }
+        let choices = self.choices();
+        let by_number = typed.parse::<usize>().ok().and_then(|at| choices.get(at.checked_sub(1)?));
+        let by_value = choices.iter().find(|(value, _)| *value == typed);
+        if let Some((value, _)) = by_value.or(by_number) {
+            return Ok(Answer::Response(Response::Text((*value).to_owned())));
+        }
+        match typed.to_ascii_lowercase().as_str() {
+            "yes" if self.accepts("yes_no") => return Ok(Answer::Response(Response::Truth(true))),
+            "no" if self.accepts("yes_no") => return Ok(Answer::Response(Response::Truth(false))),
+            _ => {}
+        }
+        if self.accepts("numeric") {
+            let whole = typed.parse::<i64>().ok().map(Number::from);
+            let number = whole.or_else(|| typed.parse().ok().and_then(Number::from_f64));
+            if let Some(number) = number {
+                return Ok(Answer::Response(Response::Number(number)));
+            }
+        }
+        if self.accepts("freetext") && !typed.is_empty() {
+            return Ok(Answer::Response(Response::Text(typed.to_owned())));
+        }
+        Err(no())
+    }
+
+    /// Why nobody needs to answer any more, if a later event shows it.
+    pub fn settled_by(&self, event: &Value) -> Option<&'static str> {
+        let at = |event: &Value| event["timestamp"].as_str()?.parse::<Time>().ok();
+        let is_later = at(event)? >= at(&self.event)?;
+        let is_same = event["event_id"] == self.event["event_id"];
+        if event["session_id"] != self.event["session_id"] || !is_later || is_same {
+            return None;
+        }
+        match kind(event) {
+            _ if is_terminal(event) => Some("the session is over"),
+            "state.changed" if event["from_state"] == "awaiting_input" => Some("it was settled"),
+            "tool.invoked" if self.is_confirmation() && event["irreversible"] == true => {
+                Some("somebody accepted")
+            }
+            _ => None,
+        }
+    }
+}
+
+fn pair_of(choice: &Value) -> Option<(&str, &str)> {
+    let value = choice["value"].as_str()?;
+    Some((value, choice["label"].as_str().unwrap_or(value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn question(kind: &str, more: &Value) -> Question {
+        let mut event = json!({
+            "type": format!("aaep:agent.awaiting.{kind}"), "event_id": "evt_1",
+            "session_id": "sess_1", "timestamp": "2026-05-24T14:22:00Z", "timeout_seconds": 60,
+            "producer": { "agent_id": "teller" },
+        });
+        for (name, value) in more.as_object().expect("an object") {
+            event[name] = value.clone();
+        }
+        Question::of(&event, 1, Time::from_millis(0)).expect("it asks")
+    }
+
+    #[test]
+    fn only_what_was_meant_is_an_answer() {
+        let decision = |it| Some(Answer::Decision(it));
+        let text = |it: &str| Some(Answer::Response(Response::Text(it.to_owned())));
+        let confirm = question("confirmation", &json!({}));
+        let only_reject = question("confirmation", &json!({"allowed_replies": ["reject"]}));
+        let choices = json!({"accepted_response_kinds": ["multiple_choice"], "choices":
+            [{"value": "b", "label": "Blue"}, {"value": "1", "label": "One"}]});
+        let choice = question("clarification", &choices);
+        let free = question("clarification", &json!({}));
+        let yes_no = question("clarification", &json!({"accepted_response_kinds": ["yes_no"]}));
+        let number = question("clarification", &json!({"accepted_response_kinds": ["numeric"]}));
+        let truth = Some(Answer::Response(Response::Truth(true)));
+        let twelve = Some(Answer::Response(Response::Number(12.into())));
+        let cases = [
+            (&confirm, "accept", decision(Decision::Accept)),
+            (&confirm, " Reject ", decision(Decision::Reject)),
+            (&confirm, "", None),
+            (&confirm, "yes", None),
+            (&confirm, "accept it", None),
+            (&only_reject, "accept", None),
+            (&choice, "2", text("1")),
+            (&choice, "1", text("1")),
+            (&choice, "b", text("b")),
+            (&choice, "3", None),
+            (&choice, "", None),
+            (&free, "as you like", text("as you like")),
+            (&free, " ", None),
+            (&yes_no, "Yes", truth),
+            (&yes_no, "perhaps", None),
+            (&number, "12", twelve),
+            (&number, "a dozen", None),
+        ];
+        for (question, typed, expected) in cases {
+            assert_eq!(question.answer(typed).ok(), expected, "{typed:?}");
+        }
+    }
+
+    #[test]
+    fn it_is_noticed_when_somebody_else_has_settled_it() {
+        let confirm = question("confirmation", &json!({}));
+        let cases = [
+            ("session.completed", "2026-05-24T14:22:01Z", json!({}), true),
+            (
+                "state.changed",
+                "2026-05-24T14:22:01Z",
+                json!({"from_state": "awaiting_input"}),
+                true,
+            ),
+            ("state.changed", "2026-05-24T14:22:01Z", json!({"from_state": "thinking"}), false),
+            ("tool.invoked", "2026-05-24T14:22:01Z", json!({"irreversible": true}), true),
+            ("tool.invoked", "2026-05-24T14:21:59Z", json!({"irreversible": true}), false),
+            ("session.completed", "2026-05-24T14:22:01Z", json!({"session_id": "sess_2"}), false),
+        ];
+        for (kind, at, more, expected) in cases {
+            let mut event = json!({"type": format!("aaep:agent.{kind}"), "event_id": "evt_2",
+                "session_id": "sess_1", "timestamp": at});
+            for (name, value) in more.as_object().expect("an object") {
+                event[name] = value.clone();
+            }
+            assert_eq!(confirm.settled_by(&event).is_some(), expected, "{event}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Events as they came, one on each line of a file, in the order in which they were announced:
+//! what is critical comes early, and is put back in its place.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use protocol::aaep::reply_token;
+use protocol::aaep::shape::Cursor;
+use protocol::time::Time;
+use serde_json::Value;
+
+pub struct Recorder {
+    out: Box<dyn Write + Send>,
+    /// What came early, and what it may come after.
+    early: Vec<Early>,
+    pub n_events: usize,
+}
+
+struct Early {
+    text: String,
+    /// Questions carry their place in their token.
+    cursor: Option<Cursor>,
+    at: Option<Time>,
+}
+
+impl Recorder {
+    /// A new file; one that is there already is not written over.
+    pub fn create(path: &Path) -> Result<Self> {
+        let out: Box<dyn Write + Send> = if path.as_os_str() == "-" {
+            Box::new(io::stdout())
+        } else {
+            let file = OpenOptions::new().write(true).create_new(true).open(path);
+            Box::new(file.with_context(|| format!("cannot create {}", path.display()))?)
+        };
+        Ok(Self { out, early: Vec::new(), n_events: 0 })
+    }
+
+    pub fn event(&mut self, text: &str, event: &Value, cursor: Option<Cursor>) -> Result<()> {
+        self.n_events += 1;
+        let at = event["timestamp"].as_str().and_then(|at| at.parse().ok());
+        let Some(cursor) = cursor else {
+            let cursor = event["reply_token"].as_str().and_then(reply_token::place);
+            self.early.push(Early { text: text.to_owned(), cursor, at });
+            return Ok(());
+        };
+        let is_before = |early: &Early| match early.cursor {
+            Some(place) => place < cursor,
+            None => early.at < at,
+        };
+        let (before, after): (Vec<_>, _) = self.early.drain(..).partition(is_before);
+        self.early = after;
+        for early in before {
+            self.line(&early.text)?;
+        }
+        self.line(text)
+    }
+
+    /// A message of our own. Whatever it is about has been told.
+    pub fn message(&mut self, text: &str) -> Result<()> {
+        self.settle()?;
+        self.line(text)
+    }
+
+    /// Nothing more is to come before what came early.
+    pub fn settle(&mut self) -> Result<()> {
+        for early in std::mem::take(&mut self.early) {
+            self.line(&early.text)?;
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, text: &str) -> Result<()> {
+        let written = writeln!(self.out, "{text}").and_then(|()| self.out.flush());
+        written.context("cannot write the recording")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Shared(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Shared {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_came_early_is_put_back_in_its_place() {
+        let shared = Shared::default();
+        let out = Box::new(shared.clone());
+        let mut recorder = Recorder { out, early: Vec::new(), n_events: 0 };
+        let mut tell = |text: &str, second: u32, index: Option<u32>| {
+            let event = json!({ "timestamp": format!("2026-05-24T14:22:{second:02}Z") });
+            let cursor = index.map(|index| Cursor { sequence: 1, index });
+            recorder.event(text, &event, cursor).unwrap();
+        };
+        tell("critical", 3, None);
+        tell("first", 1, Some(0));
+        tell("second", 3, Some(1));
+        tell("last", 4, Some(3));
+        recorder.message("reply").unwrap();
+        let bytes = shared.0.lock().unwrap().clone();
+        assert_eq!(String::from_utf8(bytes).unwrap(), "first\nsecond\ncritical\nlast\nreply\n");
+    }
+}

@@ -1,0 +1,257 @@
+//! A subscription at a server: the handshake, the stream of its events, and what is sent back. The
+//! stream comes back by itself after a break, from where it was; what comes twice is told once.
+
+use std::collections::{HashSet, VecDeque};
+
+use anyhow::{Context, Result, bail};
+use axum::body::Body;
+use engine::clock::{Clock, SystemClock};
+use http_body_util::BodyExt;
+use protocol::aaep::VERSION;
+use protocol::aaep::capabilities::Capabilities;
+use protocol::aaep::handshake::{Accepted, Handshake, Request};
+use protocol::aaep::jws::Jwks;
+use protocol::aaep::manifest::verify;
+use protocol::aaep::shape::Cursor;
+use protocol::time::Span;
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use crate::client::{Answer, Call, Client, Refused, percent_encode};
+use crate::output;
+
+/// A server that is restarted is back within seconds; one that is gone should be noticed.
+const TRIES_MAX: u32 = 30;
+const TRY_AGAIN: Span = Span::from_millis(1_000);
+
+/// Events that were not looked at yet. Past this the server waits, which costs only us.
+const HEARD_MAX: usize = 64;
+
+/// Ids that are remembered, to tell what comes twice: more than overtakes at once.
+const IDS_MAX: usize = 4_096;
+
+/// The longest event that is waited for.
+const EVENT_BYTES_MAX: usize = 1024 * 1024;
+
+#[derive(Debug, Clone)]
+pub struct Subscriber {
+    client: Client,
+    pub id: String,
+}
+
+/// What comes from the server.
+#[derive(Debug)]
+pub enum Heard {
+    Event {
+        text: String,
+        event: Value,
+        cursor: Option<Cursor>,
+    },
+    Away,
+    Back,
+    /// The subscription is over, and why.
+    Closed(String),
+    Failed(anyhow::Error),
+}
+
+impl Subscriber {
+    /// Agrees on terms.
+    pub async fn open(client: Client, name: &str, asked: Capabilities) -> Result<(Self, Accepted)> {
+        let is_signed = asked.accept_signed_manifests_only == Some(true);
+        let request = Handshake::Request(Request {
+            aaep_version: VERSION.to_owned(),
+            subscriber_id: name.to_owned(),
+            subscriber_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            capabilities: asked,
+            ..Request::default()
+        });
+        let body = serde_json::to_value(&request).expect("a request is plain data");
+        let accepted = accepted(client.call(Call::post("/aaep/v1/subscriptions", body)).await?)?;
+        let subscriber = Self { client, id: accepted.subscription_id.clone() };
+        if is_signed {
+            subscriber.check_manifest(&accepted).await?;
+        }
+        Ok((subscriber, accepted))
+    }
+
+    /// The manifest must be signed by a key that the server publishes, and be about its producer.
+    async fn check_manifest(&self, accepted: &Accepted) -> Result<()> {
+        let signed = accepted.signed_manifest.as_ref().context("the manifest is not signed")?;
+        let keys = self.client.call(Call::get("/.well-known/aaep-jwks.json")).await?.success()?;
+        let keys: Jwks = serde_json::from_value(keys).context("the keys cannot be read")?;
+        let manifest = verify(signed, &keys, &accepted.producer.agent_id)
+            .context("the manifest cannot be trusted")?;
+        output::remark(&format!("the manifest of {} is signed", output::clean(&manifest.agent_id)));
+        Ok(())
+    }
+
+    /// Other terms, from now on.
+    pub async fn renegotiate(&self, message: &Handshake) -> Result<Accepted> {
+        let body = serde_json::to_value(message).expect("a message is plain data");
+        accepted(self.client.call(Call::post("/aaep/v1/replies", body)).await?)
+    }
+
+    /// An answer, or the end.
+    pub async fn send(&self, message: &Handshake) -> Result<()> {
+        let body = serde_json::to_value(message).expect("a message is plain data");
+        self.client.call(Call::post("/aaep/v1/replies", body)).await?.success().map(|_| ())
+    }
+
+    /// What the server tells, until the subscription is over.
+    pub fn listen(&self) -> mpsc::Receiver<Heard> {
+        let (sender, heard) = mpsc::channel(HEARD_MAX);
+        let stream = Stream {
+            subscriber: self.clone(),
+            heard: sender,
+            cursor: None,
+            known: HashSet::new(),
+            order: VecDeque::new(),
+        };
+        tokio::spawn(stream.run());
+        heard
+    }
+}
+
+/// What the server agreed to, or why it did not, in its own words.
+fn accepted(answer: Answer) -> Result<Accepted> {
+    if answer.body["type"] == "subscription.rejected" {
+        let text = |name: &str| answer.body[name].as_str().unwrap_or_default().to_owned();
+        let (code, detail) = (text("reason_code"), text("reason_message"));
+        return Err(Refused { code, detail }.into());
+    }
+    serde_json::from_value(answer.success()?).context("expected a subscription.accepted")
+}
+
+struct Stream {
+    subscriber: Subscriber,
+    heard: mpsc::Sender<Heard>,
+    /// Where to go on.
+    cursor: Option<String>,
+    known: HashSet<String>,
+    order: VecDeque<String>,
+}
+
+/// Why a stream is over.
+enum End {
+    /// It may come back.
+    Break,
+    Over,
+}
+
+impl Stream {
+    async fn run(mut self) {
+        let mut n_tries = 0;
+        loop {
+            let followed = match self.open().await {
+                Ok(body) => {
+                    if std::mem::take(&mut n_tries) > 0 {
+                        self.tell(Heard::Back).await;
+                    }
+                    self.follow(body).await
+                }
+                Err(error) => Err(error),
+            };
+            let error = match followed {
+                Ok(End::Over) => return,
+                Ok(End::Break) => None,
+                Err(error) => Some(error),
+            };
+            if let Some(error) = error
+                && (n_tries >= TRIES_MAX || is_final(&error))
+            {
+                self.tell(Heard::Failed(error)).await;
+                return;
+            }
+            if n_tries == 0 {
+                self.tell(Heard::Away).await;
+            }
+            n_tries += 1;
+            if self.heard.is_closed() {
+                return;
+            }
+            SystemClock.sleep(TRY_AGAIN).await;
+        }
+    }
+
+    async fn open(&self) -> Result<Body> {
+        let path =
+            format!("/aaep/v1/events?subscription_id={}", percent_encode(&self.subscriber.id));
+        let cursor = self.cursor.iter().map(|cursor| ("last-event-id", cursor.clone()));
+        let headers: Vec<_> = cursor.collect();
+        let response = self.subscriber.client.open(&Call::get(path), &headers).await?;
+        let status = response.status().as_u16();
+        let body = response.into_body();
+        if status != 200 {
+            let bytes = body.collect().await.context("the answer broke off")?.to_bytes();
+            let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
+            Answer { status, body }.success()?;
+            bail!("the server answered with status {status}");
+        }
+        Ok(body)
+    }
+
+    async fn follow(&mut self, mut body: Body) -> Result<End> {
+        let mut waiting: Vec<u8> = Vec::new();
+        while let Some(frame) = body.frame().await {
+            // A stream that breaks off comes back.
+            let Ok(frame) = frame else { return Ok(End::Break) };
+            let Ok(data) = frame.into_data() else { continue };
+            waiting.extend_from_slice(&data);
+            while let Some(end) = waiting.windows(2).position(|pair| pair == b"\n\n") {
+                let block: Vec<u8> = waiting.drain(..end + 2).collect();
+                if let Some(heard) = self.read(&String::from_utf8_lossy(&block)) {
+                    let is_over = matches!(heard, Heard::Closed(_));
+                    self.tell(heard).await;
+                    if is_over || self.heard.is_closed() {
+                        return Ok(End::Over);
+                    }
+                }
+            }
+            if waiting.len() > EVENT_BYTES_MAX {
+                bail!("an event has more than {EVENT_BYTES_MAX} bytes");
+            }
+        }
+        Ok(End::Break)
+    }
+
+    fn read(&mut self, block: &str) -> Option<Heard> {
+        let field = |name: &str| {
+            let mut lines = block.lines();
+            lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+        };
+        let cursor = field("id").and_then(Cursor::parse);
+        if let Some(id) = field("id") {
+            self.cursor = Some(id.to_owned());
+        }
+        let text = field("data")?.to_owned();
+        let event: Value = serde_json::from_str(&text).ok()?;
+        if field("event") == Some("aaep.close") {
+            let message =
+                event["reason_message"].as_str().or_else(|| event["reason_code"].as_str());
+            return Some(Heard::Closed(output::clean(message.unwrap_or("no reason is given"))));
+        }
+        let id = event["event_id"].as_str().unwrap_or_default().to_owned();
+        if !self.known.insert(id.clone()) {
+            return None;
+        }
+        self.order.push_back(id);
+        if self.order.len() > IDS_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+        Some(Heard::Event { text, event, cursor })
+    }
+
+    async fn tell(&self, heard: Heard) {
+        // Whoever listened may have gone; then nobody needs to know.
+        let _ = self.heard.send(heard).await;
+    }
+}
+
+/// Whether it is no use to try again.
+fn is_final(error: &anyhow::Error) -> bool {
+    let passing = ["stopping", "overloaded", "rate_limited", "too_many_streams"];
+    let refused = error.downcast_ref::<Refused>();
+    refused.is_some_and(|refused| !passing.contains(&refused.code.as_str()))
+}

@@ -1,0 +1,228 @@
+//! Recorded AAEP files on the command line: what is wrong with them, on which line, by which rule;
+//! and what would make them better. No server takes part.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::shell::{Outcome, Transcript, split, tasuki};
+
+pub const SESSION: &str = "sess_2c91a7b4d23f1e88";
+pub const TOKEN: &str = "rpl_4f8a2e7d9c1b6a3f";
+
+/// Enough for several windows and threads; the long run is no other but longer.
+const HUGE_LINES: usize = 12_000;
+
+/// A transfer, as a bank's agent announces it: up to its question, and what follows an accept.
+pub fn transfer() -> [Vec<Value>; 2] {
+    let thinking = json!({ "from_state": "idle", "to_state": "thinking" });
+    let question = json!({
+        "urgency": "critical", "action": "Transfer 500 dollars to Maria Lopez",
+        "consequence": "The money leaves your account at once and cannot be called back",
+        "reply_token": TOKEN, "timeout_seconds": 300, "default_decision": "reject",
+        "risk_level": "high", "irreversible": true,
+    });
+    let call = json!({ "tool": "transfer_funds", "tool_call_id": "call_2", "irreversible": true });
+    let done = json!({ "tool": "transfer_funds", "tool_call_id": "call_2", "status": "success" });
+    let text = json!({ "chunk": "Transferred. ", "position": 0, "complete": false });
+    let last = json!({ "chunk": "Anything else?", "position": 13, "complete": true });
+    [
+        vec![
+            event(0, "session.started", json!({ "summary_normal": "Transfers 500 dollars" })),
+            event(1, "state.changed", thinking),
+            event(2, "awaiting.confirmation", question),
+        ],
+        vec![
+            event(3, "tool.invoked", call),
+            event(4, "tool.completed", done),
+            event(5, "output.streaming", text),
+            event(6, "output.streaming", last),
+            event(7, "session.completed", json!({ "summary_normal": "Transferred 500 dollars" })),
+        ],
+    ]
+}
+
+fn event(number: u32, kind: &str, more: Value) -> Value {
+    let mut event = json!({
+        "@context": "https://aaep-protocol.org/context/v1",
+        "type": format!("aaep:agent.{kind}"),
+        "event_id": format!("evt_{number}"),
+        "session_id": SESSION,
+        "sequence_number": number,
+        "timestamp": format!("2026-05-24T14:22:{number:02}.000Z"),
+        "producer": { "agent_id": "teller", "agent_name": "Teller" },
+    });
+    if kind.starts_with("tool.invoked") {
+        event["summary_normal"] = "Sends the money".into();
+    }
+    let more = more.as_object().expect("an object").clone();
+    event.as_object_mut().expect("an object").extend(more);
+    event
+}
+
+fn accept() -> Value {
+    json!({ "type": "confirmation.reply", "reply_token": TOKEN, "decision": "accept",
+        "subscription_id": "sub_1", "timestamp": "2026-05-24T14:22:02.500Z" })
+}
+
+fn whole() -> Vec<Value> {
+    let [before, after] = transfer();
+    [before, vec![accept()], after].concat()
+}
+
+fn lines(documents: &[Value]) -> String {
+    documents.iter().fold(String::new(), |text, document| text + &document.to_string() + "\n")
+}
+
+fn run(folder: &Path, line: &str, input: &str) -> Outcome {
+    tasuki(folder, &split(line), &[], input)
+}
+
+#[test]
+fn what_people_and_programs_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let [before, after] = transfer();
+    write("good.jsonl", &lines(&whole()));
+    write("list.json", &serde_json::to_string_pretty(&whole()).unwrap());
+    write("unanswered.jsonl", &lines(&[before.clone(), after].concat()));
+    let mut broken = whole();
+    broken[1]["from_state"] = Value::Null;
+    let half = &broken[4].to_string()[..40];
+    write("broken.jsonl", &format!("{}{half}\n", lines(&broken[..4])));
+    let mut order = whole();
+    order.remove(5);
+    write("order.jsonl", &lines(&order));
+    let mut transcript = Transcript::default();
+    for command in [
+        "aaep validate good.jsonl list.json",
+        "aaep validate unanswered.jsonl",
+        "aaep validate unanswered.jsonl --strict",
+        "aaep validate broken.jsonl order.jsonl",
+        "aaep validate broken.jsonl order.jsonl --tier session --json",
+        "aaep validate broken.jsonl --max-errors 1 --warnings",
+        "aaep validate broken.jsonl good.jsonl --junit -",
+        "aaep validate missing.jsonl",
+        "aaep lint good.jsonl",
+        "aaep lint missing.jsonl",
+        "aaep replay good.jsonl --speed max --verbosity terse",
+        "aaep replay good.jsonl --speed max --boundary none --json --session sess_none",
+    ] {
+        transcript.add(command, &run(folder.path(), command, ""));
+    }
+    insta::with_settings!({ snapshot_path => ".", prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("aaep_files", transcript.text);
+    });
+}
+
+#[test]
+fn broken_files_are_refused_with_line_and_rule() {
+    let with = |at: usize, field: &str, value: Value| {
+        let mut all = whole();
+        all[at][field] = value;
+        lines(&all)
+    };
+    let without = |at: usize| {
+        let mut all = whole();
+        all.remove(at);
+        lines(&all)
+    };
+    let cases = [
+        (
+            "a number as text",
+            with(1, "sequence_number", json!("1")),
+            "2 schema type sequence_number",
+        ),
+        ("no such name", with(1, "type", json!("aaep:agent.sings")), "2 spec 3.9 type"),
+        ("an unsafe default", with(2, "default_decision", json!("accept")), "3 schema"),
+        ("not critical", with(2, "urgency", json!("normal")), "3 schema const urgency"),
+        ("a forged reply", with(3, "decision", json!("perhaps")), "4 schema enum decision"),
+        ("no start", without(0), "1 session 4.1.1 type"),
+        ("a gap", without(1), "2 session 3 sequence_number"),
+        ("a wrong place", with(7, "position", json!(12)), "8 session 4.3.3 position"),
+        ("time goes back", with(5, "timestamp", json!("2026-05-24T14:21:00.000Z")), "6 session 3"),
+        ("not text", "\u{0}\n".to_owned(), "1 schema json document"),
+        ("a list that breaks off", "[\n{},".to_owned(), "2 schema json document"),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    for (story, text, expected) in cases {
+        let shown = run(folder.path(), "aaep validate --json -", &text);
+        assert_eq!(shown.code, 1, "{story}: {}", shown.stderr);
+        let first: Value = serde_json::from_str(shown.stdout.lines().next().unwrap()).unwrap();
+        let word = |name: &str| first[name].as_str().unwrap().to_owned();
+        let told = format!("{} {} {} {}", first["line"], word("tier"), word("rule"), word("field"));
+        assert!(told.starts_with(expected), "{story}: {told}, expected {expected}");
+        assert_eq!(first["file"], "-");
+    }
+    for command in ["aaep validate", "aaep validate - --tier none", "aaep lint", "aaep replay"] {
+        assert_eq!(run(folder.path(), command, "").code, 2, "{command}");
+    }
+}
+
+#[test]
+fn many_and_huge_files_are_told_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut huge = String::new();
+    let start = json!({ "summary_normal": "Counts" });
+    let first = event(0, "session.started", start).to_string();
+    let end = json!({ "summary_normal": "Counted" });
+    for number in 0..HUGE_LINES {
+        let mut event = match number {
+            0 => first.clone(),
+            _ if number == HUGE_LINES - 1 => event(7, "session.completed", end.clone()).to_string(),
+            _ => {
+                let progress = json!({ "progress": { "percent": 5 },
+                    "summary_normal": "x".repeat(700) });
+                event(7, "progress.updated", progress).to_string()
+            }
+        };
+        event = event.replace("\"sequence_number\":7", &format!("\"sequence_number\":{number}"));
+        event = event.replace("evt_7", &format!("evt_{number}"));
+        writeln!(huge, "{event}").unwrap();
+    }
+    let wrong = huge.replace(&format!("evt_{}\"", HUGE_LINES - 10), "evt_3\"");
+    std::fs::write(folder.path().join("huge.jsonl"), &wrong).unwrap();
+    let mut command = "aaep validate huge.jsonl".to_owned();
+    let mut expected = vec![format!("huge.jsonl:{}: rule 3  event_id: expected", HUGE_LINES - 9)];
+    for number in 0..20 {
+        let name = format!("small_{number}.json");
+        std::fs::write(folder.path().join(&name), "{}").unwrap();
+        command.push_str(&format!(" {name}"));
+        expected.push(format!("{name}:1: rule required  @context: expected this field"));
+    }
+    let shown = run(folder.path(), &command, "");
+    assert_eq!(shown.code, 1, "{}", shown.stderr);
+    // A gap in the numbers follows from the event that is refused, and is told of once.
+    let mut lines = shown.stdout.lines().filter(|line| !line.contains("sequence_number"));
+    for expected in &expected {
+        let found = lines.find(|line| line.starts_with(expected.as_str()));
+        assert!(found.is_some(), "{expected} in its order: {}", shown.stdout);
+    }
+    let shown = run(folder.path(), "aaep validate -", &huge);
+    assert_eq!((shown.code, shown.stdout.as_str()), (0, ""), "{}", shown.stderr);
+}
+
+#[test]
+fn the_report_for_continuous_integration_is_well_formed() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = "a&b<\"c'>.jsonl";
+    std::fs::write(folder.path().join(name), "{\"\\u001b]&<>\":1}\n").unwrap();
+    let arguments = ["aaep", "validate", name, "--junit", "report.xml"].map(str::to_owned);
+    assert_eq!(tasuki(folder.path(), &arguments, &[], "").code, 1);
+    let xml = std::fs::read_to_string(folder.path().join("report.xml")).unwrap();
+    let mut open: Vec<&str> = Vec::new();
+    let (_, body) = xml.split_once("?>").unwrap();
+    for part in body.split('<').skip(1) {
+        let (tag, text) = part.split_once('>').expect("every tag ends");
+        assert!(!text.contains('>') && !tag.contains('&') || tag.contains("&amp;"), "{part}");
+        let name = tag.split_whitespace().next().unwrap();
+        match (name.strip_prefix('/'), tag.ends_with('/')) {
+            (Some(name), _) => assert_eq!(open.pop(), Some(name)),
+            (None, true) => {}
+            (None, false) => open.push(name),
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+    assert!(xml.contains("a&amp;b&lt;&quot;c&apos;&gt;.jsonl"), "{xml}");
+}

@@ -1,0 +1,168 @@
+//! AAEP at a terminal: somebody listens and answers, with the server away in between; what is
+//! recorded is valid, and can be played again.
+
+use std::path::Path;
+
+use protocol::time::Time;
+use serde_json::{Value, json};
+use tasuki::client::{Call, Client, Identity};
+use tasuki::node::control_socket;
+
+use super::aaep_files::{SESSION, TOKEN, transfer};
+use super::chat::Terminal;
+use super::shell::{split, tasuki};
+use crate::server::{Server, ok};
+
+/// A server with an agent that announces, and two people.
+fn bank(folder: &Path) -> Server {
+    let server = Server::start_on(&folder.join("data"), |_| {});
+    for agent in ["teller --kind worker", "dana --kind human", "omar --kind human"] {
+        let command = format!("agent register {agent} --data data");
+        let outcome = tasuki(folder, &split(&command), &[], "");
+        assert_eq!(outcome.code, 0, "{command}: {}", outcome.stderr);
+    }
+    server
+}
+
+fn teller(folder: &Path) -> Client {
+    let act_as = Some("teller".to_owned());
+    let identity = Identity { act_as, ..Identity::default() };
+    Client::socket(control_socket(&folder.join("data"))).with_identity(identity)
+}
+
+async fn announce(teller: &Client, events: Vec<Value>) {
+    ok(teller, Call::post("/aaep/v1/events", Value::from(events))).await;
+}
+
+async fn decision(teller: &Client) -> Value {
+    let path = format!("/aaep/v1/sessions/{SESSION}/decisions/{TOKEN}");
+    ok(teller, Call::get(path)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn somebody_listens_and_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = bank(folder.path());
+    let teller = teller(folder.path());
+    let mut dana = Terminal::open(folder.path(), "aaep listen --as dana --signed --data data");
+    let mut omar = Terminal::open(folder.path(), "aaep listen --as omar --data data");
+    dana.sees("the manifest of tasuki is signed");
+    dana.sees("listening, as sub_");
+    omar.sees("listening, as sub_");
+    dana.enter("accept");
+    dana.sees("no question waits");
+    let [before, after] = transfer();
+    announce(&teller, before).await;
+    dana.sees("Teller: Transfers 500 dollars");
+    dana.sees("URGENT Teller asks, question 1");
+    dana.sees("  Action: Transfer 500 dollars to Maria Lopez");
+    dana.sees("  Consequence: The money leaves your account");
+    dana.sees("  Risk: high");
+    dana.sees("  Can be undone: no");
+    dana.sees("  Time: 300 seconds, then reject");
+    dana.sees("type accept or reject");
+    omar.sees("type accept or reject");
+    for typed in ["", "yes"] {
+        dana.enter(typed);
+    }
+    dana.sees("question 1: expected accept or reject");
+    assert_eq!(decision(&teller).await["status"], "open", "an empty line is no answer");
+    dana.enter("accept");
+    dana.sees("question 1 is answered: accept");
+    let decided = decision(&teller).await;
+    assert_eq!(
+        (&decided["decision"], &decided["answered_by"]),
+        (&json!("accept"), &json!("agent:dana"))
+    );
+
+    server.kill();
+    dana.sees("the server does not answer");
+    let server = Server::start_on(&folder.path().join("data"), |_| {});
+    dana.sees("the server is back");
+    omar.sees("the server is back");
+    for (typed, expected) in [
+        ("/pace 120", "the terms are changed"),
+        ("/terse", "the terms are changed"),
+        ("/pace fast", "expected words a minute"),
+        ("/sing", "no such command: /sing"),
+        ("/questions", "no question waits"),
+    ] {
+        dana.enter(typed);
+        dana.sees(expected);
+    }
+    announce(&teller, after).await;
+    omar.sees("question 1 is closed: somebody accepted");
+    dana.sees("Anything else?");
+    dana.sees("Teller: Transferred 500 dollars");
+    dana.enter("/quit");
+    omar.interrupt();
+    assert_eq!((dana.leave(), omar.leave()), (Some(0), Some(0)));
+    for words in ["Transfers 500 dollars", "question 1 is answered"] {
+        assert_eq!(dana.n_times(words), 1, "{words}: {:#?}", dana.seen());
+    }
+    drop(server);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_recorded_is_valid_and_can_be_played_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let _server = bank(folder.path());
+    let teller = teller(folder.path());
+    let mut capture = "aaep capture --as dana --answer ask --until-end --data data".to_owned();
+    capture.push_str(&format!(" --session {SESSION} -o record.jsonl"));
+    let [before, after] = transfer();
+    announce(&teller, before.clone()).await;
+    let mut dana = Terminal::open(folder.path(), &capture);
+    dana.sees("type accept or reject");
+    dana.enter("accept");
+    dana.sees("question 1 is answered: accept");
+    announce(&teller, after.clone()).await;
+    dana.sees("8 events recorded");
+    assert_eq!(dana.leave(), Some(0), "{:#?}", dana.seen());
+    let command = "aaep validate record.jsonl --strict";
+    let checked = tasuki(folder.path(), &split(command), &[], "");
+    let expected = "1 file, 9 documents, 1 session: valid, 0 warnings\n";
+    assert_eq!((checked.code, checked.stderr.as_str()), (0, expected), "{}", checked.stdout);
+    let again = tasuki(folder.path(), &split(&capture), &[], "");
+    assert_eq!(again.code, 1, "a recording is not written over: {}", again.stderr);
+
+    let mut omar = Terminal::open(folder.path(), "aaep listen --as omar --from now --data data");
+    omar.sees("listening, as sub_");
+    let replay =
+        "aaep replay record.jsonl --to-server --as teller --new-ids --speed max --data data";
+    let mut replay = Terminal::open(folder.path(), replay);
+    let session = replay.sees("sess_");
+    omar.sees("type accept or reject");
+    omar.enter("accept");
+    replay.sees("answered: accept");
+    replay.sees("8 events announced");
+    assert_eq!(replay.leave(), Some(0));
+    let page = ok(&teller, Call::get(format!("/aaep/v1/sessions/{session}/events"))).await;
+    let played = page["items"].as_array().unwrap().iter().map(|item| item["event"].clone());
+    let played: Vec<Value> = played.map(|event| anonymous(event, &session)).collect();
+    let announced = [before, after].concat();
+    let announced: Vec<Value> = announced.into_iter().map(|it| anonymous(it, SESSION)).collect();
+    assert_eq!(played, announced, "the same session, but for its ids and times");
+
+    let command =
+        "aaep replay record.jsonl --to-server --as teller --new-ids --speed max --data data";
+    let mut replay = Terminal::open(folder.path(), command);
+    let session = replay.sees("sess_");
+    omar.sees("type accept or reject");
+    omar.enter("reject");
+    replay.sees("answered: reject");
+    replay.sees("the recording does not fit any more");
+    assert_eq!(replay.leave(), Some(3));
+    let shown = ok(&teller, Call::get(format!("/aaep/v1/sessions/{session}"))).await;
+    assert_eq!(shown["status"], "cancelled");
+}
+
+/// An event without what differs each time it is announced.
+fn anonymous(mut event: Value, session: &str) -> Value {
+    assert_eq!(event["session_id"], session);
+    assert!(event["timestamp"].as_str().is_some_and(|at| at.parse::<Time>().is_ok()));
+    for name in ["session_id", "event_id", "timestamp", "reply_token"] {
+        event.as_object_mut().expect("an object").remove(name);
+    }
+    event
+}
