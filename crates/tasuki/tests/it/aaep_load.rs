@@ -38,9 +38,8 @@ async fn one_event_a_second_loses_nothing_and_delays_nothing_critical() {
     let mut free = Listener::open(&person, everything()).await;
     let mut slow = Listener::open(&person, json!({ "max_events_per_second": 1 })).await;
     let clock = Stopwatch::start();
-    let has_critical = |heard: &[Heard]| {
-        heard.iter().filter(|one| one.is_critical()).count() == N_BURST_CRITICAL
-    };
+    let has_critical =
+        |heard: &[Heard]| heard.iter().filter(|one| one.is_critical()).count() == N_BURST_CRITICAL;
     tokio::join!(
         stage.announce(&bursts),
         free.until(&clock, |heard| heard.len() == n_events),
@@ -63,9 +62,7 @@ async fn one_event_a_second_loses_nothing_and_delays_nothing_critical() {
     // The rest would take as many seconds as there are pieces. With a higher rate the same pieces
     // come sooner: what was let in under the old terms stays merged as it is.
     slow.renegotiate(json!({ "max_events_per_second": 10_000 })).await;
-    let is_over = |heard: &[Heard]| {
-        heard.iter().filter(|one| one.is_end()).count() == N_SESSIONS
-    };
+    let is_over = |heard: &[Heard]| heard.iter().filter(|one| one.is_end()).count() == N_SESSIONS;
     slow.until(&clock, is_over).await;
     println!(
         "{n_events} events with {N_BURST_CRITICAL} critical ones: the last of these after \
@@ -109,7 +106,7 @@ impl Told {
         let merged = &event["extensions"]["tasuki"]["merged"];
         self.n_events += merged["n_events"].as_u64().unwrap_or(1);
         let id = merged["part_of"].as_str().or(event["event_id"].as_str()).expect("an id");
-        let index = id.rsplit('_').next().and_then(|index| index.parse().ok());
+        let index = id.rsplit('x').next().and_then(|index| index.parse().ok());
         if event["urgency"] != "critical" {
             assert!(self.last <= index, "{:?} after {:?}", index, self.last);
             self.last = index;
@@ -145,10 +142,7 @@ async fn who_stalls_wakes_to_everything_and_costs_nobody_anything() {
     }
     let before = resident_kib(stage.server.pid());
     let clock = Stopwatch::start();
-    tokio::join!(
-        stage.announce(&bursts),
-        free.until(&clock, |heard| heard.len() == n_events),
-    );
+    tokio::join!(stage.announce(&bursts), free.until(&clock, |heard| heard.len() == n_events),);
     let growth = resident_kib(stage.server.pid()).saturating_sub(before);
     let bytes: usize = free.heard.iter().map(|one| one.data.len()).sum();
     println!(

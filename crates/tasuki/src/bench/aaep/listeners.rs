@@ -159,8 +159,7 @@ impl Audience {
         for _ in 0..n_more {
             let token = &stage.people[self.n_listeners / LISTENERS_PER_PERSON];
             let mut line = Line::connect(stage.server.address, token).await?;
-            let accepted =
-                line.post("/aaep/v1/subscriptions", "application/json", &terms).await?;
+            let accepted = line.post("/aaep/v1/subscriptions", "application/json", &terms).await?;
             let accepted: Value = serde_json::from_str(accepted)?;
             let id = accepted["subscription_id"].as_str().context("an id")?;
             let stream = line.listen(id).await?;

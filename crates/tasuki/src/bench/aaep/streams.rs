@@ -102,7 +102,7 @@ pub async fn run(plan: &Plan, within: &Path) -> Result<Report> {
         written_bytes_per_character: before.zip(after).map(|(before, after)| {
             after.written_bytes.saturating_sub(before.written_bytes) as f64 / n_chars
         }),
-        bytes_per_event: chunk("sess_alone_0", 1, 0).len(),
+        bytes_per_event: chunk("sess_alone0", 1, 0).len(),
         bars: vec![bar],
     })
 }
@@ -160,7 +160,7 @@ async fn speak(stage: &Stage, plan: &Plan, name: &str, lasting: Duration) -> Res
             let mut streams = Vec::with_capacity(plan.n_streams);
             for number in 0..plan.n_streams {
                 let line = Line::connect(address, &token).await?;
-                let session = format!("sess_{name}_{number}");
+                let session = format!("sess_{name}{number}");
                 streams.push(tokio::spawn(stream(line, session, plan, lasting)));
             }
             let mut all = Streamed::default();

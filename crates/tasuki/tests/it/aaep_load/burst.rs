@@ -52,8 +52,11 @@ impl Burst {
                     n_chars += chunk.chars().count();
                     text.push_str(&chunk);
                     let complete = index + 2 == n_events;
-                    ("output.streaming", json!({ "chunk": chunk, "position": position,
-                        "complete": complete, "output_id": "out_1" }))
+                    (
+                        "output.streaming",
+                        json!({ "chunk": chunk, "position": position,
+                        "complete": complete, "output_id": "out_1" }),
+                    )
                 }
             };
             events.push(event(session, index, kind, more));
@@ -63,7 +66,7 @@ impl Burst {
 }
 
 pub fn event_id(session: &str, index: usize) -> String {
-    format!("evt_{}_{index}", session.trim_start_matches("sess_"))
+    format!("evt_{}x{index}", session.trim_start_matches("sess_"))
 }
 
 pub fn event(session: &str, index: usize, kind: &str, more: Value) -> Value {
