@@ -1,7 +1,7 @@
 //! How many AAEP events one core checks in a second, within this process: the schemas, the words
 //! of the specification and the order of the session. The limit is the bare parse of the same
-//! bytes, which keeps nothing. [`listeners`] and [`streams`] measure a server: what it costs to tell
-//! many, and what many who stream cost others.
+//! bytes, which keeps nothing. [`listeners`] and [`streams`] measure a server: what it costs to
+//! tell many, and what many who stream cost others.
 
 pub mod line;
 pub mod listeners;

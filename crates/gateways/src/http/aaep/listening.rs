@@ -249,7 +249,7 @@ impl Open {
                     }
                 },
                 () = open.gateway.engine.clock().sleep(LOOK) => Next::Look,
-                () = async { let _ = open.stopping.wait_for(|stopping| *stopping).await; } => Next::Stop,
+                () = stopped(&mut open.stopping) => Next::Stop,
             };
             match next {
                 Next::Heard(Heard::Told(told)) => return Some((open.several(&told), Some(open))),
@@ -298,6 +298,11 @@ impl Open {
             }
         }
     }
+}
+
+/// Ends when the server stops.
+async fn stopped(stopping: &mut watch::Receiver<bool>) {
+    let _ = stopping.wait_for(|stopping| *stopping).await;
 }
 
 /// Without an id if something older is still to come: whoever returns gets it again, and knows it
