@@ -44,6 +44,8 @@ struct Tail {
     newest: watch::Sender<u64>,
     /// Rung when a question of a session is settled.
     settled: watch::Sender<u64>,
+    /// Rung when there is something for those who listen.
+    announced: watch::Sender<Rung>,
     ring: Mutex<Ring>,
     /// Told by the same word: a listener of its own would cost a copy of every entry.
     settings: Arc<KnownSettings>,
@@ -59,6 +61,16 @@ struct Ring {
     told: u64,
     /// Grows when the ring is emptied, so that what was read before is not put into it any more.
     generation: u64,
+}
+
+/// How the bell of those who listen was rung last.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Rung {
+    /// Nothing concerns them between this entry and `first`. Unknown until something is committed.
+    quiet_after: Option<u64>,
+    /// The first and the last that did; 0 if there was none since the start.
+    first: u64,
+    pub newest: u64,
 }
 
 /// An entry on its way to followers. Its JSON is made once, by the first who asks.
@@ -108,15 +120,19 @@ impl Feed {
         (settings, graphs): (Arc<KnownSettings>, Arc<KnownGraphs>),
     ) -> Self {
         let (newest, ring) = (watch::channel(0).0, Mutex::default());
-        let settled = watch::channel(0).0;
-        let tail = Arc::new(Tail { newest, settled, ring, settings, graphs });
+        let (settled, announced) = (watch::channel(0).0, watch::channel(Rung::default()).0);
+        let tail = Arc::new(Tail { newest, settled, announced, ring, settings, graphs });
         let listener: Weak<Tail> = Arc::downgrade(&tail);
         store.listen(listener);
         Self { store, tail, reading: tokio::sync::Mutex::default() }
     }
 
     /// The next entries after a cursor; empty when there are none yet.
-    async fn after(&self, cursor: u64, n_max: usize) -> Result<Vec<Arc<Followed>>, StoreError> {
+    pub(crate) async fn after(
+        &self,
+        cursor: u64,
+        n_max: usize,
+    ) -> Result<Vec<Arc<Followed>>, StoreError> {
         if let Some(page) = self.tail.lock_ring().after(cursor, n_max) {
             return Ok(page);
         }
@@ -139,6 +155,11 @@ impl Feed {
 }
 
 impl Feed {
+    /// Rings when there is something for those who listen.
+    pub(crate) fn announced_bell(&self) -> watch::Receiver<Rung> {
+        self.tail.announced.subscribe()
+    }
+
     /// What is in memory, the newest first.
     pub(crate) fn newest_first(&self) -> Vec<Arc<Followed>> {
         self.tail.lock_ring().entries.iter().rev().cloned().collect()
@@ -152,6 +173,7 @@ impl Listener for Tail {
         self.graphs.heed(&entries);
         let settles = entries.iter().any(|one| sessions::settles(&one.entry.name));
         let erases = entries.iter().any(|one| one.entry.name == Erased::NAME);
+        let rung = self.announced.borrow().after(&entries);
         let entries: Vec<_> = entries.into_iter().map(Followed::new).map(Arc::new).collect();
         let mut ring = self.lock_ring();
         if erases {
@@ -167,6 +189,32 @@ impl Listener for Tail {
         if settles {
             self.settled.send_replace(newest);
         }
+        self.announced.send_if_modified(|last| {
+            let is_news = rung.newest > last.newest;
+            *last = rung;
+            is_news
+        });
+    }
+}
+
+impl Rung {
+    /// How it is rung by entries that were committed, in their order.
+    fn after(self, entries: &[Sequenced]) -> Self {
+        let before = entries.first().map_or(0, |one| one.seq.saturating_sub(1));
+        let seen_after = self.quiet_after.unwrap_or(before);
+        let mut concerning = entries.iter().filter(|one| listening::concerns(&one.entry));
+        let Some(first) = concerning.next() else {
+            return Self { quiet_after: Some(seen_after), ..self };
+        };
+        let newest = concerning.next_back().unwrap_or(first).seq;
+        let quiet_after = if self.newest > 0 { self.newest } else { seen_after };
+        Self { quiet_after: Some(quiet_after), first: first.seq, newest }
+    }
+
+    /// Where to read on: what is known to concern nobody is passed over.
+    pub(crate) fn passed_over(self, cursor: u64) -> u64 {
+        let is_quiet = self.quiet_after.is_some_and(|after| after <= cursor) && cursor < self.first;
+        if is_quiet { self.first - 1 } else { cursor }
     }
 }
 
@@ -228,16 +276,11 @@ impl Follower {
 
     /// Waits until there is something after the cursor, and moves past it.
     pub async fn next(&mut self) -> Result<Vec<Arc<Followed>>, StoreError> {
-        self.next_few(PAGE_ENTRIES_MAX).await
-    }
-
-    /// The same, for those who do not want to keep a whole page.
-    pub async fn next_few(&mut self, n_max: usize) -> Result<Vec<Arc<Followed>>, StoreError> {
         loop {
             // Looking at the bell before reading: an entry that comes in between rings it again.
             let newest = *self.bell.borrow_and_update();
             if newest > self.cursor || newest == 0 {
-                let page = self.feed.after(self.cursor, n_max).await?;
+                let page = self.feed.after(self.cursor, PAGE_ENTRIES_MAX).await?;
                 if let Some(last) = page.last() {
                     self.cursor = last.seq();
                     return Ok(page);
@@ -284,7 +327,7 @@ impl Followed {
     }
 
     /// About what it takes in memory.
-    fn n_bytes(&self) -> usize {
+    pub(crate) fn n_bytes(&self) -> usize {
         self.sequenced.entry.body.text().map_or(0, str::len) + 400
     }
 

@@ -3,6 +3,7 @@
 //! scout reads on and brings what is critical.
 
 mod asked;
+mod ear;
 mod first;
 mod sight;
 
@@ -26,15 +27,13 @@ use protocol::time::Time;
 use serde_json::{Map, Value};
 
 use crate::Engine;
-use crate::feed::{Followed, Follower};
+use crate::feed::Followed;
 use crate::port::{Sequenced, StoreError};
 
 pub use asked::Asked;
+pub(crate) use ear::concerns;
+use ear::{Ear, changes_sides};
 pub use first::UNDER_WAY_MAX;
-
-/// Entries that are read at once. One may carry hundreds of events, and whoever does not read on
-/// keeps them.
-const PAGE_ENTRIES: usize = 16;
 
 /// The stream of one subscription.
 #[derive(Debug)]
@@ -47,10 +46,12 @@ pub struct Listening {
     shaper: Shaper,
     /// What is told before all else: what goes on when somebody begins to listen.
     first: VecDeque<Told>,
-    main: Follower,
-    /// Entries that were read and not yet pushed, the first of them perhaps in part.
+    main: Ear,
+    /// Entries that were read and not yet pushed.
     page: VecDeque<Arc<Followed>>,
-    scout: Option<Follower>,
+    /// How many events of the first of them were pushed, once it is known that it is heard.
+    n_pushed: Option<usize>,
+    scout: Option<Ear>,
     /// Which sessions this listener hears.
     sights: HashMap<SessionId, bool>,
     ended: Option<subscription::Closed>,
@@ -115,8 +116,9 @@ impl Engine {
             shaper: Shaper::new(&subscription.honored, start),
             first: VecDeque::new(),
             // The entry of the place is read again; what was told of it is passed over.
-            main: self.follow(start.sequence.saturating_sub(1)),
+            main: Ear::new(&self.feed, start.sequence.saturating_sub(1)),
             page: VecDeque::new(),
+            n_pushed: None,
             scout: None,
             sights: HashMap::new(),
             ended: None,
@@ -183,26 +185,25 @@ impl Listening {
     /// The next event. Nothing is lost if this is not waited for.
     pub async fn next(&mut self) -> Result<Heard, StoreError> {
         loop {
-            if let Some(told) = self.first.pop_front() {
+            if let Some(told) = self.ready() {
                 return Ok(Heard::Told(told));
-            }
-            let now = self.engine.clock.now();
-            if let Some(delivery) = self.shaper.poll(now) {
-                return Ok(Heard::Told(self.told(delivery)));
             }
             if let Some(closed) = self.ended.take() {
                 return Ok(Heard::Closed(closed));
             }
+            let now = self.engine.clock.now();
             if !self.shaper.wants_more() {
                 self.scout_ahead(now).await?;
                 continue;
             }
-            if self.push_page(now).await? {
+            if let Some(followed) = self.page.front().cloned() {
+                // From now on it is known whether it is heard.
+                self.is_heard(&followed).await?;
                 continue;
             }
             let wake = self.wake_after(now);
             let page = tokio::select! {
-                page = self.main.next_few(PAGE_ENTRIES) => page?,
+                page = self.main.next() => page?,
                 () = wake => continue,
             };
             self.page.extend(page);
@@ -214,8 +215,15 @@ impl Listening {
         if let Some(told) = self.first.pop_front() {
             return Some(told);
         }
-        let delivery = self.shaper.poll(self.engine.clock.now())?;
-        Some(self.told(delivery))
+        let now = self.engine.clock.now();
+        loop {
+            if let Some(delivery) = self.shaper.poll(now) {
+                return Some(self.told(delivery));
+            }
+            if !self.push_one(now) {
+                return None;
+            }
+        }
     }
 
     /// Ends when the shaper has something again.
@@ -230,22 +238,32 @@ impl Listening {
         }
     }
 
-    /// Pushes what was read, as far as there is room; whether there was anything.
-    async fn push_page(&mut self, now: Time) -> Result<bool, StoreError> {
-        let Some(followed) = self.page.front().cloned() else { return Ok(false) };
-        if self.is_heard(&followed).await? {
-            for one in followed.announced() {
-                if !self.shaper.wants_more() {
-                    // The rest of the entry follows; what was pushed is passed over then.
-                    return Ok(true);
-                }
+    /// Pushes the next event that was read, if there is room for it. What may go out at once does
+    /// so before another one comes, and is not held.
+    fn push_one(&mut self, now: Time) -> bool {
+        while self.ended.is_none() && self.shaper.wants_more() {
+            let Some(followed) = self.page.front() else { return false };
+            let n_pushed = match self.n_pushed {
+                Some(n_pushed) => Some(n_pushed),
+                None => match self.known_sight(followed) {
+                    Some(is_heard) => is_heard.then_some(0),
+                    None => return false,
+                },
+            };
+            // What is not heard is not even read.
+            let next = n_pushed.and_then(|at| Some((at, followed.announced().get(at)?)));
+            if let Some((n_pushed, one)) = next {
                 let cursor = Cursor { sequence: followed.seq(), index: one.index };
                 self.shaper.push(&one.event, cursor, now);
+                self.n_pushed = Some(n_pushed + 1);
+                return true;
+            }
+            self.n_pushed = None;
+            if let Some(followed) = self.page.pop_front() {
+                self.heed(&followed, now);
             }
         }
-        self.heed(&followed, now);
-        self.page.pop_front();
-        Ok(true)
+        false
     }
 
     /// Reads on for critical events while there is no room for others.
@@ -257,18 +275,18 @@ impl Listening {
         }
         let pushed = self.shaper.pushed().sequence;
         if self.scout.as_ref().is_none_or(|scout| scout.cursor() < pushed) {
-            self.scout = Some(self.engine.follow(pushed.saturating_sub(1)));
+            self.scout = Some(Ear::new(&self.engine.feed, pushed.saturating_sub(1)));
         }
         let Some(scout) = &mut self.scout else { return Ok(()) };
         let page = tokio::select! {
-            page = scout.next_few(PAGE_ENTRIES) => page?,
+            page = scout.next() => page?,
             () = wake => return Ok(()),
         };
         for followed in page {
             let is_heard = self.is_heard(&followed).await?;
             for one in followed.announced().iter().filter(|one| is_heard && one.event.is_critical) {
                 if !self.shaper.wants_critical() {
-                    self.scout = Some(self.engine.follow(followed.seq() - 1));
+                    self.scout = Some(Ear::new(&self.engine.feed, followed.seq() - 1));
                     return Ok(());
                 }
                 let cursor = Cursor { sequence: followed.seq(), index: one.index };
@@ -284,7 +302,7 @@ impl Listening {
         if entry.stream.teamspace != self.caller.teamspace {
             return;
         }
-        if entry.name.starts_with("transfer.") || entry.name == "conversation.routed" {
+        if changes_sides(&entry.name) {
             // Who takes part may be another one now.
             self.sights.clear();
         }

@@ -45,16 +45,23 @@ impl Engine {
 }
 
 impl Listening {
+    /// The same as [`Self::is_heard`], if nobody has to be asked.
+    pub(super) fn known_sight(&self, followed: &Followed) -> Option<bool> {
+        let entry = &followed.sequenced.entry;
+        let Subject::Session(id) = &entry.stream.subject else { return Some(false) };
+        if entry.stream.teamspace != self.caller.teamspace || entry.name != "session.announced" {
+            return Some(false);
+        }
+        self.sights.get(id).copied()
+    }
+
     /// Whether an entry announces something that this listener may hear and asked for.
     pub(super) async fn is_heard(&mut self, followed: &Followed) -> Result<bool, StoreError> {
+        if let Some(known) = self.known_sight(followed) {
+            return Ok(known);
+        }
         let entry = &followed.sequenced.entry;
         let Subject::Session(id) = &entry.stream.subject else { return Ok(false) };
-        if entry.stream.teamspace != self.caller.teamspace || entry.name != "session.announced" {
-            return Ok(false);
-        }
-        if let Some(known) = self.sights.get(id) {
-            return Ok(*known);
-        }
         let is_heard = match self.engine.session(&entry.stream).await? {
             Some(session) => self.is_wanted(&session).await?,
             None => false,

@@ -1,6 +1,12 @@
 //! How many AAEP events one core checks in a second, within this process: the schemas, the words
 //! of the specification and the order of the session. The limit is the bare parse of the same
-//! bytes, which keeps nothing.
+//! bytes, which keeps nothing. [`listeners`] and [`streams`] measure a server: what it costs to
+//! tell many, and what many who stream cost others.
+
+pub mod line;
+pub mod listeners;
+pub mod stage;
+pub mod streams;
 
 use std::collections::HashSet;
 use std::hint::black_box;
@@ -138,8 +144,22 @@ impl Followed {
     }
 }
 
+/// Whose events they are.
+#[derive(Debug, Clone, Copy)]
+pub struct Names<'n> {
+    pub session: &'n str,
+    pub agent: &'n str,
+}
+
+const NAMES: Names<'static> =
+    Names { session: "sess_2c91a7b4d23f1e88", agent: "retirement-planner" };
+
 /// A session of tools and their results, with a sentence of output now and then.
 fn session(n_events: usize) -> Vec<String> {
+    session_of(NAMES, n_events)
+}
+
+fn session_of(names: Names<'_>, n_events: usize) -> Vec<String> {
     let mut position = 0;
     let last = n_events - 1;
     (0..n_events)
@@ -169,7 +189,7 @@ fn session(n_events: usize) -> Vec<String> {
             };
             let long = if name == "output.streaming" { "chunk" } else { "summary_normal" };
             event[long] = json!("");
-            let empty = written(index, name, &event).len();
+            let empty = written(names, index, name, &event).len();
             let sentence = "Your plan is on its way, and nothing has to be done by you. ";
             let text: String =
                 sentence.chars().cycle().take(EVENT_BYTES.saturating_sub(empty).max(1)).collect();
@@ -177,22 +197,23 @@ fn session(n_events: usize) -> Vec<String> {
                 position += text.len();
             }
             event[long] = json!(text);
-            written(index, name, &event)
+            written(names, index, name, &event)
         })
         .collect()
 }
 
 /// In the order in which producers write, which a map would not keep.
-fn written(index: usize, name: &str, payload: &Value) -> String {
+fn written(names: Names<'_>, index: usize, name: &str, payload: &Value) -> String {
+    let Names { session, agent } = names;
     let (minutes, seconds, millis) = (index / 60_000 % 60, index / 1_000 % 60, index % 1_000);
     let payload = payload.to_string();
     format!(
         "{{\"@context\":\"{CONTEXT}\",\"aaep_version\":\"{VERSION}\",\
          \"type\":\"aaep:agent.{name}\",\
-         \"event_id\":\"evt_{index:032x}\",\"session_id\":\"sess_2c91a7b4d23f1e88\",\
+         \"event_id\":\"evt_{index:032x}\",\"session_id\":\"{session}\",\
          \"sequence_number\":{index},\
          \"timestamp\":\"2026-05-24T14:{minutes:02}:{seconds:02}.{millis:03}Z\",\
-         \"producer\":{{\"agent_id\":\"retirement-planner\",\"agent_version\":\"1.4.2\"}},\
+         \"producer\":{{\"agent_id\":\"{agent}\",\"agent_version\":\"1.4.2\"}},\
          \"verbosity\":\"normal\",\"urgency\":\"normal\",\
          \"localization_hints\":{{\"primary_language\":\"en-US\"}},{}",
         &payload[1..]

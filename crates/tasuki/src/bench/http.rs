@@ -40,7 +40,7 @@ pub fn measure(server: &Server, tokens: &Tokens, n_callers: usize, window: Windo
     })
 }
 
-struct HttpWalker {
+pub(super) struct HttpWalker {
     stream: TcpStream,
     tokens: Tokens,
     /// The offer around its task id.
@@ -52,7 +52,7 @@ struct HttpWalker {
 }
 
 impl HttpWalker {
-    async fn connect(address: SocketAddr, tokens: Tokens) -> Result<Self> {
+    pub(super) async fn connect(address: SocketAddr, tokens: Tokens) -> Result<Self> {
         let stream = TcpStream::connect(address).await.context("cannot reach the server")?;
         stream.set_nodelay(true)?;
         let offer = offer_json("BENCH-0").to_string();
@@ -147,7 +147,7 @@ enum From {
 }
 
 /// Whether head and announced body have arrived.
-fn is_whole(answer: &[u8]) -> bool {
+pub(super) fn is_whole(answer: &[u8]) -> bool {
     const LENGTH: &[u8; 16] = b"content-length: ";
     let Some(head) = find(answer, b"\r\n\r\n") else { return false };
     let length = find(&answer[..head], LENGTH).map_or(0, |at| {
@@ -157,7 +157,7 @@ fn is_whole(answer: &[u8]) -> bool {
     answer.len() >= head + 4 + length
 }
 
-fn find<const N: usize>(bytes: &[u8], wanted: &[u8; N]) -> Option<usize> {
+pub(super) fn find<const N: usize>(bytes: &[u8], wanted: &[u8; N]) -> Option<usize> {
     bytes.array_windows().position(|window: &[u8; N]| window == wanted)
 }
 

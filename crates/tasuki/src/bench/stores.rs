@@ -140,7 +140,7 @@ async fn walk(node: &Node, n_handoffs: u64, progress: &dyn Progress) -> Result<(
     Ok(())
 }
 
-async fn issue_tokens(client: &Client) -> Result<Tokens> {
+pub(super) async fn issue_tokens(client: &Client) -> Result<Tokens> {
     let mut secrets = Vec::new();
     for agent in [SENDER, TARGET] {
         let call = Call::post("/v1/tokens", json!({ "agent": agent }));

@@ -9,6 +9,8 @@ const TICK_US: u64 = 10_000;
 pub enum Process {
     Own,
     Other(u32),
+    /// Only the thread that asks.
+    Thread,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +53,7 @@ impl Process {
         match self {
             Process::Own => format!("/proc/self/{file}").into(),
             Process::Other(id) => format!("/proc/{id}/{file}").into(),
+            Process::Thread => format!("/proc/thread-self/{file}").into(),
         }
     }
 }

@@ -1,35 +1,131 @@
-//! `tasuki bench aaep`: how many events are checked a second, shown against their limit.
+//! `tasuki bench aaep`: how many events are checked a second, what listeners cost, and what agents
+//! that stream cost others, each shown against its limit.
 
-use anyhow::Result;
-use clap::Args;
+use std::path::PathBuf;
+use std::time::Duration;
 
-use crate::bench::aaep::{self, Plan, Report};
-use crate::{exit_code, output};
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use crate::bench::Scratch;
+use crate::bench::aaep::{self, listeners, streams};
+use crate::bench::report::Bar;
+use crate::{exit_code, output, serve};
 
 #[derive(Debug, Args)]
 pub struct AaepArgs {
-    /// Events in each round
+    /// Only this part; may be given several times [default: all]
+    #[arg(long = "part", value_name = "PART")]
+    parts: Vec<Part>,
+    /// Where to make the folder in which the server works; here if not given
+    #[arg(long)]
+    data: Option<PathBuf>,
+    /// Events that are checked in each round
     #[arg(long, default_value_t = 200_000)]
     events: usize,
-    /// Each round measures everything once; shown are medians
+    /// Each round checks everything once; shown are medians
     #[arg(long, default_value_t = 5)]
     rounds: usize,
+    /// How many listen
+    #[arg(long, default_value_t = 2_000)]
+    listeners: usize,
+    /// Events that all of them are told
+    #[arg(long, default_value_t = 1_000)]
+    told: usize,
+    /// How many agents stream
+    #[arg(long, default_value_t = 100)]
+    streams: usize,
+    /// Pieces that each of them says in a second
+    #[arg(long, default_value_t = 50)]
+    chunks: u32,
+    /// How long they stream, and how long others are measured without them
+    #[arg(long, default_value_t = 60.0)]
+    seconds: f64,
     /// Print JSON instead of tables
     #[arg(long)]
     json: bool,
 }
 
-pub fn run(args: &AaepArgs) -> Result<u8> {
-    let report = aaep::run(&Plan { n_events: args.events, n_rounds: args.rounds })?;
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Events checked a second, within this process
+    Validate,
+    /// Memory and processor time of a server with many listeners
+    Listeners,
+    /// What others notice while many agents stream
+    Streams,
+}
+
+/// The parts that were measured.
+#[derive(Debug, Default, Serialize)]
+struct Reports {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    validate: Option<aaep::Report>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    listeners: Option<listeners::Report>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    streams: Option<streams::Report>,
+}
+
+pub async fn run(args: &AaepArgs) -> Result<u8> {
+    if !(args.seconds >= 1.0 && args.seconds <= 600.0) {
+        bail!("--seconds: expected 1 to 600");
+    }
+    let wants = |part| args.parts.is_empty() || args.parts.contains(&part);
+    let mut reports = Reports::default();
+    if wants(Part::Validate) {
+        let plan = aaep::Plan { n_events: args.events, n_rounds: args.rounds };
+        reports.validate = Some(aaep::run(&plan)?);
+    }
+    if wants(Part::Listeners) || wants(Part::Streams) {
+        serve::raise_open_files();
+        let scratch = Scratch::make(args.data.as_deref().unwrap_or_else(|| ".".as_ref()))?;
+        if wants(Part::Listeners) {
+            let plan = listeners::Plan { n_listeners: args.listeners, n_events: args.told };
+            reports.listeners = Some(listeners::run(&plan, scratch.path()).await?);
+        }
+        if wants(Part::Streams) {
+            let plan = streams::Plan {
+                n_streams: args.streams,
+                chunks_per_second: args.chunks,
+                measured: Duration::from_secs_f64(args.seconds),
+            };
+            reports.streams = Some(streams::run(&plan, scratch.path()).await?);
+        }
+    }
     if args.json {
-        output::json(&report);
+        output::json(&reports);
     } else {
-        show(&report);
+        show(&reports);
     }
     Ok(exit_code::OK)
 }
 
-fn show(report: &Report) {
+fn show(reports: &Reports) {
+    let mut bars = Vec::new();
+    if let Some(report) = &reports.validate {
+        show_validate(report);
+        bars.extend(&report.bars);
+    }
+    if let Some(report) = &reports.listeners {
+        show_listeners(report);
+        bars.extend(&report.bars);
+    }
+    if let Some(report) = &reports.streams {
+        show_streams(report);
+        bars.extend(&report.bars);
+    }
+    let bars = bars.into_iter().map(|bar: &Bar| {
+        let verdict = if bar.met { "met" } else { "not met" };
+        let digits = if bar.measured < 100.0 { 2 } else { 0 };
+        let measured = format!("{:.digits$}", bar.measured);
+        vec![bar.what.clone(), bar.wanted.clone(), measured, verdict.to_owned()]
+    });
+    output::line(&output::table(&["bar", "wanted", "measured", ""], bars.collect()));
+}
+
+fn show_validate(report: &aaep::Report) {
     output::line(&format!(
         "{} events of {} bytes, {} times, within this process, on one core. A check is everything: \
          the schemas, the\nwords of the specification and the order of the session. The limit is a \
@@ -47,10 +143,55 @@ fn show(report: &Report) {
     ];
     let header = ["", "events/s", "µs each", "of limit"];
     output::line(&format!("{}\n", output::table(&header, rows)));
-    let bars = report.bars.iter().map(|bar| {
-        let verdict = if bar.met { "met" } else { "not met" };
-        let measured = format!("{:.0}", bar.measured);
-        vec![bar.what.clone(), bar.wanted.clone(), measured, verdict.to_owned()]
-    });
-    output::line(&output::table(&["bar", "wanted", "measured", ""], bars.collect()));
+}
+
+fn show_listeners(report: &listeners::Report) {
+    output::line(&format!(
+        "{} listeners over a connection each, {} events of {} bytes to all of them, {} in a \
+         request. By second of the\nserver's processor time, everything that it does included. The \
+         limit is a thread that only writes the same bytes.\n",
+        report.listeners, report.events, report.bytes_per_event, report.events_per_request
+    ));
+    let row = |what: &str, rate: Option<f64>| {
+        let of_limit = rate.zip(report.limit_per_cpu_second).map(|(rate, limit)| rate / limit);
+        let shown = |value: Option<f64>, digits: usize| {
+            value.map_or("–".to_owned(), |value| format!("{value:.digits$}"))
+        };
+        let micros = rate.map(|rate| 1e6 / rate);
+        vec![what.to_owned(), shown(rate, 0), shown(micros, 2), shown(of_limit, 2)]
+    };
+    let rows = vec![
+        row("delivered", report.deliveries_per_cpu_second),
+        row("delivered, one event in a request", report.alone_per_cpu_second),
+        row("written, 16 KiB at once (the limit)", report.limit_per_cpu_second),
+    ];
+    let header = ["", "events/s", "µs each", "of limit"];
+    output::line(&format!("{}\n", output::table(&header, rows)));
+}
+
+fn show_streams(report: &streams::Report) {
+    output::line(&format!(
+        "{} agents stream {} pieces a second each, for {} s; others hand over beside them. \
+         {:.0} pieces were recorded\na second, {:.2} in a request.\n",
+        report.streams,
+        report.chunks_per_second,
+        report.seconds,
+        report.recorded_per_second,
+        report.chunks_per_request,
+    ));
+    let rows = vec![vec![
+        format!("{:.2}", report.calm_p99_ms),
+        format!("{:.2}", report.streaming_p99_ms),
+        format!("{:.2}", report.slowdown),
+        format!("{:.1}", report.stored_bytes_per_character),
+        report.written_bytes_per_character.map_or("–".to_owned(), |bytes| format!("{bytes:.1}")),
+    ]];
+    let header = [
+        "others' p99 ms",
+        "while streaming",
+        "times",
+        "bytes stored by character",
+        "written by character",
+    ];
+    output::line(&format!("{}\n", output::table(&header, rows)));
 }

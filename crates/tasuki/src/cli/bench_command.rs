@@ -51,7 +51,7 @@ enum BenchPart {
     Conversation(bench_conversation::ConversationArgs),
     /// Measure what it costs others when somebody hashes a large artifact
     Artifacts(bench_artifacts::ArtifactsArgs),
-    /// Measure how many AAEP events are checked in a second
+    /// Measure how many AAEP events are checked, what listeners cost, and what streams cost others
     Aaep(bench_aaep::AaepArgs),
 }
 
@@ -60,7 +60,7 @@ pub async fn run(args: BenchArgs) -> Result<u8> {
         Some(BenchPart::Route(args)) => return bench_route::run(args),
         Some(BenchPart::Conversation(args)) => return bench_conversation::run(args).await,
         Some(BenchPart::Artifacts(args)) => return bench_artifacts::run(args).await,
-        Some(BenchPart::Aaep(args)) => return bench_aaep::run(args),
+        Some(BenchPart::Aaep(args)) => return bench_aaep::run(args).await,
         None => {}
     }
     serve::raise_open_files();

@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "tests print their seeds and what they counted")]
 
 mod aaep;
+mod aaep_load;
 mod aaep_manifest;
 mod announcements;
 mod audit;

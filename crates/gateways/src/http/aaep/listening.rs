@@ -2,6 +2,8 @@
 //! answers. Server-sent events one way, plain requests the other.
 
 use std::convert::Infallible;
+use std::future;
+use std::io::Write;
 
 use axum::Json;
 use axum::body::{Body, Bytes};
@@ -10,6 +12,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use engine::handshake::Host;
 use engine::listening::{Heard, Listening, Resume, Told};
+use futures_util::{StreamExt, stream};
 use protocol::aaep::flaw::Flaw;
 use protocol::aaep::handshake::{Close, Handshake, Producer, Reason, Rejected, read_handshake};
 use protocol::aaep::shape::Cursor;
@@ -19,9 +22,7 @@ use protocol::time::Span;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use tokio::sync::mpsc;
-use tokio_stream::StreamExt;
-use tokio_stream::wrappers::ReceiverStream;
+use tokio::sync::watch;
 
 use crate::body::read_body;
 use crate::http::Gateway;
@@ -39,10 +40,8 @@ const LOOK: Span = Span::from_millis(1_000);
 /// How many looks lie between signs of life on a quiet stream. Clients give up after 30 seconds.
 const LOOKS_PER_BEAT: u32 = 10;
 
-/// Chunks on their way to a slow reader. Past this it falls behind in the ledger instead.
-const CHUNKS_MAX: usize = 2;
-
-/// Events that are sent at once, if there are several.
+/// Events that are sent at once, if there are several. Whoever reads slowly falls behind in the
+/// ledger instead: the next are asked for when these are on their way.
 const CHUNK_BYTES: usize = 16 * 1024;
 
 /// A `subscription.request`, a `confirmation.reply` or another message of a listener.
@@ -188,9 +187,11 @@ pub async fn listen(
     let listening = gateway.engine.listen(&asker.caller, &id, resume).await?.ok_or_else(none)?;
     let place = Place::take(&gateway, &asker, gateway.limits.streams_per_token_max)?;
     let secret = bearer_secret(&headers)?.map(str::to_owned);
-    let (chunks, stream) = mpsc::channel::<Bytes>(CHUNKS_MAX);
-    tokio::spawn(Sending { gateway, id, secret, listening, chunks, _place: place }.run());
-    let body = Body::from_stream(ReceiverStream::new(stream).map(Ok::<_, Infallible>));
+    let stopping = gateway.stopping.clone();
+    let open = Open { gateway, id, secret, listening, stopping, n_looks: 0, _place: place };
+    let greeting = stream::once(future::ready(Bytes::from_static(GREETING)));
+    let chunks = greeting.chain(stream::unfold(Some(open), Open::continued));
+    let body = Body::from_stream(chunks.map(Ok::<_, Infallible>));
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream; charset=utf-8"),
         (header::CACHE_CONTROL, "no-store"),
@@ -212,14 +213,19 @@ fn resume(headers: &HeaderMap) -> Result<Resume, Problem> {
     }
 }
 
-/// One open stream.
-struct Sending {
+/// What comes first, so that clients know that they are heard.
+const GREETING: &[u8] = b"retry: 1000\n: connected\n\n";
+
+/// One open stream. It lives with its connection, and goes on as that asks for more.
+struct Open {
     gateway: Gateway,
     id: SubscriptionId,
     /// With which to ask again whether the caller is still allowed; none on the control socket.
     secret: Option<String>,
     listening: Listening,
-    chunks: mpsc::Sender<Bytes>,
+    stopping: watch::Receiver<bool>,
+    /// Since the last sign of life.
+    n_looks: u32,
     _place: Place,
 }
 
@@ -229,50 +235,41 @@ enum Next {
     Stop,
 }
 
-impl Sending {
-    async fn run(mut self) {
-        if self.chunks.send(Bytes::from_static(b"retry: 1000\n: connected\n\n")).await.is_err() {
-            return;
-        }
-        let mut stopping = self.gateway.stopping.clone();
-        let mut n_looks = 0;
+impl Open {
+    /// What is sent next, and the stream after it; nothing once it is over.
+    async fn continued(open: Option<Self>) -> Option<(Bytes, Option<Self>)> {
+        let mut open = open?;
         loop {
             let next = tokio::select! {
-                heard = self.listening.next() => match heard {
+                heard = open.listening.next() => match heard {
                     Ok(heard) => Next::Heard(heard),
                     Err(error) => {
                         tracing::warn!(%error, "a subscription was cut off");
                         Next::Stop
                     }
                 },
-                () = self.gateway.engine.clock().sleep(LOOK) => Next::Look,
-                () = self.chunks.closed() => return,
-                () = async { let _ = stopping.wait_for(|stopping| *stopping).await; } => Next::Stop,
+                () = open.gateway.engine.clock().sleep(LOOK) => Next::Look,
+                () = stopped(&mut open.stopping) => Next::Stop,
             };
-            let chunk = match next {
-                Next::Heard(Heard::Told(told)) => self.several(&told).await,
+            match next {
+                Next::Heard(Heard::Told(told)) => return Some((open.several(&told), Some(open))),
                 Next::Heard(Heard::Closed(closed)) => {
-                    let _ = self.chunks.send(self.closing(&closed.code, &closed.message)).await;
-                    return;
+                    return Some((open.closing(&closed.code, &closed.message), None));
                 }
-                Next::Look if !self.is_still_allowed().await => return,
+                Next::Look if !open.is_still_allowed().await => return None,
                 Next::Look => {
-                    n_looks = (n_looks + 1) % LOOKS_PER_BEAT;
-                    if n_looks > 0 {
-                        continue;
+                    open.n_looks = (open.n_looks + 1) % LOOKS_PER_BEAT;
+                    if open.n_looks == 0 {
+                        return Some((Bytes::from_static(b": beat\n\n"), Some(open)));
                     }
-                    Bytes::from_static(b": beat\n\n")
                 }
-                Next::Stop => return,
-            };
-            if self.chunks.send(chunk).await.is_err() {
-                return;
+                Next::Stop => return None,
             }
         }
     }
 
     /// An event, and those that are ready to be told with it.
-    async fn several(&mut self, told: &Told) -> Bytes {
+    fn several(&mut self, told: &Told) -> Bytes {
         let mut text = Vec::with_capacity(told.text().len() + 64);
         frame(&mut text, told);
         while text.len() < CHUNK_BYTES {
@@ -303,11 +300,16 @@ impl Sending {
     }
 }
 
+/// Ends when the server stops.
+async fn stopped(stopping: &mut watch::Receiver<bool>) {
+    let _ = stopping.wait_for(|stopping| *stopping).await;
+}
+
 /// Without an id if something older is still to come: whoever returns gets it again, and knows it
 /// by its `event_id`.
 fn frame(text: &mut Vec<u8>, told: &Told) {
     if let Some(id) = told.id {
-        text.extend_from_slice(format!("id: {id}\n").as_bytes());
+        writeln!(text, "id: {id}").expect("a vector takes everything");
     }
     text.extend_from_slice(b"event: aaep.event\ndata: ");
     text.extend_from_slice(told.text().as_bytes());
