@@ -11,6 +11,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use crate::aaep::manifest::AGENT_ID;
 use crate::conversation::telling;
 use crate::fork::{self, Forked};
 use crate::handoff::command::Looked;
@@ -18,7 +19,7 @@ use crate::handoff::decide::Context;
 use crate::handoff::package::{Artifact, Priority};
 use crate::handoff::workq::{Transfer, Way};
 use crate::handoff::{self, Handoff};
-use crate::ids::{AgentId, HandoffId, MessageId};
+use crate::ids::{AgentId, HandoffId, MessageId, SessionId};
 use crate::ledger::{Erased, Recorded, Stream, Subject};
 use crate::rejection::Rejection;
 use crate::time::Time;
@@ -111,6 +112,16 @@ pub enum Work {
     Wake(Wake),
     /// Tell the holder of a conversation what was said.
     Deliver(Box<telling::Turn>),
+    /// Tell the producer of a session what became of a question.
+    Tell(Tell),
+}
+
+/// Who is told, and of which question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tell {
+    pub agent: AgentId,
+    pub session: SessionId,
+    pub reply_token: String,
 }
 
 /// What an agent that is called is told: that there is something, and not what it says.
@@ -339,6 +350,10 @@ fn decide(
         }
         (Subject::Handoff(id), Some(State::Handoff(handoff)), Command::Handoff(command)) => {
             decide_handoff(*id, Some(handoff), command, context)
+        }
+        // As whom the server announces; nobody else is called so.
+        (Subject::Agent(id), None, Command::Agent(_)) if id.as_str() == AGENT_ID => {
+            Err(Rejection::AlreadyExists { what: "the server, which has this name" })
         }
         (Subject::Agent(_), None, Command::Agent(command)) => {
             Ok(agents(agent::decide(None, command, context)?))
