@@ -11,7 +11,7 @@ use protocol::ids::SessionId;
 use protocol::session::{self, Given, Response as Answered};
 use protocol::step::{Command, Tell};
 use protocol::time::Time;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::Engine;
 use crate::deliver::Delivery;
@@ -19,6 +19,9 @@ use crate::outbox::Adapter;
 use crate::port::{Claimed, StoreError};
 use crate::sessions::Question;
 use crate::submit::SubmitError;
+
+/// The type of what is sent.
+const DECIDED: &str = "session.decided";
 
 impl Engine {
     /// Tells the producer, and records that it was told.
@@ -55,9 +58,8 @@ impl Engine {
         let Some(question) = self.question(stream, &tell.reply_token).await? else {
             return Ok(Ok(()));
         };
-        let Some(body) = body(&tell.session, &tell.reply_token, &question) else {
-            return Ok(Ok(()));
-        };
+        let at = self.clock.now();
+        let Some(body) = body(tell, at, &question) else { return Ok(Ok(())) };
         let agent = self.agent(&stream.teamspace, tell.agent.clone()).await?;
         let Some(url) = agent.and_then(|agent| agent.endpoint) else { return Ok(Ok(())) };
         let delivery = Delivery {
@@ -65,7 +67,7 @@ impl Engine {
             teamspace: stream.teamspace.clone(),
             agent: tell.agent.clone(),
             id: id(&tell.session, &tell.reply_token),
-            at: self.clock.now(),
+            at,
             body,
         };
         // What a producer answers to a decision is for nobody.
@@ -78,13 +80,12 @@ fn id(session: &SessionId, reply_token: &str) -> String {
     format!("{session}_{reply_token}")
 }
 
-/// The reply, with what only we know of it in our extension; nothing while it is open.
-fn body(session: &SessionId, reply_token: &str, question: &Question) -> Option<String> {
-    let (mut body, status, at, more) = match question {
+/// A type, a time and what it is about, as all that is sent to endpoints; nothing while it is open.
+fn body(tell: &Tell, now: Time, question: &Question) -> Option<String> {
+    let Tell { agent, session, reply_token } = tell;
+    let mut data = json!({ "agent": agent, "session_id": session, "reply_token": reply_token });
+    match question {
         Question::Answered { answer, outcome, at } => {
-            let more = json!({
-                "answered_by": answer.by, "event_id": answer.event_id, "outcome": outcome,
-            });
             let subscription = answer.subscription_id.clone();
             let reply = Reply { reply_token, subscription, at: *at };
             let decided_by = answer.decided_by.clone();
@@ -94,27 +95,30 @@ fn body(session: &SessionId, reply_token: &str, question: &Question) -> Option<S
                 }
                 Given::Response(response) => reply.responded(response.clone(), decided_by),
             };
-            (json!(reply), "answered", *at, more)
+            data["status"] = "answered".into();
+            data["outcome"] = json!(outcome);
+            data["answered_by"] = answer.by.as_str().into();
+            data["settled_at"] = stamp(*at).into();
+            data["reply"] = json!(reply);
         }
         Question::TimedOut { outcome, at } => {
-            let reply = Reply { reply_token, subscription: None, at: *at };
-            let reply = match outcome {
-                Outcome::Accepted => json!(reply.decided(Decision::Accept, None, None)),
-                Outcome::Rejected => json!(reply.decided(Decision::Reject, None, None)),
+            data["status"] = "timed_out".into();
+            data["outcome"] = json!(outcome);
+            data["settled_at"] = stamp(*at).into();
+            let decision = match outcome {
+                Outcome::Accepted => Some(Decision::Accept),
+                Outcome::Rejected => Some(Decision::Reject),
                 // A clarification without an answer; what counts instead, its producer said.
-                Outcome::Answered | Outcome::Unanswered | Outcome::Withdrawn => {
-                    json!({ "type": SETTLED, "reply_token": reply_token })
-                }
+                Outcome::Answered | Outcome::Unanswered | Outcome::Withdrawn => None,
             };
-            (reply, "timed_out", *at, json!({ "outcome": outcome }))
+            if let Some(decision) = decision {
+                let reply = Reply { reply_token, subscription: None, at: *at };
+                data["reply"] = json!(reply.decided(decision, None, None));
+            }
         }
         Question::Open { .. } | Question::Withdrawn | Question::Erased { .. } => return None,
-    };
-    let mut ours = json!({ "session_id": session, "status": status, "settled_at": stamp(at) });
-    if let (Value::Object(ours), Value::Object(more)) = (&mut ours, more) {
-        ours.extend(more);
     }
-    body["extensions"] = json!({ "tasuki": ours });
+    let body = json!({ "type": DECIDED, "timestamp": now.to_string(), "data": data });
     Some(body.to_string())
 }
 
@@ -124,9 +128,6 @@ struct Reply<'a> {
     subscription: Option<String>,
     at: Time,
 }
-
-/// What AAEP has no message for: nobody answered what was asked.
-const SETTLED: &str = "tasuki:question.settled";
 
 /// Who answered without a subscription, or nobody did.
 const NO_SUBSCRIPTION: &str = "sub_none";

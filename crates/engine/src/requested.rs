@@ -83,11 +83,7 @@ impl Engine {
     }
 
     /// Asks the conversation, as the producer.
-    async fn request(
-        &self,
-        of: &Stream,
-        asked: &Requested<'_>,
-    ) -> Result<Handover, SubmitError> {
+    async fn request(&self, of: &Stream, asked: &Requested<'_>) -> Result<Handover, SubmitError> {
         let Requested { entry, session, conversation, event_id, request } = *asked;
         let named = match request.target_uri.as_deref().and_then(handover::target) {
             Some(id) => self.agent(&of.teamspace, id).await?,

@@ -159,9 +159,8 @@ impl Engine {
         let Some(session) = voice::session_of(conversation.id, &event) else { return Ok(0) };
         let teamspace = &entry.stream.teamspace;
         let is_same = |it: &Telling| it.teamspace == *teamspace && it.session == session;
-        let goes_on = telling.as_ref().is_some_and(|it| {
-            is_same(it) && it.events.len() < TOLD_AT_ONCE
-        });
+        let goes_on =
+            telling.as_ref().is_some_and(|it| is_same(it) && it.events.len() < TOLD_AT_ONCE);
         if !goes_on {
             self.say_told(telling.take()).await?;
             let Some(state) = self.state_of_telling(teamspace, &session).await? else {

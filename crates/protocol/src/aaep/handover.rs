@@ -74,9 +74,7 @@ pub fn goal(
     }
     let to = named.and_then(|agent| match agent.kind {
         AgentKind::Queue => Some(To::Queue(Some(agent.id.clone()))),
-        AgentKind::Worker | AgentKind::System => {
-            is_specialist.then(|| To::Agent(agent.id.clone()))
-        }
+        AgentKind::Worker | AgentKind::System => is_specialist.then(|| To::Agent(agent.id.clone())),
         // A person is reached through a queue.
         AgentKind::Human => None,
     });

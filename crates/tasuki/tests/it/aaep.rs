@@ -1,6 +1,11 @@
 //! What agents announce, over HTTP: a session from its start to its end, with a person who decides,
 //! and everything that is refused on the way.
 
+mod announced;
+mod callback;
+mod ear;
+mod requested;
+
 use axum::body::Body;
 use axum::http::Request;
 use engine::announce::Heard;

@@ -41,14 +41,8 @@ fn heard(story: &[&str], actor: &str, asked: Option<&Asked>) -> Vec<Value> {
         let event = golden(name);
         let hash = canonical::sha256(&[name.as_bytes(), &[u8::try_from(at).expect("short")]]);
         let at = Time::from_millis(i64::try_from(at).expect("short"));
-        let cause = Cause {
-            conversation: &conversation,
-            at,
-            hash: &hash,
-            actor,
-            names: &names,
-            asked,
-        };
+        let cause =
+            Cause { conversation: &conversation, at, hash: &hash, actor, names: &names, asked };
         let Some(told) = cause.told(&event, state.as_deref()) else { continue };
         state = Some(told.state);
         for text in told.events {
@@ -170,9 +164,9 @@ fn a_route_is_a_session_of_its_own_and_says_who_asked_for_it() {
     let expected = ["session.started", "handoff.requested agent://carol", "session.completed"];
     assert_eq!(words(&heard), expected);
     let link = &heard[1]["extensions"]["tasuki"];
-    assert_eq!((&link["requested_by_session"], &link["outcome"]), (
-        &Value::from("sess_a"),
-        &Value::from("routed")
-    ));
+    assert_eq!(
+        (&link["requested_by_session"], &link["outcome"]),
+        (&Value::from("sess_a"), &Value::from("routed"))
+    );
     assert_eq!(heard[1]["target_kind"], "specialist_agent");
 }

@@ -214,9 +214,10 @@ impl<'a> Telling<'a> {
     /// The start, the request, and that it is under way.
     fn open(&mut self, queue: &AgentId) {
         let name = self.cause.name(queue);
-        let is_unknown = self.cause.asked.is_some_and(|asked| {
-            asked.handover.outcome == HandoverOutcome::DefaultQueue
-        });
+        let is_unknown = self
+            .cause
+            .asked
+            .is_some_and(|asked| asked.handover.outcome == HandoverOutcome::DefaultQueue);
         let message = match is_unknown {
             true => Message::TargetUnknown { queue: name },
             false => Message::TransferRequested { queue: name },
