@@ -286,10 +286,13 @@ fn pass_over_refused(
     match said {
         Err(SubmitError::Rejected(rejection)) => {
             // Names and states may have changed since it was said.
-            match &rejection {
-                Rejection::EventRefused { flaws, .. }
-                    if flaws.iter().any(|flaw| flaw.rule == "tasuki.event_id") => {}
-                _ => tracing::error!(%session, error = %rejection, "an announcement was refused"),
+            let was_said = if let Rejection::EventRefused { flaws, .. } = &rejection {
+                flaws.iter().any(|flaw| flaw.rule == "tasuki.event_id")
+            } else {
+                false
+            };
+            if !was_said {
+                tracing::error!(%session, error = %rejection, "an announcement was refused");
             }
             Ok(())
         }

@@ -351,15 +351,8 @@ fn decide(
         (Subject::Handoff(id), Some(State::Handoff(handoff)), Command::Handoff(command)) => {
             decide_handoff(*id, Some(handoff), command, context)
         }
-        // As whom the server announces; nobody else is called so.
-        (Subject::Agent(id), None, Command::Agent(_)) if id.as_str() == AGENT_ID => {
-            Err(Rejection::AlreadyExists { what: "the server, which has this name" })
-        }
-        (Subject::Agent(_), None, Command::Agent(command)) => {
-            Ok(agents(agent::decide(None, command, context)?))
-        }
-        (Subject::Agent(_), Some(State::Agent(agent)), Command::Agent(command)) => {
-            Ok(agents(agent::decide(Some(agent), command, context)?))
+        (Subject::Agent(id), state, Command::Agent(asked)) => {
+            decide_agent(id, state, asked, context)
         }
         (Subject::Token(_), state, Command::Token(asked)) => decide_token(state, asked, context),
         (Subject::Ledger, _, Command::Fork(asked)) => {
@@ -424,8 +417,19 @@ fn erased(erased: Erased) -> Decided {
     Decided::events([Event::Erased(erased)])
 }
 
-fn agents(events: Vec<agent::Event>) -> Decided {
-    Decided::events(events.into_iter().map(Event::Agent))
+fn decide_agent(
+    id: &AgentId,
+    state: Option<&State>,
+    command: &agent::Command,
+    context: Context<'_>,
+) -> Result<Decided, Rejection> {
+    let known = if let Some(State::Agent(known)) = state { Some(known) } else { None };
+    // As whom the server announces; nobody else is called so.
+    if known.is_none() && id.as_str() == AGENT_ID {
+        return Err(Rejection::AlreadyExists { what: "the server, which has this name" });
+    }
+    let events = agent::decide(known, command, context)?;
+    Ok(Decided::events(events.into_iter().map(Event::Agent)))
 }
 
 fn messages(events: Vec<message::Event>) -> Decided {

@@ -129,11 +129,16 @@ fn reasons_and_notes_are_for_colleagues() {
     let secrets: Vec<String> = [ASKED, "transfer.over.v1.most", "conversation.routed.v1.most"]
         .iter()
         .map(|name| golden(name))
-        .flat_map(|event| match event {
-            conversation::Event::Routed(it) => vec![it.reason, it.context],
-            conversation::Event::Transfer(transfer::Event::Requested(it)) => vec![it.reason],
-            conversation::Event::Transfer(transfer::Event::Over(it)) => vec![it.reason, it.summary],
-            other => panic!("{other:?}"),
+        .flat_map(|event| {
+            if let conversation::Event::Routed(it) = event {
+                vec![it.reason, it.context]
+            } else if let conversation::Event::Transfer(transfer::Event::Requested(it)) = event {
+                vec![it.reason]
+            } else if let conversation::Event::Transfer(transfer::Event::Over(it)) = event {
+                vec![it.reason, it.summary]
+            } else {
+                panic!("{event:?}")
+            }
         })
         .filter(|text| !text.is_empty())
         .collect();

@@ -25,6 +25,9 @@ use crate::server::ok;
 use crate::support::{self, agent, agent_stream, default_teamspace, operator};
 use crate::transfers::{Desk, act, until};
 
+/// A route in all languages.
+const ROUTE_BYTES_MAX: usize = 6 * 1024;
+
 const TOLD: [&str; 9] = [
     "handoff.requested queue://default",
     "session.started",
@@ -224,6 +227,9 @@ async fn a_route_costs_one_entry() {
     let before = engine.newest().await.expect("the store works");
     assert_eq!(engine.speak_due().await.expect("the store works"), 1);
     assert_eq!(engine.newest().await.expect("the store works"), before + 1);
+    let told = kept.store.entries(before, 1).await.expect("the store works").remove(0);
+    let n_bytes = told.entry.body.text().expect("it is kept").len();
+    assert!(n_bytes <= ROUTE_BYTES_MAX, "{n_bytes}");
 }
 
 /// Nobody speaks for the server, and nobody is called as it is.

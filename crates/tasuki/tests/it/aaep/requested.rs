@@ -163,7 +163,10 @@ async fn a_request_goes_where_it_can() {
 async fn only_the_holder_hands_over_and_nobody_goes_round_for_ever() {
     let desk = Desk::open(json!({})).await;
     let carol = desk.server.agent("carol");
-    let to = |name: &str| json!({ "target_kind": "specialist_agent", "target_uri": format!("agent://{name}") });
+    let to = |name: &str| {
+        let uri = format!("agent://{name}");
+        json!({ "target_kind": "specialist_agent", "target_uri": uri })
+    };
     let first = asked(&desk.conversation, ("bob", &desk.bob), "sess_b", to("carol")).await;
     assert_eq!((&first["outcome"], &first["route"]), (&json!("routed"), &json!(1)));
     // Bob has nothing to hand over any more.
