@@ -9,7 +9,7 @@
 //! 3. [`feed`]: following the ledger. The loops: [`connections`], [`deadlines`], [`dispatch`],
 //!    [`notices`], [`outbox`], [`retention`], [`seal`]. [`wake`], [`deliver`]: calling agents.
 //!    [`fork`]: after a loss. [`erasing`]: a whole conversation. [`announce`]: what agents tell
-//!    while they work.
+//!    while they work. [`voice`]: what the server itself tells.
 //! 4. [`query`], [`sessions`], [`mailbox`], [`access`], [`settings`], [`graphs`]: reading, who a
 //!    bearer is, what holds in its teamspace, and who answers a customer.
 //! 5. [`handshake`], [`listening`]: who hears what agents announce, on which terms, and their
@@ -20,6 +20,7 @@ pub mod announce;
 pub mod clock;
 pub mod connections;
 pub mod deadlines;
+mod decided;
 pub mod deliver;
 pub mod dispatch;
 pub mod erasing;
@@ -36,6 +37,7 @@ pub mod notices;
 pub mod outbox;
 pub mod port;
 pub mod query;
+mod requested;
 pub mod retention;
 pub mod seal;
 pub mod sessions;
@@ -43,6 +45,7 @@ pub mod settings;
 pub mod slots;
 pub mod submit;
 mod together;
+pub mod voice;
 pub mod vouching;
 pub mod wake;
 
@@ -164,8 +167,8 @@ impl Engine {
         self
     }
 
-    /// Starts the loops: deadlines, notices, connections, dispatch, the outbox, retention, and the
-    /// sealing of the ledger.
+    /// Starts the loops: deadlines, notices, connections, dispatch, the server's own voice, the
+    /// outbox, retention, and the sealing of the ledger.
     pub fn start(
         &self,
         signer: Signer,
@@ -179,6 +182,7 @@ impl Engine {
             tokio::spawn(notices::run(self.clone(), stopped.clone())),
             tokio::spawn(connections::run(self.clone(), stopped.clone())),
             tokio::spawn(dispatch::run(self.clone(), stopped.clone())),
+            tokio::spawn(voice::run(self.clone(), stopped.clone())),
             tokio::spawn(retention::run(self.clone(), retention, stopped)),
         ];
         let notices = Loop { stop, tasks };

@@ -270,6 +270,7 @@ impl Engine {
             }
             Work::Wake(wake) => return self.carry_out_wake(claimed, wake, adapter).await,
             Work::Deliver(turn) => return self.carry_out_delivery(claimed, &turn, adapter).await,
+            Work::Tell(tell) => return self.carry_out_decision(claimed, &tell, adapter).await,
         };
         let caller = Caller::system(claimed.stream.teamspace.clone());
         let command = Command::Handoff(command);
@@ -293,14 +294,13 @@ impl Engine {
             State::Handoff(handoff) => {
                 self.store.document(&claimed.stream, handoff.document_hash()).await?
             }
-            State::Message(_) | State::Conversation(_) => None,
+            State::Message(_) | State::Conversation(_) | State::Session(_) => None,
             State::Agent(_)
             | State::Token(_)
             | State::Ledger(_)
             | State::Teamspace(_)
             | State::Graph(_)
-            | State::Subscription(_)
-            | State::Session(_) => {
+            | State::Subscription(_) => {
                 return Ok(None);
             }
         };

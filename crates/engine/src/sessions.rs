@@ -158,7 +158,7 @@ impl Engine {
         Ok(Some(match event {
             Event::Answered(answer) => Question::Answered { outcome: answer.outcome, answer, at },
             Event::TimedOut(over) => Question::TimedOut { outcome: over.outcome, at },
-            Event::Announced(_) => Question::Withdrawn,
+            Event::Announced(_) | Event::HandedOver(_) | Event::Delivered(_) => Question::Withdrawn,
         }))
     }
 

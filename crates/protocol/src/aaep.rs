@@ -14,11 +14,13 @@
 //!   [`text`]: cut where a listener would pause.
 //! - [`manifest`]: what a producer says about itself; [`jws`], [`keys`]: who vouches for it.
 //! - [`stamp`]: a moment as events write it.
-//! - [`texts`]: what we announce ourselves, in every language that we have.
+//! - [`texts`]: what we announce ourselves, in every language that we have. [`voice`]: of what.
+//! - [`handover`]: what a requested handoff asks of a conversation.
 
 pub mod capabilities;
 pub mod event;
 pub mod flaw;
+pub mod handover;
 pub mod handshake;
 pub mod jws;
 pub mod keys;
@@ -35,6 +37,7 @@ pub mod shape;
 pub mod stamp;
 pub mod text;
 pub mod texts;
+pub mod voice;
 
 /// The version of the protocol that we speak.
 pub const VERSION: &str = "1.0.0";

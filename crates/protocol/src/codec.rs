@@ -47,6 +47,8 @@ pub fn encode(event: &Event) -> Recorded {
         Event::Session(session::Event::Announced(body)) => text(body),
         Event::Session(session::Event::Answered(body)) => text(body),
         Event::Session(session::Event::TimedOut(body)) => text(body),
+        Event::Session(session::Event::HandedOver(body)) => text(body),
+        Event::Session(session::Event::Delivered(body)) => text(body),
         Event::Message(message::Event::Woken(body)) => text(body),
         Event::Message(message::Event::Failed(body)) => text(body),
         Event::Conversation(conversation::Event::Opened(body)) => text(body),
@@ -107,6 +109,8 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
             read(body).map(|body| Event::Session(session::Event::Answered(Box::new(body))))
         }
         "session.timed_out" => read(body).map(session::Event::TimedOut).map(Event::Session),
+        "session.handed_over" => read(body).map(session::Event::HandedOver).map(Event::Session),
+        "session.delivered" => read(body).map(session::Event::Delivered).map(Event::Session),
         "message.woken" => read(body).map(message::Event::Woken).map(Event::Message),
         "message.failed" => read(body).map(message::Event::Failed).map(Event::Message),
         name if name.starts_with("transfer.") => decode_transfer(name, body)

@@ -218,6 +218,11 @@ impl TransferId {
     /// of its epochs.
     pub fn derived(conversation: ConversationId, epoch: u64, now: Time) -> Self {
         let hash = canonical::sha256(&[conversation.0.as_bytes(), &epoch.to_be_bytes()]);
+        Self::from_hash(&hash, now)
+    }
+
+    /// A UUIDv7 of this moment, with the beginning of a hash for its random bits.
+    pub fn from_hash(hash: &canonical::Hash, now: Time) -> Self {
         let mut tail = [0; 10];
         tail.copy_from_slice(&hash[..10]);
         let millis = u64::try_from(now.as_millis()).unwrap_or(0);

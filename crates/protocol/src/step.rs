@@ -11,6 +11,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use crate::aaep::manifest::AGENT_ID;
 use crate::conversation::telling;
 use crate::fork::{self, Forked};
 use crate::handoff::command::Looked;
@@ -18,7 +19,7 @@ use crate::handoff::decide::Context;
 use crate::handoff::package::{Artifact, Priority};
 use crate::handoff::workq::{Transfer, Way};
 use crate::handoff::{self, Handoff};
-use crate::ids::{AgentId, HandoffId, MessageId};
+use crate::ids::{AgentId, HandoffId, MessageId, SessionId};
 use crate::ledger::{Erased, Recorded, Stream, Subject};
 use crate::rejection::Rejection;
 use crate::time::Time;
@@ -111,6 +112,16 @@ pub enum Work {
     Wake(Wake),
     /// Tell the holder of a conversation what was said.
     Deliver(Box<telling::Turn>),
+    /// Tell the producer of a session what became of a question.
+    Tell(Tell),
+}
+
+/// Who is told, and of which question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tell {
+    pub agent: AgentId,
+    pub session: SessionId,
+    pub reply_token: String,
 }
 
 /// What an agent that is called is told: that there is something, and not what it says.
@@ -340,11 +351,8 @@ fn decide(
         (Subject::Handoff(id), Some(State::Handoff(handoff)), Command::Handoff(command)) => {
             decide_handoff(*id, Some(handoff), command, context)
         }
-        (Subject::Agent(_), None, Command::Agent(command)) => {
-            Ok(agents(agent::decide(None, command, context)?))
-        }
-        (Subject::Agent(_), Some(State::Agent(agent)), Command::Agent(command)) => {
-            Ok(agents(agent::decide(Some(agent), command, context)?))
+        (Subject::Agent(id), state, Command::Agent(asked)) => {
+            decide_agent(id, state, asked, context)
         }
         (Subject::Token(_), state, Command::Token(asked)) => decide_token(state, asked, context),
         (Subject::Ledger, _, Command::Fork(asked)) => {
@@ -409,8 +417,19 @@ fn erased(erased: Erased) -> Decided {
     Decided::events([Event::Erased(erased)])
 }
 
-fn agents(events: Vec<agent::Event>) -> Decided {
-    Decided::events(events.into_iter().map(Event::Agent))
+fn decide_agent(
+    id: &AgentId,
+    state: Option<&State>,
+    command: &agent::Command,
+    context: Context<'_>,
+) -> Result<Decided, Rejection> {
+    let known = if let Some(State::Agent(known)) = state { Some(known) } else { None };
+    // As whom the server announces; nobody else is called so.
+    if known.is_none() && id.as_str() == AGENT_ID {
+        return Err(Rejection::AlreadyExists { what: "the server, which has this name" });
+    }
+    let events = agent::decide(known, command, context)?;
+    Ok(Decided::events(events.into_iter().map(Event::Agent)))
 }
 
 fn messages(events: Vec<message::Event>) -> Decided {

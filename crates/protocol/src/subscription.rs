@@ -103,9 +103,12 @@ pub struct Closed {
     pub message: String,
 }
 
-/// Where the places of a listener begin, among the holds.
+/// Where the places of all listeners begin, among the holds.
+pub const LISTENERS: &str = "listener/";
+
+/// Where the places of a listener begin.
 pub fn slot_prefix(listener: &Principal) -> String {
-    format!("listener/{listener}/")
+    format!("{LISTENERS}{listener}/")
 }
 
 /// The lowest place that is free, of those that a listener has.

@@ -16,7 +16,7 @@ use protocol::aaep::read::read;
 use protocol::caller::Caller;
 use protocol::ids::SessionId;
 use protocol::rejection::Rejection;
-use protocol::session::event::Said;
+use protocol::session::event::{Handover, HandoverOutcome, Said};
 use protocol::session::{Given, Session, Status};
 use protocol::step::State as Aggregate;
 use protocol::time::{Span, Time};
@@ -100,6 +100,29 @@ pub struct SessionView {
     pub parent_session_id: Option<String>,
     /// Questions that wait for an answer.
     pub pending: Vec<PendingView>,
+    /// What became of the handoff that was requested last, in a session of a conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handoff: Option<HandoverView>,
+}
+
+/// What became of a handoff that a producer requested.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct HandoverView {
+    /// The event that requested it.
+    pub event_id: String,
+    /// `requested`, `routed`, `default_queue` or `refused`.
+    pub outcome: &'static str,
+    /// Why it was refused, as a code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transfer_id: Option<String>,
+    /// For a change of hands between AI agents: its place in the transcript.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub route: Option<u64>,
+    /// The agent or the queue that has the conversation since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -345,6 +368,23 @@ fn view(session: &Session) -> SessionView {
         conversation_id: session.conversation.map(|id| id.to_string()),
         parent_session_id: session.parent.as_ref().map(ToString::to_string),
         pending: pending.collect(),
+        handoff: session.handover.as_ref().map(handover),
+    }
+}
+
+fn handover(it: &Handover) -> HandoverView {
+    let (code, is_route) = match &it.outcome {
+        HandoverOutcome::Refused { code } => (Some(code.clone()), false),
+        HandoverOutcome::Routed => (None, true),
+        HandoverOutcome::Requested | HandoverOutcome::DefaultQueue => (None, false),
+    };
+    HandoverView {
+        event_id: it.event_id.clone(),
+        outcome: it.outcome.as_str(),
+        code,
+        transfer_id: it.transfer.map(|id| id.to_string()),
+        route: it.number.filter(|_| is_route),
+        to: it.to.as_ref().map(ToString::to_string),
     }
 }
 

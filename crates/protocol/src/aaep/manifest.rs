@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::event::Verbosity;
 use super::jws::{Jwks, JwsError, Key};
-use super::{CONTEXT, EXTENSION, EXTENSION_CONTEXT, VERSION, texts};
+use super::{CONTEXT, EXTENSION, EXTENSION_CONTEXT, VERSION, texts, voice};
 use crate::canonical;
 
 /// As whom the server itself announces, and answers those who subscribe.
@@ -94,7 +94,7 @@ impl Manifest {
             "jwks": KEYS_PATH,
             // Four bytes of length, the highest first, then the JSON.
             "socket_framing": "length-prefix-be32",
-            "custom_states": [],
+            "custom_states": voice::STATES,
             // Each agent has sessions of its own; this member of `session.started` links them.
             "multi_agent_pattern": "session-per-agent",
             "parent_session_member": "extensions.tasuki.parent_session_id",
@@ -180,7 +180,7 @@ mod tests {
                     "signed_manifest": "/.well-known/aaep-manifest.jws",
                     "jwks": "/.well-known/aaep-jwks.json",
                     "socket_framing": "length-prefix-be32",
-                    "custom_states": [],
+                    "custom_states": ["waiting", "ringing", "connected", "on_hold"],
                     "multi_agent_pattern": "session-per-agent",
                     "parent_session_member": "extensions.tasuki.parent_session_id",
                     "position_unit": "unicode-scalar-value",

@@ -124,6 +124,8 @@ messages! {
     TransferCancelled = "transfer_cancelled";
     /// A handoff was requested to where nobody is, and goes to a queue.
     TargetUnknown { queue: &'a str } = "target_unknown";
+    /// A handoff was requested, and nothing came of it.
+    HandoverRefused { to: &'a str } = "handover_refused";
     CallbackArranged { queue: &'a str } = "callback_arranged";
     ConversationClosed = "conversation_closed";
     /// The default, no, was applied.

@@ -44,7 +44,7 @@ use crate::teamspace::{self, Configuration, Settings};
 use crate::time::Time;
 use crate::token::{self, BearerKind, Grant};
 
-const NAMES: [&str; 43] = [
+const NAMES: [&str; 45] = [
     "handoff.drafted",
     "handoff.proposed",
     "handoff.validation_started",
@@ -88,6 +88,8 @@ const NAMES: [&str; 43] = [
     "session.announced",
     "session.answered",
     "session.timed_out",
+    "session.handed_over",
+    "session.delivered",
 ];
 
 proptest! {

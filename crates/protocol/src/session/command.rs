@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
-use super::event::Said;
-use super::state::{self, Session, hold_keys};
+use super::event::{Handover, Said};
+use super::state::{self, Session, handover_key, hold_keys};
 use crate::aaep::event::Decision;
 use crate::aaep::machine::Audience;
 use crate::aaep::read::read;
 use crate::ids::SessionId;
-use crate::step::Needs;
+use crate::step::{Directory, Needs};
 use crate::time::Time;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -20,6 +20,10 @@ pub enum Command {
     Answer(Box<Answer>),
     /// The time of a question is over. Nobody may have been there to answer it.
     Elapse { due: Time, audience: Audience },
+    /// Something became of a handoff that the producer requested.
+    HandOver(Handover),
+    /// The producer was told at its endpoint what became of a question.
+    Deliver { reply_token: String },
 }
 
 /// An answer to a question, by the token with which the producer asked.
@@ -59,6 +63,8 @@ impl Command {
             Command::Announce { .. } => "announce",
             Command::Answer(_) => "answer",
             Command::Elapse { .. } => "elapse_session",
+            Command::HandOver(_) => "hand_over",
+            Command::Deliver { .. } => "deliver_decision",
         }
     }
 
@@ -70,10 +76,15 @@ impl Command {
                 let conversation = first.as_ref().and_then(state::conversation_of);
                 Needs { caller: true, conversation, ..Needs::default() }
             }
-            (Command::Answer(_), Some(_)) => Needs { caller: true, ..Needs::default() },
+            (Command::Answer(_), Some(session)) => {
+                Needs { caller: true, directory: told(session), ..Needs::default() }
+            }
+            (Command::Elapse { .. }, Some(session)) => {
+                Needs { directory: told(session), ..Needs::default() }
+            }
             (Command::Announce { .. }, Some(_))
-            | (Command::Answer(_), None)
-            | (Command::Elapse { .. }, _) => Needs::default(),
+            | (Command::Answer(_) | Command::Elapse { .. }, None)
+            | (Command::HandOver(_) | Command::Deliver { .. }, _) => Needs::default(),
         }
     }
 
@@ -84,7 +95,13 @@ impl Command {
                 let read = events.iter().filter_map(|said| read(said.text()).ok());
                 read.flat_map(|event| hold_keys(id, &event)).collect()
             }
-            Command::Answer(_) | Command::Elapse { .. } => Vec::new(),
+            Command::HandOver(handover) => vec![handover_key(id, &handover.event_id)],
+            Command::Answer(_) | Command::Elapse { .. } | Command::Deliver { .. } => Vec::new(),
         }
     }
+}
+
+/// Whether the producer has an endpoint at which it is told.
+fn told(session: &Session) -> Option<Directory> {
+    Some(Directory::Named(vec![session.producer.clone()]))
 }

@@ -3,6 +3,7 @@
 mod announce;
 mod answer;
 mod elapse;
+mod hand_over;
 
 use std::collections::HashMap;
 
@@ -11,6 +12,7 @@ pub use answer::Unanswered;
 use super::command::Command;
 use super::event::{Event, Said};
 use super::state::Session;
+use crate::caller::Principal;
 use crate::handoff::decide::Context;
 use crate::ids::SessionId;
 use crate::rejection::Rejection;
@@ -43,5 +45,17 @@ pub fn decide(
         Command::Announce { events } => announce::decide(id, state, events, context),
         Command::Answer(answer) => answer::decide(id, state, answer, context),
         Command::Elapse { due, audience } => elapse::decide(id, state, (*due, *audience), context),
+        Command::HandOver(handover) => hand_over::decide(id, state, handover, context),
+        Command::Deliver { reply_token } => hand_over::delivered(state, reply_token, context),
+    }
+}
+
+/// Only the server itself says so.
+fn check_server(context: Context<'_>, action: &'static str) -> Result<(), Rejection> {
+    match context.caller.principal {
+        Principal::System => Ok(()),
+        Principal::Agent(_) | Principal::Operator(_) | Principal::Customer(_) => {
+            Err(Rejection::NotAllowed { action, who: "the server" })
+        }
     }
 }

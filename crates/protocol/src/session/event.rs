@@ -6,12 +6,17 @@ use serde_json::value::RawValue;
 use super::command::Given;
 use super::state::Session;
 use crate::aaep::machine::{Binding, Outcome};
+use crate::ids::{AgentId, TransferId};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     Announced(Box<Announced>),
     Answered(Box<Answered>),
     TimedOut(TimedOut),
+    /// What became of a handoff that the producer requested.
+    HandedOver(Handover),
+    /// The producer was told at its endpoint what became of a question.
+    Delivered(Delivered),
 }
 
 /// Events as they were sent, byte for byte but each on one line, in their order.
@@ -73,6 +78,9 @@ pub struct Answered {
     /// Another action was proposed, which counts as a refusal of this one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub modified: bool,
+    /// The producer is told at its endpoint.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deliver: bool,
 }
 
 /// Nobody answered in time.
@@ -85,6 +93,47 @@ pub struct TimedOut {
     /// There was nobody who could have answered.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unheard: bool,
+    /// The producer is told at its endpoint.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deliver: bool,
+}
+
+/// A handoff was requested in a session that is bound to a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Handover {
+    /// The event that requested it.
+    pub event_id: String,
+    #[serde(flatten)]
+    pub outcome: HandoverOutcome,
+    /// The transfer that it began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfer: Option<TransferId>,
+    /// To whom the conversation went: an agent, or a queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<AgentId>,
+    /// Its place in the transcript.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum HandoverOutcome {
+    /// It waits in a queue that was asked for.
+    Requested,
+    /// Another AI agent has the conversation.
+    Routed,
+    /// It waits in the default queue, because nobody is where it should go, or agents went round in
+    /// a circle.
+    DefaultQueue,
+    /// Nothing came of it, and the holder goes on.
+    Refused { code: String },
+}
+
+/// The producer was told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivered {
+    pub reply_token: String,
 }
 
 impl Said {
@@ -135,12 +184,25 @@ impl Announced {
     }
 }
 
+impl HandoverOutcome {
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            HandoverOutcome::Requested => "requested",
+            HandoverOutcome::Routed => "routed",
+            HandoverOutcome::DefaultQueue => "default_queue",
+            HandoverOutcome::Refused { .. } => "refused",
+        }
+    }
+}
+
 impl Event {
     pub fn name(&self) -> &'static str {
         match self {
             Event::Announced(_) => "session.announced",
             Event::Answered(_) => "session.answered",
             Event::TimedOut(_) => "session.timed_out",
+            Event::HandedOver(_) => "session.handed_over",
+            Event::Delivered(_) => "session.delivered",
         }
     }
 }

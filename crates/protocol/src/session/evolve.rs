@@ -25,7 +25,10 @@ pub fn evolve(
     let mut session = match (state, event) {
         (Some(session), _) => session,
         (None, Event::Announced(announced)) => opened(id, announced, at).ok_or_else(bad)?,
-        (None, Event::Answered(_) | Event::TimedOut(_)) => return Err(bad()),
+        (
+            None,
+            Event::Answered(_) | Event::TimedOut(_) | Event::HandedOver(_) | Event::Delivered(_),
+        ) => return Err(bad()),
     };
     match event {
         Event::Announced(announced) => follow(&mut session, announced, at),
@@ -33,12 +36,16 @@ pub fn evolve(
             let token = &answered.reply_token;
             settle(&mut session.machine, token, &answered.given, at).map_err(|_| bad())?;
             session.forget(token);
+            session.telling.extend(answered.deliver.then(|| token.clone()));
         }
         Event::TimedOut(over) => {
             let audience = if over.unheard { Audience::Nobody } else { Audience::Able };
             session.machine.elapse(&over.reply_token, at, audience).map_err(|_| bad())?;
             session.forget(&over.reply_token);
+            session.telling.extend(over.deliver.then(|| over.reply_token.clone()));
         }
+        Event::HandedOver(handover) => session.handover = Some(handover.clone()),
+        Event::Delivered(told) => session.telling.retain(|token| *token != told.reply_token),
     }
     session.n_entries += 1;
     Ok(session)

@@ -7,13 +7,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::CRITICAL_WINDOW;
+use super::event::Handover;
 use crate::aaep::event::{Event, Payload, Text};
 use crate::aaep::flaw::{Flaw, Tier};
 use crate::aaep::machine::{self, Followed, Used, Weak};
 use crate::caller::Caller;
 use crate::ids::{AgentId, ConversationId, SessionId};
-use crate::step::{Deadline, HoldState, HoldWrite};
+use crate::step::{Deadline, Effect, Facts, HoldState, HoldWrite};
 use crate::time::Time;
+
+/// Before the token of a question, in the name of an effect. It is among those of turns: somebody
+/// waits for both.
+const DELIVER_DECISION: &str = "deliver/decision/";
+
+/// As many answers wait for a producer that cannot be reached. It can ask for the others.
+pub const TELLING_MAX: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Session {
@@ -34,6 +42,12 @@ pub struct Session {
     /// What the record must know of those questions that wait for an answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Question>,
+    /// What became of the handoff that was requested last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handover: Option<Handover>,
+    /// Questions of which the producer is still to be told at its endpoint what became of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub telling: Vec<String>,
     pub critical: Window,
     pub machine: machine::Session,
 }
@@ -93,6 +107,8 @@ impl Session {
             n_events: 0,
             n_entries: 0,
             questions: Vec::new(),
+            handover: None,
+            telling: Vec::new(),
             critical: Window { since: at, n: 0 },
             machine: machine::Session::default(),
         }
@@ -122,6 +138,22 @@ impl Session {
             due: question.due(),
         };
         self.machine.pending().iter().map(of).collect()
+    }
+
+    /// Whether its producer is told at its endpoint what became of a question.
+    pub(super) fn tells(&self, facts: &Facts) -> bool {
+        facts.at_endpoint.contains(&self.producer) && self.telling.len() < TELLING_MAX
+    }
+
+    pub fn effects(&self) -> Vec<Effect> {
+        let of = |token: &String| Effect { name: format!("{DELIVER_DECISION}{token}").into() };
+        self.telling.iter().map(of).collect()
+    }
+
+    /// The token of the question that an effect is about, if it is still wanted.
+    pub fn told_by(&self, effect: &str) -> Option<&str> {
+        let token = effect.strip_prefix(DELIVER_DECISION)?;
+        self.telling.iter().find(|it| *it == token).map(String::as_str)
     }
 
     /// The session after one more event; nothing has changed if it breaks a rule.
@@ -228,6 +260,17 @@ pub fn hold_key(session: &SessionId, used: &Used) -> String {
         Used::Output(id) => format!("output/{session}/{id}"),
         Used::Token(id) => format!("reply/{session}/{id}"),
     }
+}
+
+/// The key of a handoff that was requested; taken once something became of it.
+pub fn handover_key(session: &SessionId, event_id: &str) -> String {
+    format!("handover/{session}/{event_id}")
+}
+
+/// The key of a change of hands that a session asked for, by its place in the transcript. Its value
+/// names the session, the event and the outcome.
+pub fn handed_key(conversation: ConversationId, number: u64) -> String {
+    format!("handed/{conversation}/{number}")
 }
 
 /// All that an event may occupy or ask for.

@@ -3,7 +3,7 @@
 
 use super::{
     Command, Deadline, Effect, Event, Facts, Hold, HoldState, HoldWrite, Line, Outcome, Refused,
-    State, Wake, Work,
+    State, Tell, Wake, Work,
 };
 use crate::conversation::{self, Conversation};
 use crate::handoff::command::Looked;
@@ -66,13 +66,13 @@ pub(super) fn effect_changes(before: Option<&State>, after: &State) -> (Vec<Effe
         State::Handoff(handoff) => derive::effects(handoff),
         State::Message(message) => message.effects(),
         State::Conversation(conversation) => conversation.effects(),
+        State::Session(session) => session.effects(),
         State::Agent(_)
         | State::Token(_)
         | State::Ledger(_)
         | State::Teamspace(_)
         | State::Graph(_)
-        | State::Subscription(_)
-        | State::Session(_) => Vec::new(),
+        | State::Subscription(_) => Vec::new(),
     };
     let old = before.map(of).unwrap_or_default();
     let new = of(after);
@@ -89,13 +89,13 @@ pub fn work(state: &State, effect: &str, document: Option<&str>) -> Option<Work>
         State::Conversation(conversation) => {
             return conversation.turn_of(effect).map(|turn| Work::Deliver(Box::new(turn)));
         }
+        State::Session(session) => return tell(session, effect),
         State::Agent(_)
         | State::Token(_)
         | State::Ledger(_)
         | State::Teamspace(_)
         | State::Graph(_)
-        | State::Subscription(_)
-        | State::Session(_) => return None,
+        | State::Subscription(_) => return None,
     };
     let is_wanted = derive::effects(handoff).iter().any(|wanted| wanted.name == effect);
     match handoff.as_ref() {
@@ -135,6 +135,11 @@ fn wake(message: &Message, effect: &str) -> Option<Wake> {
     let agent = message.to_wake().find(|agent| agent.as_str() == name)?.clone();
     let Sent { priority, kind, .. } = *message.sent;
     Some(Wake { agent, message: message.id, priority, kind })
+}
+
+fn tell(session: &Session, effect: &str) -> Option<Work> {
+    let (agent, reply_token) = (session.producer.clone(), session.told_by(effect)?.to_owned());
+    Some(Work::Tell(Tell { agent, session: session.id.clone(), reply_token }))
 }
 
 /// A hold is written when the state changes it. It is compared with what the decision saw: the

@@ -5,6 +5,11 @@ mod banking;
 mod listener;
 mod terms;
 
+mod announced;
+mod callback;
+mod ear;
+mod requested;
+
 use axum::body::Body;
 use axum::http::Request;
 use engine::announce::Heard;

@@ -35,16 +35,33 @@ pub fn session_shapes() -> Vec<(&'static str, Event)> {
     let over = json!({ "reply_token": "rpl_1", "event_id": "evt_1", "outcome": "rejected" });
     let mut unheard = over.clone();
     unheard["unheard"] = true.into();
+    let told = |event: &serde_json::Value| {
+        let mut told = event.clone();
+        told["deliver"] = true.into();
+        told
+    };
+    let transfer = json!({
+        "event_id": "evt_1", "outcome": "default_queue", "to": "default", "number": 4,
+        "transfer": "01938c2e-0000-7000-8000-000000000001",
+    });
+    let route = json!({ "event_id": "evt_1", "outcome": "routed", "to": "billing", "number": 4 });
+    let no = json!({ "event_id": "evt_1", "outcome": "refused", "code": "not_holder" });
     let shapes = [
         ("least", "session.announced", least),
         ("most", "session.announced", most),
-        ("least", "session.answered", answered),
+        ("least", "session.answered", answered.clone()),
         ("most", "session.answered", refused),
         ("text", "session.answered", response(json!("65"))),
         ("number", "session.answered", response(json!(65))),
         ("flag", "session.answered", response(json!(true))),
-        ("least", "session.timed_out", over),
+        ("least", "session.timed_out", over.clone()),
         ("most", "session.timed_out", unheard),
+        ("told", "session.answered", told(&answered)),
+        ("told", "session.timed_out", told(&over)),
+        ("transfer", "session.handed_over", transfer),
+        ("route", "session.handed_over", route),
+        ("refused", "session.handed_over", no),
+        ("only", "session.delivered", json!({ "reply_token": "rpl_1" })),
     ];
     let read = |name: &str, body: serde_json::Value| codec::decode(name, 1, &body.to_string());
     shapes

@@ -4,16 +4,21 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
+use uuid::Uuid;
 
 use super::text;
 use crate::aaep::event::Decision;
 use crate::aaep::machine::{Binding, Outcome};
-use crate::session::event::{Announced, Answered, Consented, Said, TimedOut};
+use crate::ids::TransferId;
+use crate::session::event::{
+    Announced, Answered, Consented, Delivered, Handover, HandoverOutcome, Said, TimedOut,
+};
 use crate::session::{self, Given, Response};
 use crate::step::Event;
 
 pub fn sessions() -> impl Strategy<Value = Event> {
-    prop_oneof![announced(), answered(), timed_out()].prop_map(Event::Session)
+    prop_oneof![announced(), answered(), timed_out(), handed_over(), delivered()]
+        .prop_map(Event::Session)
 }
 
 fn announced() -> impl Strategy<Value = session::Event> {
@@ -55,7 +60,8 @@ fn answered() -> impl Strategy<Value = session::Event> {
     ];
     let names = (text(), text(), outcome(), given, text());
     let more = vec(option::of(text()), 5);
-    (names, more, any::<bool>()).prop_map(|(names, more, modified)| {
+    let flags = (any::<bool>(), any::<bool>());
+    (names, more, flags).prop_map(|(names, more, (modified, deliver))| {
         let (reply_token, event_id, outcome, given, by) = names;
         let mut more = more.into_iter().map(|text: Option<String>| text);
         let mut next = || more.next().flatten();
@@ -71,12 +77,41 @@ fn answered() -> impl Strategy<Value = session::Event> {
             tool_call_id: next(),
             action_hash: next(),
             modified,
+            deliver,
         }))
     })
 }
 
 fn timed_out() -> impl Strategy<Value = session::Event> {
-    (text(), text(), outcome(), any::<bool>()).prop_map(|(reply_token, event_id, outcome, it)| {
-        session::Event::TimedOut(TimedOut { reply_token, event_id, outcome, unheard: it })
+    let flags = (any::<bool>(), any::<bool>());
+    (text(), text(), outcome(), flags).prop_map(|(reply_token, event_id, outcome, flags)| {
+        let (unheard, deliver) = flags;
+        session::Event::TimedOut(TimedOut { reply_token, event_id, outcome, unheard, deliver })
     })
+}
+
+fn handed_over() -> impl Strategy<Value = session::Event> {
+    let outcome = prop_oneof![
+        Just(HandoverOutcome::Requested),
+        Just(HandoverOutcome::Routed),
+        Just(HandoverOutcome::DefaultQueue),
+        text().prop_map(|code| HandoverOutcome::Refused { code }),
+    ];
+    let to = option::of(select(vec!["bob", "default"]));
+    let transfer = option::of(any::<u128>());
+    (text(), outcome, transfer, to, option::of(any::<u64>())).prop_map(
+        |(event_id, outcome, transfer, to, number)| {
+            session::Event::HandedOver(Handover {
+                event_id,
+                outcome,
+                transfer: transfer.map(|bits| TransferId::new(Uuid::from_u128(bits))),
+                to: to.map(|name| name.parse().expect("a name")),
+                number,
+            })
+        },
+    )
+}
+
+fn delivered() -> impl Strategy<Value = session::Event> {
+    text().prop_map(|reply_token| session::Event::Delivered(Delivered { reply_token }))
 }

@@ -9,8 +9,11 @@ use super::{Decision, Known};
 use crate::aaep::event::{self, Payload};
 use crate::aaep::flaw::{Flaw, Tier};
 use crate::aaep::machine::{Followed, Used};
+use crate::aaep::manifest::AGENT_ID;
 use crate::aaep::read::read;
+use crate::aaep::voice;
 use crate::agent::Kind;
+use crate::caller::{Caller, Principal};
 use crate::handoff::decide::Context;
 use crate::ids::{AgentId, SessionId};
 use crate::rejection::Rejection;
@@ -28,7 +31,7 @@ pub fn decide(
     events: &[Said],
     context: Context<'_>,
 ) -> Result<Decision, Rejection> {
-    let Some(producer) = context.caller.agent() else { return Err(not_allowed()) };
+    let producer = &producer(context.caller)?;
     if state.is_some_and(|session| session.producer != *producer) {
         let (action, who) = ("announce events of this session", "the agent that began it");
         return Err(Rejection::NotAllowed { action, who });
@@ -52,6 +55,15 @@ pub fn decide(
         batch.take(index, said)?;
     }
     Ok(batch.into_decision())
+}
+
+/// The agent whose token it is. The server has a name of its own, which nobody else uses.
+fn producer(caller: &Caller) -> Result<AgentId, Rejection> {
+    match &caller.principal {
+        Principal::Agent(id) if id.as_str() != AGENT_ID => Ok(id.clone()),
+        Principal::System => Ok(voice::producer()),
+        Principal::Agent(_) | Principal::Operator(_) | Principal::Customer(_) => Err(not_allowed()),
+    }
 }
 
 fn not_allowed() -> Rejection {
@@ -170,9 +182,19 @@ impl Batch<'_> {
                 expected: "aaep:agent.session.started as the first event of a session".to_owned(),
             }));
         };
+        let is_server = self.context.caller.principal == Principal::System;
         match self.context.facts.caller.as_ref().map(|agent| agent.kind) {
             Some(Kind::Worker | Kind::System) => {}
+            None if is_server => {}
             Some(Kind::Human | Kind::Queue) | None => return Err(Closed::NotAllowed),
+        }
+        if voice::is_ours(self.id) != is_server {
+            return Err(Closed::Flawed(Flaw {
+                tier: Tier::Session,
+                rule: "tasuki.session_id",
+                field: "session_id".to_owned(),
+                expected: format!("an id that does not begin with {}", voice::SESSION_PREFIX),
+            }));
         }
         let opening = opening(event, self.producer.clone()).map_err(Closed::Flawed)?;
         if let Some(id) = opening.conversation {

@@ -70,6 +70,7 @@ pub fn decide(
         tool_call_id: asked.and_then(|asked| asked.tool_call_id.clone()),
         action_hash: asked.and_then(|asked| asked.action_hash.clone()),
         modified: answer.modified,
+        deliver: session.tells(context.facts),
     };
     let position = session.n_entries + 1;
     Ok(Decision {

@@ -1,8 +1,7 @@
 //! `elapse`: the time of questions is over, and what their producer said beforehand counts.
 
-use super::Decision;
+use super::{Decision, check_server};
 use crate::aaep::machine::Audience;
-use crate::caller::Principal;
 use crate::handoff::decide::Context;
 use crate::ids::SessionId;
 use crate::rejection::Rejection;
@@ -16,13 +15,7 @@ pub fn decide(
     (due, audience): (Time, Audience),
     context: Context<'_>,
 ) -> Result<Decision, Rejection> {
-    match context.caller.principal {
-        Principal::System => {}
-        Principal::Agent(_) | Principal::Operator(_) | Principal::Customer(_) => {
-            let (action, who) = ("let a question expire", "the server");
-            return Err(Rejection::NotAllowed { action, who });
-        }
-    }
+    check_server(context, "let a question expire")?;
     // The world may have moved on since the deadline was armed; then there is nothing to say.
     let Some(session) = state else { return Ok(Decision::default()) };
     let mut decision = Decision::default();
@@ -39,6 +32,7 @@ pub fn decide(
             event_id: settled.event_id,
             outcome: settled.outcome,
             unheard: audience == Audience::Nobody,
+            deliver: session.tells(context.facts),
         }));
     }
     Ok(decision)

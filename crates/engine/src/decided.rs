@@ -1,0 +1,169 @@
+//! Telling the producer of a session at its endpoint what became of a question: as the reply that
+//! AAEP has for it, with the token that the producer chose. At least once, with the same id each
+//! time.
+
+use protocol::aaep::event::Decision;
+use protocol::aaep::handshake::{ClarificationReply, ConfirmationReply, Handshake, Response};
+use protocol::aaep::machine::Outcome;
+use protocol::aaep::stamp::stamp;
+use protocol::caller::Caller;
+use protocol::ids::SessionId;
+use protocol::session::{self, Given, Response as Answered};
+use protocol::step::{Command, Tell};
+use protocol::time::Time;
+use serde_json::json;
+
+use crate::Engine;
+use crate::deliver::Delivery;
+use crate::outbox::Adapter;
+use crate::port::{Claimed, StoreError};
+use crate::sessions::Question;
+use crate::submit::SubmitError;
+
+/// The type of what is sent.
+const DECIDED: &str = "session.decided";
+
+impl Engine {
+    /// Tells the producer, and records that it was told.
+    pub(crate) async fn carry_out_decision(
+        &self,
+        claimed: &Claimed,
+        tell: &Tell,
+        adapter: &dyn Adapter,
+    ) -> Result<(), StoreError> {
+        if let Err(detail) = self.hand_over_decision(claimed, tell, adapter).await? {
+            return self.store.write_outbox(self.again_later(claimed, detail)).await;
+        }
+        let caller = Caller::system(claimed.stream.teamspace.clone());
+        let reply_token = tell.reply_token.clone();
+        let command = Command::Session(session::Command::Deliver { reply_token });
+        // The row goes with the commit that says so.
+        match self.submit(&caller, claimed.stream.clone(), command, None).await {
+            Ok(_) => Ok(()),
+            Err(SubmitError::Store(error)) => Err(error),
+            Err(error) => {
+                self.store.write_outbox(self.again_later(claimed, error.to_string())).await
+            }
+        }
+    }
+
+    async fn hand_over_decision(
+        &self,
+        claimed: &Claimed,
+        tell: &Tell,
+        adapter: &dyn Adapter,
+    ) -> Result<Result<(), String>, StoreError> {
+        let stream = &claimed.stream;
+        // Without a question, or an endpoint, there is nothing more to tell.
+        let Some(question) = self.question(stream, &tell.reply_token).await? else {
+            return Ok(Ok(()));
+        };
+        let at = self.clock.now();
+        let Some(body) = body(tell, at, &question) else { return Ok(Ok(())) };
+        let agent = self.agent(&stream.teamspace, tell.agent.clone()).await?;
+        let Some(url) = agent.and_then(|agent| agent.endpoint) else { return Ok(Ok(())) };
+        let delivery = Delivery {
+            url,
+            teamspace: stream.teamspace.clone(),
+            agent: tell.agent.clone(),
+            id: id(&tell.session, &tell.reply_token),
+            at,
+            body,
+        };
+        // What a producer answers to a decision is for nobody.
+        Ok(self.while_renewing(claimed, adapter.deliver(delivery)).await.map(|_| ()))
+    }
+}
+
+/// The same for each try, and for nothing else.
+fn id(session: &SessionId, reply_token: &str) -> String {
+    format!("{session}_{reply_token}")
+}
+
+/// A type, a time and what it is about, as all that is sent to endpoints; nothing while it is open.
+fn body(tell: &Tell, now: Time, question: &Question) -> Option<String> {
+    let Tell { agent, session, reply_token } = tell;
+    let mut data = json!({ "agent": agent, "session_id": session, "reply_token": reply_token });
+    match question {
+        Question::Answered { answer, outcome, at } => {
+            let subscription = answer.subscription_id.clone();
+            let reply = Reply { reply_token, subscription, at: *at };
+            let decided_by = answer.decided_by.clone();
+            let reply = match &answer.given {
+                Given::Decision(decision) => {
+                    reply.decided(*decision, decided_by, answer.rationale.clone())
+                }
+                Given::Response(response) => reply.responded(response.clone(), decided_by),
+            };
+            data["status"] = "answered".into();
+            data["outcome"] = json!(outcome);
+            data["answered_by"] = answer.by.as_str().into();
+            data["settled_at"] = stamp(*at).into();
+            data["reply"] = json!(reply);
+        }
+        Question::TimedOut { outcome, at } => {
+            data["status"] = "timed_out".into();
+            data["outcome"] = json!(outcome);
+            data["settled_at"] = stamp(*at).into();
+            let decision = match outcome {
+                Outcome::Accepted => Some(Decision::Accept),
+                Outcome::Rejected => Some(Decision::Reject),
+                // A clarification without an answer; what counts instead, its producer said.
+                Outcome::Answered | Outcome::Unanswered | Outcome::Withdrawn => None,
+            };
+            if let Some(decision) = decision {
+                let reply = Reply { reply_token, subscription: None, at: *at };
+                data["reply"] = json!(reply.decided(decision, None, None));
+            }
+        }
+        Question::Open { .. } | Question::Withdrawn | Question::Erased { .. } => return None,
+    }
+    let body = json!({ "type": DECIDED, "timestamp": now.to_string(), "data": data });
+    Some(body.to_string())
+}
+
+/// What all replies have.
+struct Reply<'a> {
+    reply_token: &'a str,
+    subscription: Option<String>,
+    at: Time,
+}
+
+/// Who answered without a subscription, or nobody did.
+const NO_SUBSCRIPTION: &str = "sub_none";
+
+impl Reply<'_> {
+    fn decided(
+        self,
+        decision: Decision,
+        decided_by: Option<String>,
+        decision_rationale: Option<String>,
+    ) -> Handshake {
+        Handshake::ConfirmationReply(ConfirmationReply {
+            reply_token: self.reply_token.to_owned(),
+            decision,
+            subscription_id: self.subscription.unwrap_or_else(|| NO_SUBSCRIPTION.to_owned()),
+            timestamp: stamp(self.at),
+            decided_by,
+            decision_rationale,
+            modified_action: None,
+            correlation_id: None,
+        })
+    }
+
+    fn responded(self, response: Answered, decided_by: Option<String>) -> Handshake {
+        Handshake::ClarificationReply(ClarificationReply {
+            reply_token: self.reply_token.to_owned(),
+            response: match response {
+                Answered::YesNo(yes) => Response::Truth(yes),
+                Answered::Number(number) => Response::Number(number),
+                Answered::Text(text) => Response::Text(text),
+            },
+            subscription_id: self.subscription.unwrap_or_else(|| NO_SUBSCRIPTION.to_owned()),
+            timestamp: stamp(self.at),
+            decided_by,
+            confidence: None,
+            correlation_id: None,
+        })
+    }
+}

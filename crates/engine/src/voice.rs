@@ -1,0 +1,301 @@
+//! The server's own voice: it tells those who listen how a conversation passes from hand to hand,
+//! and does what agents request there (see [`crate::requested`]). It follows the ledger like
+//! everybody else. What it says of an entry has ids that follow from the entry, so that an entry is
+//! told once, however often the loop passes it.
+//!
+//! Where nobody has subscribed, nothing is said.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use protocol::aaep::voice::{self, Asked, Cause};
+use protocol::caller::Caller;
+use protocol::codec;
+use protocol::conversation::{Conversation, Event as ConversationEvent};
+use protocol::ids::{AgentId, SessionId, TeamspaceId};
+use protocol::ledger::{Entry, Stream, Subject};
+use protocol::rejection::Rejection;
+use protocol::session::ANNOUNCED_EVENTS_MAX;
+use protocol::session::event::Said;
+use protocol::session::state::handed_key;
+use protocol::step::{Event, State};
+use protocol::subscription::LISTENERS;
+use protocol::time::Span;
+use tokio::sync::watch;
+
+use crate::Engine;
+use crate::feed::{Followed, PAGE_ENTRIES_MAX};
+use crate::port::StoreError;
+use crate::submit::SubmitError;
+
+/// The name under which the store keeps how far the loop has come.
+const FOLLOWER: &str = "voice";
+
+/// Entries that concern nobody are passed again after a crash, which is harmless; up to this many
+/// of them are not worth a write.
+const PLACE_EVERY: u64 = 8 * PAGE_ENTRIES_MAX as u64;
+
+/// Between two looks while the loop keeps up: nobody notices a wait that is shorter.
+const PAUSE: Span = Span::from_millis(20);
+
+/// A store that failed may have recovered by then.
+const RETRY_AFTER: Span = Span::from_millis(1_000);
+
+/// One entry is at most four events; so many always fit.
+const TOLD_AT_ONCE: usize = ANNOUNCED_EVENTS_MAX - 4;
+
+pub(crate) async fn run(engine: Engine, mut stopped: watch::Receiver<bool>) {
+    tokio::select! {
+        biased;
+        () = engine.until_not_behind() => {}
+        // What is said is a write.
+        () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => return,
+    }
+    let speaking = async {
+        loop {
+            let Err(error) = engine.speak_as_it_happens().await;
+            tracing::error!(%error, "the server's own announcements fell behind");
+            engine.clock.sleep(RETRY_AFTER).await;
+        }
+    };
+    tokio::select! {
+        () = speaking => {}
+        () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => {}
+    }
+}
+
+/// What is being told of one transfer or route, over the entries that follow one another.
+struct Telling {
+    teamspace: TeamspaceId,
+    session: SessionId,
+    /// `None` before it has begun.
+    state: Option<String>,
+    events: Vec<Said>,
+}
+
+impl Engine {
+    /// Tells all that there is, and does what was requested. Returns how many entries it concerned.
+    /// For programs without loops, and for tests.
+    pub async fn speak_due(&self) -> Result<usize, SubmitError> {
+        let written = self.place_of_voice().await?;
+        let mut follower = self.follow(written);
+        let mut n_heeded = 0;
+        loop {
+            let page = follower.available().await?;
+            if page.is_empty() {
+                self.store.write_place(FOLLOWER, follower.cursor()).await?;
+                return Ok(n_heeded);
+            }
+            n_heeded += self.speak_of(&page).await?;
+        }
+    }
+
+    async fn speak_as_it_happens(&self) -> Result<std::convert::Infallible, SubmitError> {
+        let mut written = self.place_of_voice().await?;
+        let mut follower = self.follow(written);
+        loop {
+            let page = follower.next().await?;
+            let is_behind = page.len() == PAGE_ENTRIES_MAX;
+            let n_heeded = self.speak_of(&page).await?;
+            // A place that was never written would be taken for one of before there was a voice.
+            let is_first = written == 0;
+            if is_first || n_heeded > 0 || follower.cursor() - written >= PLACE_EVERY {
+                written = follower.cursor();
+                self.store.write_place(FOLLOWER, written).await?;
+            }
+            if !is_behind {
+                self.clock.sleep(PAUSE).await;
+            }
+        }
+    }
+
+    /// Where to go on. What happened before there was a voice is not told any more.
+    async fn place_of_voice(&self) -> Result<u64, StoreError> {
+        let written = self.store.place(FOLLOWER).await?;
+        if written > 0 {
+            return Ok(written);
+        }
+        let newest = self.newest().await?;
+        if newest > 0 {
+            self.store.write_place(FOLLOWER, newest).await?;
+        }
+        Ok(newest)
+    }
+
+    async fn speak_of(&self, page: &[Arc<Followed>]) -> Result<usize, SubmitError> {
+        let mut n_heeded = 0;
+        let mut telling = None;
+        for followed in page {
+            let sequenced = &followed.sequenced;
+            match &sequenced.entry.stream.subject {
+                Subject::Conversation(_) => {
+                    n_heeded += self.tell_of(&sequenced.entry, &mut telling).await?;
+                }
+                Subject::Session(_) if sequenced.entry.name == "session.announced" => {
+                    n_heeded += self.heed_requests(sequenced).await?;
+                }
+                Subject::Session(_)
+                | Subject::Handoff(_)
+                | Subject::Agent(_)
+                | Subject::Token(_)
+                | Subject::Graph(_)
+                | Subject::Subscription(_)
+                | Subject::Message(_)
+                | Subject::Teamspace
+                | Subject::Ledger => {}
+            }
+        }
+        self.say_told(telling.take()).await?;
+        Ok(n_heeded)
+    }
+
+    /// Adds what is to be said of an entry to what is said of those before it.
+    async fn tell_of(
+        &self,
+        entry: &Entry,
+        telling: &mut Option<Telling>,
+    ) -> Result<usize, SubmitError> {
+        let Some((conversation, event)) = self.happened(entry).await? else { return Ok(0) };
+        let Some(session) = voice::session_of(conversation.id, &event) else { return Ok(0) };
+        let teamspace = &entry.stream.teamspace;
+        let is_same = |it: &Telling| it.teamspace == *teamspace && it.session == session;
+        let goes_on =
+            telling.as_ref().is_some_and(|it| is_same(it) && it.events.len() < TOLD_AT_ONCE);
+        if !goes_on {
+            self.say_told(telling.take()).await?;
+            let Some(state) = self.state_of_telling(teamspace, &session).await? else {
+                return Ok(0);
+            };
+            let teamspace = teamspace.clone();
+            *telling = Some(Telling { teamspace, session, state, events: Vec::new() });
+        }
+        let telling = telling.as_mut().expect("it was begun just now");
+        let names = self.names(teamspace, voice::named(&event)).await?;
+        let asked = self.asked_for(teamspace, &conversation, &event).await?;
+        let (hash, actor) = (&entry.hash, entry.actor.as_ref());
+        let (at, asked) = (entry.at, asked.as_ref());
+        let conversation = conversation.as_ref();
+        let cause = Cause { conversation, at, hash, actor, names: &names, asked };
+        if let Some(told) = cause.told(&event, telling.state.as_deref()) {
+            telling.events.extend(told.events.into_iter().filter_map(Said::new));
+            telling.state = Some(told.state);
+        }
+        Ok(1)
+    }
+
+    /// What happened in a conversation, if it is something to tell and somebody listens.
+    async fn happened(
+        &self,
+        entry: &Entry,
+    ) -> Result<Option<(Box<Conversation>, ConversationEvent)>, StoreError> {
+        let is_told = entry.name == "conversation.routed" || entry.name.starts_with("transfer.");
+        // What was erased is not told any more.
+        let (true, Some(text)) = (is_told, entry.body.text()) else { return Ok(None) };
+        if self.store.held(&entry.stream.teamspace, LISTENERS, 1).await?.is_empty() {
+            return Ok(None);
+        }
+        let event = match codec::decode(&entry.name, entry.version, text) {
+            Ok(Event::Conversation(event)) => event,
+            Ok(_) => return Ok(None),
+            Err(error) => {
+                tracing::error!(stream = %entry.stream.subject, %error, "nobody is told of it");
+                return Ok(None);
+            }
+        };
+        match self.current(&entry.stream).await?.as_deref() {
+            Some(State::Conversation(conversation)) => Ok(Some((conversation.clone(), event))),
+            Some(_) | None => Ok(None),
+        }
+    }
+
+    /// The state of one of our sessions, `Some(None)` before its start; `None` if it is over.
+    async fn state_of_telling(
+        &self,
+        teamspace: &TeamspaceId,
+        session: &SessionId,
+    ) -> Result<Option<Option<String>>, StoreError> {
+        let subject = Subject::Session(session.clone());
+        let stream = Stream { teamspace: teamspace.clone(), subject };
+        Ok(match self.session(&stream).await? {
+            Some(session) if session.is_open() => Some(Some(session.machine.state().to_owned())),
+            Some(_) => None,
+            None => Some(None),
+        })
+    }
+
+    pub(crate) async fn names(
+        &self,
+        teamspace: &TeamspaceId,
+        ids: Vec<&AgentId>,
+    ) -> Result<BTreeMap<AgentId, String>, StoreError> {
+        let mut names = BTreeMap::new();
+        for id in ids {
+            if let Some(agent) = self.agent(teamspace, id.clone()).await? {
+                names.insert(id.clone(), agent.identity().agent_name);
+            }
+        }
+        Ok(names)
+    }
+
+    /// The request in a session that led to a change of hands.
+    async fn asked_for(
+        &self,
+        teamspace: &TeamspaceId,
+        conversation: &Conversation,
+        event: &ConversationEvent,
+    ) -> Result<Option<Asked>, StoreError> {
+        let Some(number) = event.number() else { return Ok(None) };
+        let hold = self.store.hold(teamspace, &handed_key(conversation.id, number)).await?;
+        Ok(hold.value.as_deref().and_then(Asked::parse))
+    }
+
+    async fn say_told(&self, telling: Option<Telling>) -> Result<(), SubmitError> {
+        let Some(Telling { teamspace, session, events, .. }) = telling else { return Ok(()) };
+        if events.is_empty() {
+            return Ok(());
+        }
+        self.say_ourselves(&Caller::system(teamspace), &session, events).await
+    }
+
+    /// Records what the server says. What was said before, in whichever words, is not said again.
+    pub(crate) async fn say_ourselves(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+        events: Vec<Said>,
+    ) -> Result<(), SubmitError> {
+        let several = events.len() > 1;
+        match self.announce(caller, session, events.clone()).await {
+            Err(SubmitError::Rejected(_)) if several => {
+                for event in events {
+                    let said = self.announce(caller, session, vec![event]).await;
+                    pass_over_refused(session, said.map(|_| ()))?;
+                }
+                Ok(())
+            }
+            said => pass_over_refused(session, said.map(|_| ())),
+        }
+    }
+}
+
+/// A refusal must not keep the loop from what comes after it.
+fn pass_over_refused(
+    session: &SessionId,
+    said: Result<(), SubmitError>,
+) -> Result<(), SubmitError> {
+    match said {
+        Err(SubmitError::Rejected(rejection)) => {
+            // Names and states may have changed since it was said.
+            let was_said = if let Rejection::EventRefused { flaws, .. } = &rejection {
+                flaws.iter().any(|flaw| flaw.rule == "tasuki.event_id")
+            } else {
+                false
+            };
+            if !was_said {
+                tracing::error!(%session, error = %rejection, "an announcement was refused");
+            }
+            Ok(())
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,177 @@
+//! A transfer and a route as they are heard: each event keeps the rules, in every language, and
+//! says nothing that only colleagues know.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::*;
+use crate::aaep::machine::{self, Weak};
+use crate::aaep::read::read;
+use crate::aaep::texts::catalogues;
+use crate::codec;
+use crate::step::Event;
+
+/// An event as it was once written.
+fn golden(name: &str) -> conversation::Event {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("golden/{name}.json"));
+    let text = std::fs::read_to_string(path).expect("a golden file");
+    let kept: Value = serde_json::from_str(&text).expect("JSON");
+    let body = kept["body"].to_string();
+    match codec::decode(kept["name"].as_str().expect("a name"), 1, &body) {
+        Ok(Event::Conversation(event)) => event,
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+fn conversation() -> Conversation {
+    let id = "01938c2e-0000-7000-8000-000000000001".parse().expect("an id");
+    let opened = golden("conversation.opened.v1.most");
+    conversation::evolve(id, None, &opened, Time::from_millis(0)).expect("it opens")
+}
+
+/// What is said of a story, event after event, all of it by the rules.
+fn heard(story: &[&str], actor: &str, asked: Option<&Asked>) -> Vec<Value> {
+    let conversation = conversation();
+    let names = BTreeMap::from([("hana".parse().expect("a name"), "Hana \u{202e}B".to_owned())]);
+    let mut session = machine::Session::default();
+    let mut state: Option<String> = None;
+    let mut heard = Vec::new();
+    for (at, name) in story.iter().enumerate() {
+        let event = golden(name);
+        let hash = canonical::sha256(&[name.as_bytes(), &[u8::try_from(at).expect("short")]]);
+        let at = Time::from_millis(i64::try_from(at).expect("short"));
+        let cause =
+            Cause { conversation: &conversation, at, hash: &hash, actor, names: &names, asked };
+        let Some(told) = cause.told(&event, state.as_deref()) else { continue };
+        state = Some(told.state);
+        for text in told.events {
+            let event = read(&text).unwrap_or_else(|flaws| panic!("{flaws:?} {text}"));
+            let followed = session.follow(&event, at, Weak::default(), &|_| false, &mut Vec::new());
+            followed.unwrap_or_else(|flaw| panic!("{flaw:?} {text}"));
+            heard.push(serde_json::from_str(&text).expect("JSON"));
+        }
+    }
+    heard
+}
+
+/// Each event in a few words.
+fn words(heard: &[Value]) -> Vec<String> {
+    let text = |event: &Value, name: &str| event[name].as_str().unwrap_or_default().to_owned();
+    let word = |event: &Value| {
+        let kind = text(event, "type").replace("aaep:agent.", "");
+        let more = ["to_state", "target_uri", "cancelled_by"];
+        let more = more.iter().map(|name| text(event, name)).find(|text| !text.is_empty());
+        format!("{kind} {}", more.unwrap_or_default()).trim().to_owned()
+    };
+    heard.iter().map(word).collect()
+}
+
+const ASKED: &str = "transfer.requested.v1.most";
+
+#[test]
+fn a_transfer_is_told_from_its_request_to_its_end() {
+    let story = [
+        ASKED,
+        "transfer.queued.v1.least",
+        "transfer.noted.v1.least",
+        "transfer.connected.v1.least",
+        "transfer.noted.v1.whispered",
+        "transfer.leg_requested.v1.most",
+        "transfer.held.v1.least",
+        "transfer.resumed.v1.least",
+        "transfer.over.v1.most",
+    ];
+    let heard = heard(&story, "agent:hana", None);
+    assert_eq!(
+        words(&heard),
+        [
+            "session.started",
+            "state.changed handing_off",
+            "handoff.requested queue://support",
+            "state.changed waiting",
+            "state.changed connected",
+            "state.changed on_hold",
+            "state.changed connected",
+            "session.completed",
+        ]
+    );
+    for event in &heard {
+        for one in catalogues().iter().filter(|one| one.language != "es") {
+            let name = format!("summary_normal_{}", one.language);
+            assert!(event[&name].is_string(), "{name}: {event}");
+        }
+        assert_eq!(event["localization_hints"]["primary_language"], "es");
+        assert!(!event.to_string().contains('\u{202e}'), "{event}");
+    }
+    let joined = heard[4]["summary_normal"].as_str().expect("a text");
+    assert!(joined.contains("Hana B"), "{joined}");
+}
+
+#[test]
+fn how_it_ends_is_told_and_not_why() {
+    for (over, actor, expected) in [
+        ("cancelled", "customer:c", "session.cancelled user"),
+        ("cancelled", "agent:bob", "session.cancelled system"),
+        ("failed", "system", "session.cancelled timeout"),
+        ("failed", "operator:root", "session.cancelled system"),
+        ("ended", "agent:hana", "session.completed"),
+    ] {
+        let over = format!("transfer.over.v1.{over}");
+        let heard = heard(&[ASKED, "transfer.queued.v1.most", &over], actor, None);
+        let words = words(&heard);
+        assert_eq!(words.last().map(String::as_str), Some(expected), "{over} by {actor}");
+    }
+}
+
+#[test]
+fn reasons_and_notes_are_for_colleagues() {
+    let secrets: Vec<String> = [ASKED, "transfer.over.v1.most", "conversation.routed.v1.most"]
+        .iter()
+        .map(|name| golden(name))
+        .flat_map(|event| {
+            if let conversation::Event::Routed(it) = event {
+                vec![it.reason, it.context]
+            } else if let conversation::Event::Transfer(transfer::Event::Requested(it)) = event {
+                vec![it.reason]
+            } else if let conversation::Event::Transfer(transfer::Event::Over(it)) = event {
+                vec![it.reason, it.summary]
+            } else {
+                panic!("{event:?}")
+            }
+        })
+        .filter(|text| !text.is_empty())
+        .collect();
+    assert!(secrets.len() >= 3, "{secrets:?}");
+    let stories: [&[&str]; 2] =
+        [&[ASKED, "transfer.over.v1.most"], &["conversation.routed.v1.most"]];
+    for story in stories {
+        let text = Value::from(heard(story, "agent:hana", None)).to_string();
+        for secret in &secrets {
+            assert!(!text.contains(secret), "{secret}: {text}");
+        }
+    }
+}
+
+#[test]
+fn whoever_begins_to_listen_late_is_told_where_it_stands() {
+    let heard = heard(&["transfer.connected.v1.least"], "agent:hana", None);
+    let expected =
+        ["session.started", "state.changed handing_off", "handoff.requested queue://bob"];
+    assert_eq!(words(&heard)[..3], expected, "the holder, if nobody knows the queue any more");
+    assert_eq!(words(&heard)[3], "state.changed connected");
+}
+
+#[test]
+fn a_route_is_a_session_of_its_own_and_says_who_asked_for_it() {
+    let asked = Asked::parse("sess_a evt_1 routed").expect("a value");
+    let heard = heard(&["conversation.routed.v1.most"], "agent:bob", Some(&asked));
+    let expected = ["session.started", "handoff.requested agent://carol", "session.completed"];
+    assert_eq!(words(&heard), expected);
+    let link = &heard[1]["extensions"]["tasuki"];
+    assert_eq!(
+        (&link["requested_by_session"], &link["outcome"]),
+        (&Value::from("sess_a"), &Value::from("routed"))
+    );
+    assert_eq!(heard[1]["target_kind"], "specialist_agent");
+}

@@ -1,0 +1,219 @@
+//! A handoff that an agent requests in its session is done: to a queue, to another agent, to the
+//! default queue, or not at all; once, and on the record.
+
+use serde_json::{Value, json};
+use tasuki::client::{Call, Client};
+
+use protocol::aaep::texts::Message;
+
+use super::ear::{Ear, words};
+use crate::server::ok;
+use crate::transfers::{Desk, act, until};
+
+const CONTEXTS: [&str; 2] = ["https://aaep-protocol.org/context/v1", "urn:tasuki:aaep:v1"];
+
+/// A session of an agent in a conversation.
+fn started(conversation: &str, who: &str, session: &str) -> Value {
+    let mut event = super::event(1, "session.started", json!({}));
+    event["@context"] = json!(CONTEXTS);
+    event["session_id"] = session.into();
+    event["producer"]["agent_id"] = who.into();
+    event["extensions"] = json!({ "tasuki": { "conversation_id": conversation } });
+    event
+}
+
+fn requests(who: &str, session: &str, number: u32, more: Value) -> Value {
+    let mut event = super::event(number, "handoff.requested", more);
+    event["session_id"] = session.into();
+    event["producer"]["agent_id"] = who.into();
+    event["urgency"] = "critical".into();
+    event["reason"] = "hush, cannot refund".into();
+    event
+}
+
+/// What became of the request of an event.
+async fn outcome(client: &Client, session: &str, event_id: &str) -> Value {
+    let path = format!("/aaep/v1/sessions/{session}");
+    let settled = async {
+        loop {
+            let shown = ok(client, Call::get(path.clone())).await;
+            if shown["handoff"]["event_id"] == event_id {
+                return shown["handoff"].clone();
+            }
+        }
+    };
+    let settled = tokio::time::timeout(std::time::Duration::from_secs(60), settled).await;
+    settled.expect("something becomes of it")
+}
+
+/// Begins a session, requests in it, and says what became of it.
+async fn asked(
+    conversation: &str,
+    (who, client): (&str, &Client),
+    session: &str,
+    request: Value,
+) -> Value {
+    let events = json!([started(conversation, who, session), requests(who, session, 2, request)]);
+    ok(client, Call::post("/aaep/v1/events", events)).await;
+    outcome(client, session, "evt_2").await
+}
+
+#[tokio::test]
+async fn a_person_takes_over_with_all_that_the_agent_packed() {
+    let desk = Desk::open(json!({})).await;
+    let advice = json!({ "kind": "queue", "profile": { "name": "Advice" } });
+    ok(&desk.operator, Call::put("/v1/agents/financial-advisor", advice)).await;
+    let hana = desk.person("hana").await;
+    let mut ear = Ear::open(&desk.customer, "en").await;
+    let packed = json!({ "goal": "refund", "amount": 65, "facts": ["charged twice"] });
+    let request = json!({
+        "target_kind": "human", "target_uri": "queue://customer-service/financial-advisor",
+        "packaged_context": packed, "urgency_for_handoff": "high",
+        "summary_normal": "Ana wants her money back",
+    });
+    let done = asked(&desk.conversation, ("bob", &desk.bob), "sess_a", request.clone()).await;
+    assert_eq!((&done["outcome"], &done["to"]), (&json!("requested"), &json!("financial-advisor")));
+    let transfer = json!({ "transfer_id": done["transfer_id"] });
+    let ringing = until(&hana, &transfer, "ringing").await;
+    let bundle = &ringing["bundle"];
+    assert_eq!(bundle["transcriptSummary"], "Ana wants her money back", "{ringing}");
+    let expected = json!({ "goal": "refund", "amount": 65, "facts": ["charged twice"] });
+    assert_eq!(bundle["warmContext"], expected, "{ringing}");
+    assert_eq!(
+        (&ringing["priority"], &ringing["reason"]),
+        (&json!(3), &json!("hush, cannot refund"))
+    );
+    act(&hana, &transfer, "accept", json!({ "epoch": 2 })).await;
+    act(&hana, &transfer, "complete", json!({ "epoch": 3 })).await;
+
+    // The request once more, as if its answer had been lost, changes nothing.
+    let again = json!([requests("bob", "sess_a", 2, request)]);
+    ok(&desk.bob, Call::post("/aaep/v1/events", again)).await;
+
+    let mut told = ear.until("session.completed").await;
+    told.retain(|event| event["producer"]["agent_id"] == "tasuki");
+    assert_eq!(words(&told)[0], "handoff.requested queue://financial-advisor");
+    let link = &told[0]["extensions"]["tasuki"];
+    assert_eq!(
+        (&link["requested_by_session"], &link["requested_by_event"], &link["outcome"]),
+        (&json!("sess_a"), &json!("evt_2"), &json!("requested"))
+    );
+    assert_eq!(link["transfer_id"], done["transfer_id"]);
+    assert!(!Value::from(told).to_string().contains("hush"));
+}
+
+#[tokio::test]
+async fn a_request_goes_where_it_can() {
+    let desk = Desk::open(json!({})).await;
+    for (name, kind) in [("carol", "worker"), ("hana", "human"), ("router", "system")] {
+        ok(&desk.operator, Call::put(format!("/v1/agents/{name}"), json!({ "kind": kind }))).await;
+    }
+    let rows = [
+        ("human", None, "requested", "default"),
+        ("escalation_queue", None, "requested", "default"),
+        ("specialist_agent", None, "requested", "default"),
+        ("specialist_agent", Some("agent://specialists/carol"), "routed", "carol"),
+        ("specialist_agent", Some("queue://default"), "requested", "default"),
+        ("human", Some("queue://nowhere"), "default_queue", "default"),
+        ("human", Some("agent://carol"), "default_queue", "default"),
+        ("human", Some("agent://people/hana"), "default_queue", "default"),
+        ("escalation_queue", Some("https://elsewhere.example/q"), "default_queue", "default"),
+        ("specialist_agent", Some("agent://router"), "refused", ""),
+    ];
+    for (number, (kind, uri, expected, to)) in rows.into_iter().enumerate() {
+        let (conversation, customer) = crate::transfers::open(&desk.server, &desk.bob).await;
+        let mut request = json!({ "target_kind": kind });
+        if let Some(uri) = uri {
+            request["target_uri"] = uri.into();
+        }
+        let mut ear = Ear::open(&customer, "fr").await;
+        let session = format!("sess_row{number}");
+        let done = asked(&conversation, ("bob", &desk.bob), &session, request).await;
+        let label = format!("{kind} {uri:?}: {done}");
+        assert_eq!(done["outcome"], expected, "{label}");
+        assert_eq!(done["to"].as_str().unwrap_or_default(), to, "{label}");
+        let route = ok(&desk.bob, Call::get(format!("/v1/conversations/{conversation}"))).await;
+        let holder = if to.is_empty() { "bob" } else { to };
+        assert_eq!(route["holder"], holder, "{label}");
+        let is_told = |event: &Value| {
+            let link = &event["extensions"]["tasuki"];
+            link["outcome"] == expected && link["requested_by_session"] == session.as_str()
+        };
+        let last = match expected {
+            "refused" => "aaep:agent.session.cancelled",
+            _ => "aaep:agent.handoff.requested",
+        };
+        let told = loop {
+            let event = ear.next().await;
+            if event["type"] == last && is_told(&event) {
+                break event;
+            }
+        };
+        if expected == "default_queue" {
+            let text = Message::TargetUnknown { queue: "default" }.in_language("fr").normal;
+            assert_eq!(told["summary_normal"], text, "{label}");
+        }
+        if expected == "refused" {
+            assert_eq!(told["cancellation_reason"], done["code"], "{label}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn only_the_holder_hands_over_and_nobody_goes_round_for_ever() {
+    let desk = Desk::open(json!({})).await;
+    let carol = desk.server.agent("carol");
+    let to = |name: &str| {
+        let uri = format!("agent://{name}");
+        json!({ "target_kind": "specialist_agent", "target_uri": uri })
+    };
+    let first = asked(&desk.conversation, ("bob", &desk.bob), "sess_b", to("carol")).await;
+    assert_eq!((&first["outcome"], &first["route"]), (&json!("routed"), &json!(1)));
+    // Bob has nothing to hand over any more.
+    let late = json!([requests("bob", "sess_b", 3, to("carol"))]);
+    ok(&desk.bob, Call::post("/aaep/v1/events", late)).await;
+    let late = outcome(&desk.bob, "sess_b", "evt_3").await;
+    assert_eq!((&late["outcome"], &late["code"]), (&json!("refused"), &json!("not_holder")));
+
+    let back = asked(&desk.conversation, ("carol", &carol), "sess_c", to("bob")).await;
+    assert_eq!(back["outcome"], "routed");
+    let again = json!([requests("bob", "sess_b", 4, to("carol"))]);
+    ok(&desk.bob, Call::post("/aaep/v1/events", again)).await;
+    let stopped = outcome(&desk.bob, "sess_b", "evt_4").await;
+    assert_eq!(stopped["outcome"], "default_queue", "{stopped}");
+    assert!(stopped["transfer_id"].is_string(), "{stopped}");
+
+    // While somebody is asked, nobody else is.
+    let more = json!([requests("bob", "sess_b", 5, json!({ "target_kind": "human" }))]);
+    ok(&desk.bob, Call::post("/aaep/v1/events", more)).await;
+    let more = outcome(&desk.bob, "sess_b", "evt_5").await;
+    assert_eq!(more["outcome"], "refused", "{more}");
+}
+
+/// What is requested while the server dies is done after its start, once.
+#[tokio::test]
+async fn a_request_outlives_the_server() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = crate::server::Server::start_on(folder.path(), |_| {});
+    let operator = server.with_token(&server.token("root", &["--kind", "operator"]));
+    ok(&operator, Call::put("/v1/agents/default", json!({ "kind": "queue" }))).await;
+    let bob = server.agent("bob");
+    let token = server.token("bob", &[]);
+    let (conversation, customer) = crate::transfers::open(&server, &bob).await;
+    drop(customer);
+    let request = json!({ "target_kind": "human" });
+    let events =
+        json!([started(&conversation, "bob", "sess_k"), requests("bob", "sess_k", 2, request)]);
+    ok(&bob, Call::post("/aaep/v1/events", events)).await;
+    server.kill();
+    drop(server);
+    let server = crate::server::Server::start_on(folder.path(), |_| {});
+    let bob = server.with_token(&token);
+    let done = outcome(&bob, "sess_k", "evt_2").await;
+    assert_eq!(done["outcome"], "requested");
+    let root = server.with_token(&server.token("root", &["--kind", "operator"]));
+    let entries = crate::sse::whole_ledger(&root, "").await;
+    let count =
+        |name: &str| entries.iter().filter(|entry| entry.name.as_deref() == Some(name)).count();
+    assert_eq!((count("transfer.requested"), count("session.handed_over")), (1, 1));
+}
