@@ -39,6 +39,7 @@ pub const CONTROL_SOCKET: &str = "control.sock";
 pub struct Node {
     pub engine: Engine,
     pub router: Router,
+    pub gateway: Gateway,
     pub connections: Arc<ConnectionCounts>,
     loops: Loops,
     followers: Vec<JoinHandle<()>>,
@@ -88,11 +89,12 @@ impl Node {
         .waking_with(wake_key)
         .vouched_by(vouching(&config.data)?)
         .allowing_origins(origins);
-        let router = match config.telemetry.traces_url()? {
-            Some(_) => gateway.joining_traces(telemetry::join_trace).router(),
-            None => gateway.router(),
+        let gateway = match config.telemetry.traces_url()? {
+            Some(_) => gateway.joining_traces(telemetry::join_trace),
+            None => gateway,
         };
-        Ok(Self { engine, router, connections, loops, followers: followers.into(), stop_followers })
+        let (router, followers) = (gateway.clone().router(), followers.into());
+        Ok(Self { engine, router, gateway, connections, loops, followers, stop_followers })
     }
 
     /// Writes what is still to be written: the last checkpoint, the last lines of the audit log.

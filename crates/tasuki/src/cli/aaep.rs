@@ -2,6 +2,7 @@
 //! subcommand.
 
 mod keys;
+mod stdio;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -16,10 +17,13 @@ pub struct AaepArgs {
 enum AaepCommand {
     /// List and rotate the keys that sign the manifest
     Keys(keys::KeysArgs),
+    /// Announce and listen over standard input and output, as JSON-RPC 2.0
+    Stdio(stdio::StdioArgs),
 }
 
 pub async fn run(args: AaepArgs) -> Result<u8> {
     match args.command {
         AaepCommand::Keys(args) => keys::run(args).await,
+        AaepCommand::Stdio(args) => stdio::run(args).await,
     }
 }
