@@ -87,7 +87,7 @@ impl Node {
             stopping,
         )
         .waking_with(wake_key)
-        .vouched_by(vouching(&config.data)?)
+        .vouched_by(vouching(config)?)
         .allowing_origins(origins);
         let gateway = match config.telemetry.traces_url()? {
             Some(_) => gateway.joining_traces(telemetry::join_trace),
@@ -113,11 +113,14 @@ impl Node {
 const SUBSCRIPTIONS_MAX: u32 = 2_000;
 
 /// Our manifest and the keys that sign it, made on the first start.
-fn vouching(data: &Path) -> Result<Arc<Vouching>> {
-    let file = KeyFile::new(data);
+fn vouching(config: &Config) -> Result<Arc<Vouching>> {
+    let file = KeyFile::new(&config.data);
     let keys =
         file.open(|| KeyRing::new(&RandomIds.bytes(), &RandomIds.bytes(), SystemClock.now()))?;
-    let manifest = Manifest::of_server(env!("CARGO_PKG_VERSION"), SUBSCRIPTIONS_MAX);
+    let mut manifest = Manifest::of_server(env!("CARGO_PKG_VERSION"), SUBSCRIPTIONS_MAX);
+    if config.aaep_socket.as_os_str().is_empty() {
+        manifest.transports_supported.retain(|name| name != "unix-socket");
+    }
     Ok(Vouching::new(keys, Box::new(file), manifest))
 }
 

@@ -60,7 +60,8 @@ pub const FRAMES: RateLimit = RateLimit {
     burst: NonZeroU32::new(200).expect("200 is not 0"),
 };
 
-/// Messages of one connection that speaks AAEP. An agent that streams an answer sends fifty a second.
+/// Messages of one connection that speaks AAEP. An agent that streams an answer sends fifty a
+/// second.
 pub const AAEP_MESSAGES: RateLimit = RateLimit {
     per_minute: NonZeroU32::new(60_000).expect("60,000 is not 0"),
     burst: NonZeroU32::new(2_000).expect("2,000 is not 0"),

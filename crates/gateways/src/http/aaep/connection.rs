@@ -8,7 +8,6 @@ mod words;
 
 use std::pin::Pin;
 
-use engine::handshake::Host;
 use engine::listening::{Heard, Listening};
 use engine::port::StoreError;
 use engine::sessions::Question;
@@ -66,7 +65,6 @@ pub struct Connection {
 /// A connection at work.
 struct Open<W> {
     connection: Connection,
-    host: Host,
     /// Among all connections, for its rate.
     id: u64,
     wire: W,
@@ -112,10 +110,9 @@ type Said = Result<Vec<String>, Farewell>;
 impl Connection {
     /// Until one side ends it. `first` was read before it was known who is there.
     pub async fn run<W: Wire>(self, wire: W, first: Option<String>) {
-        let (host, id) = (self.gateway.host(), self.gateway.sockets.number());
+        let id = self.gateway.sockets.number();
         let open = Open {
             connection: self,
-            host,
             id,
             wire,
             n_messages: 0,
@@ -259,14 +256,18 @@ impl<W: Wire> Open<W> {
         if messages.is_empty() {
             return Ok(());
         }
-        let Self { connection, wire, .. } = self;
+        let Self { connection, wire, .. } = &mut *self;
         let clock = connection.gateway.engine.clock();
         let mut stopping = connection.gateway.stopping.clone();
         let sending = wire.send(messages);
         tokio::pin!(sending);
-        for _ in 0..STALLED_BEATS_MAX {
+        for n_beats in 0..STALLED_BEATS_MAX {
             tokio::select! {
-                sent = &mut sending => return Ok(sent?),
+                sent = &mut sending => {
+                    // Nothing was read meanwhile, also no answer to a ping.
+                    self.is_heard |= n_beats > 0;
+                    return Ok(sent?);
+                }
                 () = clock.sleep(BEAT) => connection.check().await?,
                 () = stopped(&mut stopping) => return Err(Farewell::Stopping),
             }

@@ -1,7 +1,9 @@
 //! `tasuki aaep stdio`: a program that starts this one speaks AAEP with it over standard input and
 //! output, as JSON-RPC 2.0. This process lasts as long as its connection.
 
+use std::future::Pending;
 use std::io::{BufRead, Read};
+use std::pin::Pin;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -11,6 +13,7 @@ use gateways::json_rpc::{Bridge, Step, WAITING_MAX, notify};
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
+use tokio::time::Timeout;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
@@ -38,6 +41,9 @@ pub struct StdioArgs {
     #[command(flatten)]
     reach: Reach,
 }
+
+/// Passes some time after the end of the input.
+type Late = Pin<Box<Timeout<Pending<()>>>>;
 
 enum Next {
     Line(Option<Line>),
@@ -67,16 +73,16 @@ pub async fn run(args: StdioArgs) -> Result<u8> {
 async fn converse(socket: &mut Socket) -> Result<u8> {
     let mut lines = lines();
     let mut bridge = Bridge::default();
-    let mut is_ended = false;
+    let mut late: Option<Late> = None;
     loop {
-        if is_ended && bridge.n_waiting() == 0 {
+        if late.is_some() && bridge.n_waiting() == 0 {
             return leave(socket).await;
         }
-        let may_read = !is_ended && bridge.n_waiting() < WAITING_MAX;
+        let may_read = late.is_none() && bridge.n_waiting() < WAITING_MAX;
         let next = tokio::select! {
             line = lines.recv(), if may_read => Next::Line(line),
             told = socket.next() => Next::Told(told.transpose().unwrap_or_default()),
-            () = late(is_ended) => Next::Late,
+            () = passed(&mut late) => Next::Late,
         };
         match next {
             Next::Line(Some(Line::Text(line))) => match bridge.heard(&line) {
@@ -89,7 +95,10 @@ async fn converse(socket: &mut Socket) -> Result<u8> {
                 Step::Nothing => {}
             },
             Next::Line(Some(Line::TooLong)) => say(&too_long())?,
-            Next::Line(None) => is_ended = true,
+            Next::Line(None) => {
+                let waiting = tokio::time::timeout(LAST_ANSWERS_MAX, std::future::pending());
+                late = Some(Box::pin(waiting));
+            }
             Next::Late => return leave(socket).await,
             Next::Told(Some(Message::Text(text))) => {
                 if let Some(line) = bridge.told(&text) {
@@ -129,12 +138,12 @@ fn closed(frame: Option<CloseFrame>) -> Result<u8> {
     })
 }
 
-async fn late(is_ended: bool) {
-    match is_ended {
-        true => {
-            let _ = tokio::time::timeout(LAST_ANSWERS_MAX, std::future::pending::<()>()).await;
+async fn passed(late: &mut Option<Late>) {
+    match late {
+        Some(late) => {
+            let _ = late.await;
         }
-        false => std::future::pending().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -102,6 +102,7 @@ configure_queue          -          not     not     not       yes          not  
 const PARTIES: &str = "
                       state  customer sender target stranger coordinator system operator human
 open_socket           -      yes       yes     yes     yes       yes          yes     yes       yes
+open_aaep_socket      -      yes       yes     yes     yes       yes          yes     yes       yes
 show_conversation     -      yes       yes     yes     gone      yes          gone    yes       gone
 read_transcript       -      yes       yes     yes     gone      yes          gone    yes       gone
 download_attachment   -      yes       yes     yes     gone      yes          gone    yes       gone

@@ -110,7 +110,7 @@ impl<W: Wire> Open<W> {
         match message {
             Handshake::Request(request) => self.subscribe(request).await,
             Handshake::Renegotiate(asked) => {
-                match engine.renegotiate(caller, &self.host, &asked).await {
+                match engine.renegotiate(caller, &gateway.host(), &asked).await {
                     Ok(Ok(accepted)) => Ok(Ok(vec![Handshake::Accepted(accepted).write()])),
                     Ok(Err(rejected)) => {
                         let is_own = self.is_own(&asked.subscription_id);
@@ -158,7 +158,7 @@ impl<W: Wire> Open<W> {
         };
         let Connection { gateway, asker, .. } = &self.connection;
         let (engine, caller) = (&gateway.engine, &asker.caller);
-        let accepted = match engine.subscribe(caller, &self.host, request).await {
+        let accepted = match engine.subscribe(caller, &gateway.host(), request).await {
             Ok(Ok(accepted)) => accepted,
             Ok(Err(rejected)) => return self.reject(rejected, true).await.map(Ok),
             Err(error) => return Ok(Err(error.into())),
