@@ -256,7 +256,7 @@ impl<W: Wire> Open<W> {
         if messages.is_empty() {
             return Ok(());
         }
-        let Self { connection, wire, .. } = &mut *self;
+        let Self { connection, wire, is_heard, .. } = self;
         let clock = connection.gateway.engine.clock();
         let mut stopping = connection.gateway.stopping.clone();
         let sending = wire.send(messages);
@@ -265,7 +265,7 @@ impl<W: Wire> Open<W> {
             tokio::select! {
                 sent = &mut sending => {
                     // Nothing was read meanwhile, also no answer to a ping.
-                    self.is_heard |= n_beats > 0;
+                    *is_heard |= n_beats > 0;
                     return Ok(sent?);
                 }
                 () = clock.sleep(BEAT) => connection.check().await?,
