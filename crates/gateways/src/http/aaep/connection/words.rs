@@ -43,7 +43,17 @@ pub fn asking(session: &SessionId, event: &str) -> Option<Asking> {
     let (reply_token, kind) = match &event.payload {
         Payload::AwaitingConfirmation(asked) => (asked.reply_token.as_ref(), Kind::Confirmation),
         Payload::AwaitingClarification(asked) => (asked.reply_token.as_ref(), Kind::Clarification),
-        _ => return None,
+        Payload::SessionStarted { .. }
+        | Payload::SessionCompleted
+        | Payload::SessionErrored
+        | Payload::SessionCancelled
+        | Payload::StateChanged { .. }
+        | Payload::ProgressUpdated { .. }
+        | Payload::ToolInvoked { .. }
+        | Payload::ToolCompleted { .. }
+        | Payload::OutputStreaming(_)
+        | Payload::HandoffRequested(_)
+        | Payload::Extension { .. } => return None,
     };
     Some(Asking { session: session.clone(), reply_token: reply_token.to_owned(), kind })
 }

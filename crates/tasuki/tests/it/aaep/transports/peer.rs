@@ -18,6 +18,9 @@ use crate::ws::socket::Socket;
 /// Whatever is waited for is there sooner, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Lines of a process that were not looked at yet.
+const LINES_MAX: usize = 64;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Road {
     WebSocket,
@@ -37,7 +40,7 @@ pub enum Peer {
 pub struct Process {
     pub child: Child,
     pub input: Option<ChildStdin>,
-    lines: mpsc::UnboundedReceiver<String>,
+    lines: mpsc::Receiver<String>,
     n_asked: u64,
 }
 
@@ -60,10 +63,10 @@ impl Process {
             .expect("the executable starts");
         let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().expect("it is piped"));
-        let (sender, lines) = mpsc::unbounded_channel();
+        let (sender, lines) = mpsc::channel(LINES_MAX);
         std::thread::spawn(move || {
             let mut lines = output.lines().map_while(Result::ok);
-            lines.try_for_each(|line| sender.send(line))
+            lines.try_for_each(|line| sender.blocking_send(line))
         });
         Self { child, input, lines, n_asked: 0 }
     }
