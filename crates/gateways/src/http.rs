@@ -62,6 +62,7 @@ use conversations::{by_tools, erase, export, transcript};
 use observed::Routes;
 use ops::Metrics;
 
+pub use aaep::local::serve as serve_aaep_socket;
 pub use operations::{OPERATIONS, Operation, Who};
 pub use problem::CODES;
 pub(crate) use problem::Problem;
@@ -204,7 +205,10 @@ impl Gateway {
         let open = move |State(gateway): State<Gateway>, request: Request| {
             ws::open(operations.clone(), gateway, request)
         };
-        routes().route("/ws", |at| at.get(open)).into_router(self)
+        routes()
+            .route("/ws", |at| at.get(open))
+            .route("/aaep/v1/ws", |at| at.get(aaep::socket::open))
+            .into_router(self)
     }
 }
 

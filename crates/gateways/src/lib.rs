@@ -3,10 +3,12 @@
 //! each other.
 //!
 //! [`listen`] owns connections, with [`tls`], [`proxy`] and [`rate`] beside it; [`http`] is the API;
-//! [`trace_context`] says whose trace a request belongs to.
+//! [`json_rpc`] is AAEP on standard input and output; [`trace_context`] says whose trace a request
+//! belongs to.
 
 pub mod body;
 pub mod http;
+pub mod json_rpc;
 pub mod listen;
 pub mod proxy;
 pub mod rate;

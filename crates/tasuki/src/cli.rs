@@ -82,7 +82,13 @@ enum Command {
     Chat(chat::ChatArgs),
     /// Show what must still happen outside, and try again what was given up
     Outbox(outbox::OutboxArgs),
+<<<<<<< HEAD
     /// AAEP: hear what agents announce, answer, record, replay and check it; look after its keys.
+||||||| 3668034
+    /// AAEP: look after the keys that sign the manifest.
+=======
+    /// AAEP: announce and listen as a program does, and look after the keys of the manifest.
+>>>>>>> aaep-g
     Aaep(aaep::AaepArgs),
     /// Check an agent graph and try it out, offline; save it at a server.
     Graph(graph::GraphArgs),
@@ -122,6 +128,9 @@ struct ServeArgs {
     /// Let pages of this origin open WebSockets; may be repeated [env: TASUKI_WS_ORIGINS]
     #[arg(long, value_name = "ORIGIN")]
     ws_origin: Vec<String>,
+    /// Serve AAEP on this Unix socket too, for programs of this user [env: TASUKI_AAEP_SOCKET]
+    #[arg(long, value_name = "PATH")]
+    aaep_socket: Option<PathBuf>,
     /// error, warn, info, debug or trace
     #[arg(long)]
     log_level: Option<String>,
@@ -244,6 +253,7 @@ fn with_flags(mut config: Config, args: ServeArgs) -> Config {
     if !args.ws_origin.is_empty() {
         config.ws_origins = args.ws_origin;
     }
+    config.aaep_socket = args.aaep_socket.unwrap_or(config.aaep_socket);
     config.log.level = args.log_level.unwrap_or(config.log.level);
     config.log.format = args.log_format.unwrap_or(config.log.format);
     config

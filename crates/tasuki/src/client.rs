@@ -20,12 +20,12 @@ pub use crate::remote::Unreachable;
 /// A way to a server, and who we are there.
 #[derive(Debug, Clone)]
 pub struct Client {
-    transport: Transport,
+    pub(crate) transport: Transport,
     pub identity: Identity,
 }
 
 #[derive(Clone)]
-enum Transport {
+pub(crate) enum Transport {
     InProcess(Router),
     Socket(PathBuf),
     Network(Remote),

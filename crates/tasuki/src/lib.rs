@@ -2,9 +2,10 @@
 //! is made here, and no SQL or wire format is known.
 //!
 //! [`config`] says what can be set; [`node`] puts a server together; [`cli`] is what people type;
-//! [`client`] is how it reaches a server; [`audit`] checks a ledger offline;
-//! [`backup`] copies it and puts it back; [`scripted`] is an agent for demos.
+//! [`client`] is how it reaches a server, and [`socket`] how it stays there; [`audit`] checks a
+//! ledger offline; [`backup`] copies it and puts it back; [`scripted`] is an agent for demos.
 
+mod aaep_socket;
 pub mod audit;
 pub mod backup;
 pub mod bench;
@@ -17,5 +18,6 @@ pub mod output;
 mod remote;
 pub mod scripted;
 pub mod serve;
+pub mod socket;
 mod standing;
 pub mod telemetry;

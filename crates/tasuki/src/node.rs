@@ -39,6 +39,7 @@ pub const CONTROL_SOCKET: &str = "control.sock";
 pub struct Node {
     pub engine: Engine,
     pub router: Router,
+    pub gateway: Gateway,
     pub connections: Arc<ConnectionCounts>,
     loops: Loops,
     followers: Vec<JoinHandle<()>>,
@@ -86,13 +87,14 @@ impl Node {
             stopping,
         )
         .waking_with(wake_key)
-        .vouched_by(vouching(&config.data)?)
+        .vouched_by(vouching(config)?)
         .allowing_origins(origins);
-        let router = match config.telemetry.traces_url()? {
-            Some(_) => gateway.joining_traces(telemetry::join_trace).router(),
-            None => gateway.router(),
+        let gateway = match config.telemetry.traces_url()? {
+            Some(_) => gateway.joining_traces(telemetry::join_trace),
+            None => gateway,
         };
-        Ok(Self { engine, router, connections, loops, followers: followers.into(), stop_followers })
+        let (router, followers) = (gateway.clone().router(), followers.into());
+        Ok(Self { engine, router, gateway, connections, loops, followers, stop_followers })
     }
 
     /// Writes what is still to be written: the last checkpoint, the last lines of the audit log.
@@ -111,11 +113,14 @@ impl Node {
 const SUBSCRIPTIONS_MAX: u32 = 2_000;
 
 /// Our manifest and the keys that sign it, made on the first start.
-fn vouching(data: &Path) -> Result<Arc<Vouching>> {
-    let file = KeyFile::new(data);
+fn vouching(config: &Config) -> Result<Arc<Vouching>> {
+    let file = KeyFile::new(&config.data);
     let keys =
         file.open(|| KeyRing::new(&RandomIds.bytes(), &RandomIds.bytes(), SystemClock.now()))?;
-    let manifest = Manifest::of_server(env!("CARGO_PKG_VERSION"), SUBSCRIPTIONS_MAX);
+    let mut manifest = Manifest::of_server(env!("CARGO_PKG_VERSION"), SUBSCRIPTIONS_MAX);
+    if config.aaep_socket.as_os_str().is_empty() {
+        manifest.transports_supported.retain(|name| name != "unix-socket");
+    }
     Ok(Vouching::new(keys, Box::new(file), manifest))
 }
 

@@ -2,6 +2,7 @@
 //! who asks.
 
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
@@ -16,6 +17,8 @@ use tokio_rustls::rustls::crypto::aws_lc_rs::default_provider;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+use crate::socket::Duplex;
 
 /// There is nobody to ask.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -67,18 +70,22 @@ impl Remote {
     }
 
     pub async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Body>> {
+        exchange(self.connect().await?, request).await
+    }
+
+    pub async fn connect(&self) -> Result<Pin<Box<dyn Duplex>>> {
         let stream = TcpStream::connect(&self.address)
             .await
             .map_err(|_| Unreachable(self.address.clone()))?;
         match &self.tls {
-            None => exchange(stream, request).await,
+            None => Ok(Box::pin(stream)),
             Some((config, name)) => {
                 let connector = TlsConnector::from(Arc::clone(config));
                 let stream = connector
                     .connect(name.clone(), stream)
                     .await
                     .with_context(|| Unreachable(self.address.clone()))?;
-                exchange(stream, request).await
+                Ok(Box::pin(stream))
             }
         }
     }

@@ -11,6 +11,7 @@ use tokio::net::{TcpListener, TcpSocket, UnixListener};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
+use crate::aaep_socket::AaepSocket;
 use crate::client::{Call, Client};
 use crate::config::Config;
 use crate::node::{Node, control_socket};
@@ -46,11 +47,13 @@ pub async fn run(config: Config, demo: Demo) -> Result<()> {
     let is_first_start = !config.data.join(store::sqlite::FILE_NAME).exists();
     let node = Node::start(&config, stopped.clone())?;
     let control = bind_control_socket(&config.data)?;
+    let aaep = AaepSocket::bind(&config.aaep_socket)?;
     let limits = config.connection_limits();
     let serving = [endpoint, Endpoint::Unix(control)].map(|endpoint| {
         let counts = node.connections.clone();
         tokio::spawn(listen::serve(endpoint, node.router.clone(), limits, counts, stopped.clone()))
     });
+    let aaep = aaep.map(|socket| socket.serve(&node));
     let url = format!("{}://{address}", if is_https { "https" } else { "http" });
     greet(&config, &url, &node, is_first_start, demo).await?;
     signals.first().await;
@@ -58,6 +61,10 @@ pub async fn run(config: Config, demo: Demo) -> Result<()> {
     stop.send_replace(true);
     for served in serving {
         served.await.context("a listener failed")?;
+    }
+    if let Some((served, path)) = aaep {
+        served.await.context("the AAEP socket failed")?;
+        let _ = std::fs::remove_file(path);
     }
     node.stop().await;
     // Gone already if somebody tidied up; the next start replaces it anyway.

@@ -1,7 +1,10 @@
 //! `/aaep/v1`: agents announce what they do, and learn what people decided. The events are handed
 //! on as they are; what is right about them is said in [`protocol::session`].
 
+mod connection;
 pub mod listening;
+pub mod local;
+pub mod socket;
 
 use axum::Json;
 use axum::body::Bytes;
@@ -215,7 +218,7 @@ impl FromRequest<Gateway> for Announce {
     }
 }
 
-fn events_in(bytes: &Bytes) -> Result<Vec<Said>, Problem> {
+fn events_in(bytes: &[u8]) -> Result<Vec<Said>, Problem> {
     let is_list = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
     let read = match is_list {
         true => serde_json::from_slice::<Vec<Box<RawValue>>>(bytes),

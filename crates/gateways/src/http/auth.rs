@@ -81,7 +81,7 @@ pub async fn authenticate(gateway: &Gateway, parts: &Parts) -> Result<Asker, Pro
     Ok(asker)
 }
 
-async fn from_token(gateway: &Gateway, secret: &str) -> Result<Asker, Problem> {
+pub async fn from_token(gateway: &Gateway, secret: &str) -> Result<Asker, Problem> {
     let bearer = gateway.engine.authenticate(secret).await?.ok_or_else(Problem::unauthenticated)?;
     Ok(Asker { caller: bearer.caller, credential: Credential::Token(bearer.token) })
 }
@@ -93,16 +93,27 @@ async fn from_control_socket(gateway: &Gateway, headers: &HeaderMap) -> Result<A
         })?,
         None => TeamspaceId::default_teamspace(),
     };
+    let agent = text_header(headers, &ACT_AS_HEADER)?.map(|text| {
+        text.parse().map_err(|error: protocol::ids::InvalidId| {
+            Problem::schema_invalid(ACT_AS_HEADER.as_str(), error.expected)
+        })
+    });
+    from_owner(gateway, teamspace, agent.transpose()?, ACT_AS_HEADER.as_str()).await
+}
+
+/// Whoever owns the data folder: as an operator, or as the agent that `field` names.
+pub async fn from_owner(
+    gateway: &Gateway,
+    teamspace: TeamspaceId,
+    agent: Option<AgentId>,
+    field: &'static str,
+) -> Result<Asker, Problem> {
     let mut roles = BTreeSet::new();
-    let principal = match text_header(headers, &ACT_AS_HEADER)? {
-        Some(text) => {
-            let agent: AgentId = text.parse().map_err(|error: protocol::ids::InvalidId| {
-                Problem::schema_invalid(ACT_AS_HEADER.as_str(), error.expected)
-            })?;
+    let principal = match agent {
+        Some(agent) => {
             let subject = Subject::Agent(agent.clone());
             let stream = Stream { teamspace: teamspace.clone(), subject };
             if gateway.engine.current(&stream).await?.is_none() {
-                let field = ACT_AS_HEADER.as_str();
                 return Err(Rejection::UnknownAgent { field, agent }.into());
             }
             roles = gateway.engine.roles_of(&teamspace, &agent).await?;

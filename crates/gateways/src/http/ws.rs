@@ -17,13 +17,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::Router;
 use axum::extract::{FromRequestParts, Request, WebSocketUpgrade};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use protocol::caller::Principal;
 use serde::Deserialize;
 
 use super::Gateway;
-use super::auth::{authenticate, bearer_secret};
+use super::auth::{Asker, authenticate, bearer_secret};
 use super::events::Place;
 use super::input::Asked;
 use super::problem::Problem;
@@ -41,10 +42,10 @@ const BEARER: &str = "bearer.";
 
 /// Each connection has as much from its beginning to its end. Most frames are smaller; one that is
 /// not makes it larger for as long as it is read.
-const READ_BUFFER_BYTES: usize = 4 * 1_024;
+pub const READ_BUFFER_BYTES: usize = 4 * 1_024;
 
 /// Frames that follow one another are written together up to this size.
-const WRITE_BUFFER_BYTES: usize = 4 * 1_024;
+pub const WRITE_BUFFER_BYTES: usize = 4 * 1_024;
 
 /// What a frame may have besides the body of its command: a key, an id, a few parameters.
 const FRAME_OVERHEAD_BYTES: usize = 4 * 1_024;
@@ -59,14 +60,30 @@ pub const FRAMES: RateLimit = RateLimit {
     burst: NonZeroU32::new(200).expect("200 is not 0"),
 };
 
+/// Messages of one connection that speaks AAEP. An agent that streams an answer sends fifty a
+/// second.
+pub const AAEP_MESSAGES: RateLimit = RateLimit {
+    per_minute: NonZeroU32::new(60_000).expect("60,000 is not 0"),
+    burst: NonZeroU32::new(2_000).expect("2,000 is not 0"),
+};
+
 /// What all sockets share.
 #[derive(Debug)]
 pub struct Sockets {
     pub origins: Origins,
     typing: Arc<Typing>,
     frames: RateLimiter,
+    /// Messages of connections that speak AAEP.
+    pub aaep: RateLimiter,
     /// So that connections of one bearer have each a rate of their own.
     n_opened: AtomicU64,
+}
+
+impl Sockets {
+    /// A number that no other connection has.
+    pub fn number(&self) -> u64 {
+        self.n_opened.fetch_add(1, Ordering::Relaxed)
+    }
 }
 
 impl Default for Sockets {
@@ -75,6 +92,7 @@ impl Default for Sockets {
             origins: Origins::default(),
             typing: Arc::default(),
             frames: RateLimiter::new(FRAMES),
+            aaep: RateLimiter::new(AAEP_MESSAGES),
             n_opened: AtomicU64::new(0),
         }
     }
@@ -92,38 +110,15 @@ pub async fn open(
     request: Request,
 ) -> Result<Response, Problem> {
     let (mut parts, _empty) = request.into_parts();
-    gateway.sockets.origins.check(&parts.headers)?;
-    let offered = offered_protocols(&parts.headers)?;
-    if !parts.headers.contains_key(header::AUTHORIZATION)
-        && let Some(token) = offered.iter().find_map(|entry| entry.strip_prefix(BEARER))
-    {
-        let value = HeaderValue::from_str(&format!("Bearer {token}"));
-        let value = value.map_err(|_| Problem::unauthenticated())?;
-        parts.headers.insert(header::AUTHORIZATION, value);
-    }
-    let asker = authenticate(&gateway, &parts).await?;
-    Asked::<NoQuery>::from_request_parts(&mut parts, &gateway).await?;
+    let Arrival { asker, offered } = arrive(&gateway, &mut parts).await?;
     if !offered.is_empty() && !offered.iter().any(|entry| entry == PROTOCOL) {
         let expected = "`tasuki.v1` among its entries";
         return Err(Problem::schema_invalid("Sec-WebSocket-Protocol", expected));
     }
-    let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &gateway).await;
-    let upgrade = upgrade.map_err(|_| {
-        Problem::new("upgrade_required", "expected a WebSocket handshake over HTTP/1.1")
-    })?;
-    if *gateway.stopping.borrow() {
-        return Err(Problem::new("stopping", "the server is stopping"));
-    }
-    let n_max = match asker.caller.principal {
-        Principal::Customer(_) => CUSTOMER_SOCKETS_MAX,
-        Principal::Agent(_) | Principal::Operator(_) | Principal::System => {
-            gateway.limits.streams_per_token_max
-        }
-    };
-    let place = Place::take(&gateway, &asker, n_max)?;
+    let (upgrade, place) = upgrade(&gateway, &asker, &mut parts).await?;
     let frame_bytes_max = gateway.limits.body_bytes_max + FRAME_OVERHEAD_BYTES;
     let connection = Connection {
-        number: gateway.sockets.n_opened.fetch_add(1, Ordering::Relaxed),
+        number: gateway.sockets.number(),
         secret: bearer_secret(&parts.headers)?.map(str::to_owned),
         identity: Identity::of(&parts),
         frame_bytes_max,
@@ -141,6 +136,50 @@ pub async fn open(
         .max_frame_size(2 * frame_bytes_max)
         .on_failed_upgrade(|error| tracing::debug!(%error, "a socket did not open"))
         .on_upgrade(|socket| connection.run(socket)))
+}
+
+/// Whoever opens a socket, and what they can speak.
+pub struct Arrival {
+    pub asker: Asker,
+    pub offered: Vec<String>,
+}
+
+/// Lets in who comes from a page that may, with a token in a header or among the subprotocols.
+pub async fn arrive(gateway: &Gateway, parts: &mut Parts) -> Result<Arrival, Problem> {
+    gateway.sockets.origins.check(&parts.headers)?;
+    let offered = offered_protocols(&parts.headers)?;
+    if !parts.headers.contains_key(header::AUTHORIZATION)
+        && let Some(token) = offered.iter().find_map(|entry| entry.strip_prefix(BEARER))
+    {
+        let value = HeaderValue::from_str(&format!("Bearer {token}"));
+        let value = value.map_err(|_| Problem::unauthenticated())?;
+        parts.headers.insert(header::AUTHORIZATION, value);
+    }
+    let asker = authenticate(gateway, parts).await?;
+    Asked::<NoQuery>::from_request_parts(parts, gateway).await?;
+    Ok(Arrival { asker, offered })
+}
+
+/// The socket to come, and its place among those that are open.
+pub async fn upgrade(
+    gateway: &Gateway,
+    asker: &Asker,
+    parts: &mut Parts,
+) -> Result<(WebSocketUpgrade, Place), Problem> {
+    let upgrade = WebSocketUpgrade::from_request_parts(parts, gateway).await;
+    let upgrade = upgrade.map_err(|_| {
+        Problem::new("upgrade_required", "expected a WebSocket handshake over HTTP/1.1")
+    })?;
+    if *gateway.stopping.borrow() {
+        return Err(Problem::new("stopping", "the server is stopping"));
+    }
+    let n_max = match asker.caller.principal {
+        Principal::Customer(_) => CUSTOMER_SOCKETS_MAX,
+        Principal::Agent(_) | Principal::Operator(_) | Principal::System => {
+            gateway.limits.streams_per_token_max
+        }
+    };
+    Ok((upgrade, Place::take(gateway, asker, n_max)?))
 }
 
 fn offered_protocols(headers: &HeaderMap) -> Result<Vec<String>, Problem> {

@@ -192,6 +192,11 @@ pub fn read_message(text: &str) -> Result<Message<'_>, Vec<Flaw>> {
     }
 }
 
+/// Whether a text says of itself that it is such a message, whatever else is wrong with it.
+pub fn is_handshake(text: &str) -> bool {
+    read::type_of(text).is_some_and(|name| read::is_message(&name))
+}
+
 /// Reads a message that is no event.
 pub fn read_handshake(text: &str) -> Result<Handshake, Vec<Flaw>> {
     let Some(name) = read::type_of(text).filter(|name| read::is_message(name)) else {

@@ -69,6 +69,12 @@ pub struct Scope {
     pub conversation_id: Option<String>,
     #[serde(default)]
     pub from: Start,
+    /// Where a listener goes on that was here before: a place, or the id of an event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume_after: Option<String>,
+    /// Whether the places are told from which it may go on, where the transport has no ids.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub places: bool,
 }
 
 /// Where a subscription starts.
@@ -186,7 +192,8 @@ pub fn renegotiate(
 pub fn scope(asked: &Capabilities) -> Result<Scope, Refusal> {
     let Some(own) = asked.others.get(EXTENSION) else { return Ok(Scope::default()) };
     Scope::deserialize(own).map_err(|error| {
-        let expected = "session_id and conversation_id as texts and from as beginning or now";
+        let expected = "session_id, conversation_id and resume_after as texts, from as beginning \
+                        or now, and places as true or false";
         let message = format!("{EXTENSION}: expected an object with {expected}: {error}");
         refusal(Reason::CapabilitiesIncompatible, message)
     })

@@ -17,6 +17,7 @@ mod subscriber;
 mod terms;
 mod validate;
 mod words;
+mod stdio;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -41,6 +42,8 @@ enum AaepCommand {
     Replay(replay::ReplayArgs),
     /// Check recorded events, replies and handshakes, each and in their order; asks nobody
     Validate(validate::ValidateArgs),
+    /// Announce and listen over standard input and output, as JSON-RPC 2.0
+    Stdio(stdio::StdioArgs),
 }
 
 pub async fn run(args: AaepArgs) -> Result<u8> {
@@ -51,5 +54,6 @@ pub async fn run(args: AaepArgs) -> Result<u8> {
         AaepCommand::Capture(args) => capture::run(args).await,
         AaepCommand::Replay(args) => replay::run(args).await,
         AaepCommand::Validate(args) => validate::run(&args),
+        AaepCommand::Stdio(args) => stdio::run(args).await,
     }
 }

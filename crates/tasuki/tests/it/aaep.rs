@@ -10,6 +10,8 @@ mod callback;
 mod ear;
 mod requested;
 
+mod transports;
+
 use axum::body::Body;
 use axum::http::Request;
 use engine::announce::Heard;

@@ -8,7 +8,7 @@ use crate::http::aaep::{
 };
 use crate::http::view::ListPage;
 
-pub const AAEP: [Operation; 8] = [
+pub const AAEP: [Operation; 9] = [
     Operation {
         response: Response::Json(schema::<EventsRecorded>),
         ..action(
@@ -75,6 +75,16 @@ pub const AAEP: [Operation; 8] = [
             "reply",
             "Answers a question, changes the terms of a subscription, or ends it.",
             schema::<MessageInput>,
+        )
+    },
+    Operation {
+        who: Who::Party,
+        response: Response::Text("application/json"),
+        status: 101,
+        ..read(
+            "/aaep/v1/ws",
+            "open_aaep_socket",
+            "Opens a WebSocket on which to announce, to listen and to answer.",
         )
     },
 ];

@@ -372,8 +372,10 @@ impl Cast {
             }
             request = request.json(&body);
         }
-        if case.operation == "open_socket" {
+        if ["open_socket", "open_aaep_socket"].contains(&case.operation.as_str()) {
+            let protocol = if case.operation == "open_socket" { "tasuki.v1" } else { "aaep.v1" };
             let handshake = [
+                ("sec-websocket-protocol", protocol),
                 ("connection", "upgrade"),
                 ("upgrade", "websocket"),
                 ("sec-websocket-version", "13"),

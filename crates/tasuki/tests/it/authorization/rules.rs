@@ -105,6 +105,7 @@ open_socket           -      yes       yes     yes     yes       yes          ye
 subscribe             -      yes       yes     yes     yes       yes          yes     yes       yes
 listen       subscription    gone      yes     gone    gone      gone         gone    gone      gone
 reply                 -      yes       yes     yes     yes       yes          yes     yes       yes
+open_aaep_socket      -      yes       yes     yes     yes       yes          yes     yes       yes
 show_conversation     -      yes       yes     yes     gone      yes          gone    yes       gone
 read_transcript       -      yes       yes     yes     gone      yes          gone    yes       gone
 download_attachment   -      yes       yes     yes     gone      yes          gone    yes       gone

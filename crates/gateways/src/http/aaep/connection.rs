@@ -1,0 +1,308 @@
+//! One connection, whatever carries it: an agent announces and is told what people decided, a
+//! listener agrees on terms, listens and answers, or both. Messages are read one after the other
+//! and answered in their order. What the peer does not take, it holds up for nobody but itself.
+
+mod taking;
+mod wire;
+mod words;
+
+use std::pin::Pin;
+
+use engine::listening::{Heard, Listening};
+use engine::port::StoreError;
+use engine::sessions::Question;
+use engine::submit::SubmitError;
+use futures_util::StreamExt;
+use futures_util::stream::{FuturesOrdered, FuturesUnordered};
+use protocol::aaep::handshake::{Close, Handshake};
+use protocol::ids::{SessionId, SubscriptionId};
+use protocol::time::Span;
+use tokio::sync::watch;
+
+pub use self::wire::{Farewell, Gone, Incoming, Wire};
+use self::words::Asking;
+pub use self::words::{closed, refused};
+use super::EVENTS_BYTES_MAX;
+use crate::http::Gateway;
+use crate::http::auth::Asker;
+use crate::http::events::Place;
+
+/// The largest message: as much as a request over HTTP may have.
+pub const MESSAGE_BYTES_MAX: usize = EVENTS_BYTES_MAX;
+
+/// Messages with events that are on their way into the ledger. Past this the next is read when one
+/// is recorded; what waits meanwhile is joined into one entry.
+pub const ANNOUNCING_MAX: usize = 64;
+
+/// Questions of which a producer is told what became. It may ask for others over HTTP.
+pub const ASKING_MAX: usize = 64;
+
+/// How often it is asked whether the token is still good, and whether the peer still reads.
+const BEAT: Span = Span::from_millis(1_000);
+
+/// So many beats a peer may take for what is sent to it.
+pub const STALLED_BEATS_MAX: u32 = 30;
+
+/// Events that are sent at once, if there are several.
+const CHUNK_BYTES: usize = 16 * 1024;
+
+impl From<StoreError> for Farewell {
+    fn from(error: StoreError) -> Self {
+        tracing::warn!(%error, "an AAEP connection was cut off");
+        Farewell::Broken
+    }
+}
+
+/// Who is at the other end, known from their credential.
+pub struct Connection {
+    pub gateway: Gateway,
+    pub asker: Asker,
+    /// With which to ask again whether the caller is still allowed; none for the owner.
+    pub secret: Option<String>,
+    pub _place: Place,
+}
+
+/// A connection at work.
+struct Open<W> {
+    connection: Connection,
+    /// Among all connections, for its rate.
+    id: u64,
+    wire: W,
+    /// How many messages came.
+    n_messages: u64,
+    subscription: Option<Box<Subscribed>>,
+    announcing: FuturesOrdered<Pending<Announced>>,
+    asking: FuturesUnordered<Pending<Result<(Asking, Question), StoreError>>>,
+    /// Whether the peer was heard of since the last ping.
+    is_heard: bool,
+}
+
+type Pending<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+struct Subscribed {
+    id: SubscriptionId,
+    listening: Listening,
+    tells_places: bool,
+}
+
+/// A message with events, and what became of it.
+struct Announced {
+    number: u64,
+    session: SessionId,
+    n_events: usize,
+    questions: Vec<Asking>,
+    result: Result<(), SubmitError>,
+}
+
+enum Next {
+    Incoming(Incoming),
+    Announced(Announced),
+    Settled(Result<(Asking, Question), StoreError>),
+    Heard(Result<Heard, StoreError>),
+    Beat,
+    Ping,
+    Stop,
+}
+
+/// What to say next, if anything.
+type Said = Result<Vec<String>, Farewell>;
+
+impl Connection {
+    /// Until one side ends it. `first` was read before it was known who is there.
+    pub async fn run<W: Wire>(self, wire: W, first: Option<String>) {
+        let id = self.gateway.sockets.number();
+        let open = Open {
+            connection: self,
+            id,
+            wire,
+            n_messages: 0,
+            subscription: None,
+            announcing: FuturesOrdered::new(),
+            asking: FuturesUnordered::new(),
+            is_heard: true,
+        };
+        Box::pin(open.converse(first)).await;
+    }
+
+    /// Whether the token is good and stands for what it stood for.
+    async fn check(&self) -> Result<(), Farewell> {
+        let Some(secret) = &self.secret else { return Ok(()) };
+        let was = &self.asker.caller;
+        let bearer = self.gateway.engine.authenticate(secret).await?;
+        let is_same = bearer.as_ref().map(|bearer| {
+            was.principal == bearer.caller.principal && was.roles == bearer.caller.roles
+        });
+        match is_same {
+            Some(true) => Ok(()),
+            Some(false) => Err(Farewell::NotAllowed),
+            None => Err(Farewell::TokenEnded),
+        }
+    }
+}
+
+impl<W: Wire> Open<W> {
+    async fn converse(mut self, first: Option<String>) {
+        let farewell = match self.begin(first).await {
+            Ok(()) => self.go_on().await,
+            Err(farewell) => farewell,
+        };
+        tracing::debug!(?farewell, "an AAEP connection closes");
+        self.leave(farewell).await;
+        self.wire.close(farewell).await;
+    }
+
+    async fn begin(&mut self, first: Option<String>) -> Result<(), Farewell> {
+        let Some(first) = first else { return Ok(()) };
+        let said = self.take(first).await?;
+        self.say(said).await
+    }
+
+    async fn go_on(&mut self) -> Farewell {
+        let gateway = self.connection.gateway.clone();
+        let clock = gateway.engine.clock();
+        let ping_every = Span::from_millis(gateway.limits.ping_ms.try_into().unwrap_or(i64::MAX));
+        let mut stopping = gateway.stopping.clone();
+        let (mut beat, mut ping) = (clock.sleep(BEAT), clock.sleep(ping_every));
+        loop {
+            let has_room = self.announcing.len() < ANNOUNCING_MAX;
+            let next = tokio::select! {
+                incoming = self.wire.receive(), if has_room => Next::Incoming(incoming),
+                Some(done) = self.announcing.next() => Next::Announced(done),
+                Some(settled) = self.asking.next() => Next::Settled(settled),
+                heard = heard(&mut self.subscription) => Next::Heard(heard),
+                () = &mut beat => Next::Beat,
+                () = &mut ping, if W::IS_PINGED => Next::Ping,
+                () = stopped(&mut stopping) => Next::Stop,
+            };
+            let said = match next {
+                Next::Incoming(incoming) => self.hear(incoming).await,
+                Next::Announced(done) => Ok(self.announced(done)),
+                Next::Settled(settled) => {
+                    settled.map_err(Farewell::from).map(|(asking, question)| {
+                        words::decided(asking, question).into_iter().collect()
+                    })
+                }
+                Next::Heard(heard) => self.tell(heard).await,
+                Next::Beat => {
+                    beat = clock.sleep(BEAT);
+                    self.connection.check().await.map(|()| Vec::new())
+                }
+                Next::Ping => {
+                    ping = clock.sleep(ping_every);
+                    self.ping().await.map(|()| Vec::new())
+                }
+                Next::Stop => Err(Farewell::Stopping),
+            };
+            let done = match said {
+                Ok(messages) => self.say(messages).await,
+                Err(farewell) => Err(farewell),
+            };
+            if let Err(farewell) = done {
+                return farewell;
+            }
+        }
+    }
+
+    async fn hear(&mut self, incoming: Incoming) -> Said {
+        self.is_heard = true;
+        match incoming {
+            Incoming::Message(text) => self.take(text).await,
+            Incoming::Sign => Ok(Vec::new()),
+            Incoming::TooLarge => Err(Farewell::Violation("a message is too large")),
+            Incoming::NotText => Err(Farewell::Violation("expected messages of JSON text")),
+            Incoming::Unreadable => Err(Farewell::Violation("what came cannot be read")),
+            Incoming::Gone => Err(Farewell::Peer),
+        }
+    }
+
+    /// An event, and those that are ready to be told with it.
+    async fn tell(&mut self, heard: Result<Heard, StoreError>) -> Said {
+        let Some(own) = &mut self.subscription else { return Ok(Vec::new()) };
+        let told = match heard? {
+            Heard::Told(told) => told,
+            Heard::Closed(closed) => {
+                let close = Handshake::Close(Close {
+                    subscription_id: own.id.to_string(),
+                    reason_code: Some(closed.code),
+                    reason_message: Some(closed.message).filter(|message| !message.is_empty()),
+                    ..Close::default()
+                });
+                self.subscription = None;
+                self.say(vec![close.write()]).await?;
+                return Err(Farewell::Over);
+            }
+        };
+        let mut said = vec![told.text().to_owned()];
+        let (mut n_bytes, mut last) = (told.text().len(), told.id);
+        while n_bytes < CHUNK_BYTES {
+            let Some(told) = own.listening.ready() else { break };
+            n_bytes += told.text().len();
+            last = told.id.or(last);
+            said.push(told.text().to_owned());
+        }
+        said.extend(last.filter(|_| own.tells_places).map(words::place));
+        Ok(said)
+    }
+
+    async fn ping(&mut self) -> Result<(), Farewell> {
+        if !std::mem::take(&mut self.is_heard) {
+            return Err(Farewell::Violation("no answer to a ping"));
+        }
+        Ok(self.wire.ping().await?)
+    }
+
+    /// Sends, and does not wait for ever for a peer that does not read.
+    async fn say(&mut self, messages: Vec<String>) -> Result<(), Farewell> {
+        if messages.is_empty() {
+            return Ok(());
+        }
+        let Self { connection, wire, is_heard, .. } = self;
+        let clock = connection.gateway.engine.clock();
+        let mut stopping = connection.gateway.stopping.clone();
+        let sending = wire.send(messages);
+        tokio::pin!(sending);
+        for n_beats in 0..STALLED_BEATS_MAX {
+            tokio::select! {
+                sent = &mut sending => {
+                    // Nothing was read meanwhile, also no answer to a ping.
+                    *is_heard |= n_beats > 0;
+                    return Ok(sent?);
+                }
+                () = clock.sleep(BEAT) => connection.check().await?,
+                () = stopped(&mut stopping) => return Err(Farewell::Stopping),
+            }
+        }
+        Err(Farewell::Violation("nothing is read"))
+    }
+
+    /// A subscription lasts as long as its connection; one that the server cuts off, until its
+    /// time is over.
+    async fn leave(&mut self, farewell: Farewell) {
+        let Some(own) = self.subscription.take() else { return };
+        if [Farewell::Stopping, Farewell::Broken].contains(&farewell) {
+            return;
+        }
+        let close = Close {
+            subscription_id: own.id.to_string(),
+            reason_code: Some("disconnected".to_owned()),
+            ..Close::default()
+        };
+        let Connection { gateway, asker, .. } = &self.connection;
+        if let Err(error) = gateway.engine.close(&asker.caller, &close).await {
+            tracing::debug!(?error, "a subscription outlives its connection");
+        }
+    }
+}
+
+/// What the subscription tells next, if there is one.
+async fn heard(subscription: &mut Option<Box<Subscribed>>) -> Result<Heard, StoreError> {
+    match subscription {
+        Some(own) => own.listening.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Ends once the server should stop.
+pub async fn stopped(stopping: &mut watch::Receiver<bool>) {
+    let _ = stopping.wait_for(|stopping| *stopping).await;
+}

@@ -1,0 +1,199 @@
+//! What a connection does about one message of its peer.
+
+use std::future::poll_fn;
+use std::task::Poll;
+
+use engine::announce::session_stream;
+use engine::listening::Resume;
+use engine::port::StoreError;
+use engine::sessions::{DECISION_WAIT_MAX, Question};
+use protocol::aaep::handshake::{
+    Handshake, Reason, Rejected, Request, is_handshake, read_handshake,
+};
+use protocol::aaep::negotiate;
+use protocol::aaep::shape::Cursor;
+use protocol::ids::SubscriptionId;
+use protocol::session::event::Said as Event;
+
+use super::words::{Asking, asking, recorded, refused};
+use super::{
+    ASKING_MAX, Announced, Connection, Farewell, MESSAGE_BYTES_MAX, Open, Pending, Said,
+    Subscribed, Wire,
+};
+use crate::http::aaep::listening::refused as flawed;
+use crate::http::aaep::{events_in, session_of};
+use crate::http::problem::Problem;
+
+/// What to say, or why the message is refused; or that the connection is over.
+type Answered = Result<Result<Vec<String>, Problem>, Farewell>;
+
+impl<W: Wire> Open<W> {
+    pub async fn take(&mut self, text: String) -> Said {
+        self.n_messages += 1;
+        let number = self.n_messages;
+        let gateway = &self.connection.gateway;
+        let now_ms = u64::try_from(gateway.engine.clock().now().as_millis()).unwrap_or(0);
+        if let Err(retry) = gateway.sockets.aaep.check(&self.id, now_ms) {
+            return Ok(vec![refused(number, Problem::rate_limited(retry.seconds))]);
+        }
+        if text.len() > MESSAGE_BYTES_MAX {
+            let detail = format!("message: expected at most {MESSAGE_BYTES_MAX} bytes");
+            let problem = Problem::new("body_too_large", detail).field("message");
+            return Ok(vec![refused(number, problem)]);
+        }
+        self.connection.check().await?;
+        let answered = match is_handshake(&text) {
+            true => match read_handshake(&text) {
+                Ok(message) => self.answer(message).await?,
+                Err(flaws) => Err(flawed(flaws)),
+            },
+            false => self.announce(number, &text).await.map(|()| Vec::new()),
+        };
+        Ok(answered.unwrap_or_else(|problem| vec![refused(number, problem)]))
+    }
+
+    /// Hands events on. Whether they are recorded is told later, in the order in which they came.
+    async fn announce(&mut self, number: u64, text: &str) -> Result<(), Problem> {
+        let caller = self.connection.asker.clone().member()?.caller;
+        let events = events_in(text.as_bytes())?;
+        let session = session_of(&events)?;
+        let asked = |event: &Event| asking(&session, event.text());
+        let questions = events.iter().filter_map(asked).collect();
+        let n_events = events.len();
+        let engine = self.connection.gateway.engine.clone();
+        let mut announcing: Pending<Announced> = Box::pin(async move {
+            let result = engine.announce(&caller, &session, events).await.map(|_| ());
+            Announced { number, session, n_events, questions, result }
+        });
+        // Takes its place in the line of its session before the next message is read.
+        let done = poll_fn(|context| Poll::Ready(announcing.as_mut().poll(context))).await;
+        match done {
+            Poll::Ready(done) => self.announcing.push_back(Box::pin(std::future::ready(done))),
+            Poll::Pending => self.announcing.push_back(announcing),
+        }
+        Ok(())
+    }
+
+    pub fn announced(&mut self, done: Announced) -> Vec<String> {
+        let Announced { number, session, n_events, questions, result } = done;
+        if let Err(error) = result {
+            return vec![refused(number, error.into())];
+        }
+        for asking in questions {
+            if self.asking.len() < ASKING_MAX {
+                self.asking.push(self.settling(asking));
+            }
+        }
+        vec![recorded(number, &session, n_events)]
+    }
+
+    /// Ends when a question is settled.
+    fn settling(&self, asking: Asking) -> Pending<Result<(Asking, Question), StoreError>> {
+        let engine = self.connection.gateway.engine.clone();
+        let stream = session_stream(&self.connection.asker.caller, &asking.session);
+        Box::pin(async move {
+            loop {
+                let token = &asking.reply_token;
+                let found = engine.question_settled(&stream, token, DECISION_WAIT_MAX).await?;
+                match found {
+                    Some(Question::Open { .. }) => {}
+                    Some(question) => return Ok((asking, question)),
+                    None => return Ok((asking, Question::Withdrawn)),
+                }
+            }
+        })
+    }
+
+    async fn answer(&mut self, message: Handshake) -> Answered {
+        let Connection { gateway, asker, .. } = &self.connection;
+        let (engine, caller) = (&gateway.engine, &asker.caller);
+        match message {
+            Handshake::Request(request) => self.subscribe(request).await,
+            Handshake::Renegotiate(asked) => {
+                match engine.renegotiate(caller, &gateway.host(), &asked).await {
+                    Ok(Ok(accepted)) => Ok(Ok(vec![Handshake::Accepted(accepted).write()])),
+                    Ok(Err(rejected)) => {
+                        let is_own = self.is_own(&asked.subscription_id);
+                        self.reject(rejected, is_own).await.map(Ok)
+                    }
+                    Err(error) => Ok(Err(error.into())),
+                }
+            }
+            Handshake::Close(close) => match engine.close(caller, &close).await {
+                Ok(()) if self.is_own(&close.subscription_id) => {
+                    self.subscription = None;
+                    Err(Farewell::Left)
+                }
+                Ok(()) => Ok(Ok(Vec::new())),
+                Err(error) => Ok(Err(error.into())),
+            },
+            reply @ (Handshake::ConfirmationReply(_) | Handshake::ClarificationReply(_)) => {
+                // What comes next of the session says whether it counted.
+                Ok(engine.reply(caller, &reply).await.map(|()| Vec::new()).map_err(Problem::from))
+            }
+            Handshake::Accepted(_) | Handshake::Rejected(_) => {
+                let expected = "an event, a subscription.request, .renegotiate or .close, or a \
+                                reply";
+                Ok(Err(Problem::schema_invalid("type", expected)))
+            }
+        }
+    }
+
+    async fn subscribe(&mut self, request: Request) -> Answered {
+        if self.subscription.is_some() {
+            let rejected = Rejected {
+                reason_code: Reason::RateLimit,
+                reason_message: "this connection has a subscription; renegotiate it, or open \
+                                 another connection"
+                    .to_owned(),
+                retry_after_seconds: None,
+                alternative_manifest_uri: None,
+            };
+            return Ok(Ok(vec![Handshake::Rejected(rejected).write()]));
+        }
+        let scope = negotiate::scope(&request.capabilities).unwrap_or_default();
+        let resume = match scope.resume_after.as_deref().map(resume).transpose() {
+            Ok(resume) => resume.unwrap_or(Resume::No),
+            Err(problem) => return Ok(Err(problem)),
+        };
+        let Connection { gateway, asker, .. } = &self.connection;
+        let (engine, caller) = (&gateway.engine, &asker.caller);
+        let accepted = match engine.subscribe(caller, &gateway.host(), request).await {
+            Ok(Ok(accepted)) => accepted,
+            Ok(Err(rejected)) => return self.reject(rejected, true).await.map(Ok),
+            Err(error) => return Ok(Err(error.into())),
+        };
+        let id: SubscriptionId = accepted.subscription_id.parse().expect("it was just made");
+        let listening = engine.listen(caller, &id, resume).await?.ok_or(Farewell::Over)?;
+        let tells_places = scope.places;
+        self.subscription = Some(Box::new(Subscribed { id, listening, tells_places }));
+        Ok(Ok(vec![Handshake::Accepted(accepted).write()]))
+    }
+
+    /// A connection whose subscription is rejected ends.
+    async fn reject(&mut self, rejected: Rejected, is_own: bool) -> Said {
+        let said = vec![Handshake::Rejected(rejected).write()];
+        if !is_own {
+            return Ok(said);
+        }
+        self.subscription = None;
+        self.say(said).await?;
+        Err(Farewell::Rejected)
+    }
+
+    fn is_own(&self, id: &str) -> bool {
+        self.subscription.as_ref().is_some_and(|own| own.id.as_str() == id)
+    }
+}
+
+fn resume(text: &str) -> Result<Resume, Problem> {
+    match Cursor::parse(text) {
+        Some(cursor) => Ok(Resume::After(cursor)),
+        None if text.starts_with("evt_") => Ok(Resume::AfterEvent(text.to_owned())),
+        None => {
+            let field = "capabilities.tasuki.resume_after";
+            let detail = format!("{field}: expected a place that was told, or the id of an event");
+            Err(Problem::new("cursor_invalid", detail).field(field))
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What a connection says that is no event: what became of a message, what became of a question,
+//! and from where somebody may go on.
+
+use engine::sessions::Question;
+use protocol::aaep::EXTENSION;
+use protocol::aaep::event::{Decision, Payload};
+use protocol::aaep::handshake::{
+    ClarificationReply, ConfirmationReply, Handshake, Response as Said,
+};
+use protocol::aaep::machine::Outcome;
+use protocol::aaep::read;
+use protocol::aaep::shape::Cursor;
+use protocol::aaep::stamp::stamp;
+use protocol::ids::SessionId;
+use protocol::session::{Given, Response};
+use protocol::time::Time;
+use serde_json::{Value, json};
+
+use crate::http::problem::Problem;
+
+/// A question that the peer asked over this connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asking {
+    pub session: SessionId,
+    /// As the peer chose it.
+    pub reply_token: String,
+    pub kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Confirmation,
+    Clarification,
+}
+
+/// The question that an event asks, if it asks one.
+pub fn asking(session: &SessionId, event: &str) -> Option<Asking> {
+    // Most events ask nothing, and need not be read again to know it.
+    if !event.contains("agent.awaiting.") {
+        return None;
+    }
+    let event = read::read(event).ok()?;
+    let (reply_token, kind) = match &event.payload {
+        Payload::AwaitingConfirmation(asked) => (asked.reply_token.as_ref(), Kind::Confirmation),
+        Payload::AwaitingClarification(asked) => (asked.reply_token.as_ref(), Kind::Clarification),
+        Payload::SessionStarted { .. }
+        | Payload::SessionCompleted
+        | Payload::SessionErrored
+        | Payload::SessionCancelled
+        | Payload::StateChanged { .. }
+        | Payload::ProgressUpdated { .. }
+        | Payload::ToolInvoked { .. }
+        | Payload::ToolCompleted { .. }
+        | Payload::OutputStreaming(_)
+        | Payload::HandoffRequested(_)
+        | Payload::Extension { .. } => return None,
+    };
+    Some(Asking { session: session.clone(), reply_token: reply_token.to_owned(), kind })
+}
+
+/// The peer's message with this number is in the ledger.
+pub fn recorded(number: u64, session: &SessionId, n_events: usize) -> String {
+    let session = session.as_str();
+    json!({
+        "type": "tasuki.recorded", "message": number, "session_id": session, "n_events": n_events,
+    })
+    .to_string()
+}
+
+/// Nothing came of the peer's message with this number.
+pub fn refused(number: u64, problem: Problem) -> String {
+    let mut fields = problem.facts;
+    let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);
+    put("type", "tasuki.refused".into());
+    put("message", number.into());
+    put("code", problem.code.into());
+    put("detail", problem.detail.into());
+    if let Some(field) = problem.field {
+        put("field", field.into());
+    }
+    if let Some(seconds) = problem.retry_after_s {
+        put("retry_after", seconds.into());
+    }
+    Value::Object(fields).to_string()
+}
+
+/// From where the listener may go on.
+pub fn place(cursor: Cursor) -> String {
+    json!({ "type": "tasuki.place", "resume_after": cursor.to_string() }).to_string()
+}
+
+/// The end, where the transport has no words for it.
+pub fn closed(code: u16, reason: &str) -> String {
+    json!({ "type": "tasuki.closed", "code": code, "reason": reason }).to_string()
+}
+
+/// What became of a question, for who asked it. An answer has the form of the protocol; what is
+/// no answer of anybody says so in our extension. Of what the producer itself took back it is told
+/// nothing.
+pub fn decided(asking: Asking, question: Question) -> Option<String> {
+    match question {
+        Question::Open { .. } | Question::Withdrawn => None,
+        Question::TimedOut { outcome, at } => Some(nobodys(&asking, "timed_out", outcome, at)),
+        Question::Erased { at } => Some(nobodys(&asking, "erased", Outcome::Withdrawn, at)),
+        Question::Answered { outcome, answer, at } => {
+            let (reply_token, timestamp) = (asking.reply_token, stamp(at));
+            let subscription_id = answer.subscription_id.unwrap_or_default();
+            let decided_by = Some(answer.decided_by.unwrap_or(answer.by));
+            let reply = match answer.given {
+                Given::Decision(_) => Handshake::ConfirmationReply(ConfirmationReply {
+                    reply_token,
+                    decision: decision(outcome)?,
+                    subscription_id,
+                    timestamp,
+                    decided_by,
+                    decision_rationale: answer.rationale,
+                    modified_action: None,
+                    correlation_id: None,
+                }),
+                Given::Response(response) => Handshake::ClarificationReply(ClarificationReply {
+                    reply_token,
+                    response: match response {
+                        Response::YesNo(yes) => Said::Truth(yes),
+                        Response::Number(number) => Said::Number(number),
+                        Response::Text(text) => Said::Text(text),
+                    },
+                    subscription_id,
+                    timestamp,
+                    decided_by,
+                    confidence: None,
+                    correlation_id: None,
+                }),
+            };
+            Some(reply.write())
+        }
+    }
+}
+
+fn decision(outcome: Outcome) -> Option<Decision> {
+    match outcome {
+        Outcome::Accepted => Some(Decision::Accept),
+        Outcome::Rejected => Some(Decision::Reject),
+        Outcome::Answered | Outcome::Unanswered | Outcome::Withdrawn => None,
+    }
+}
+
+fn nobodys(asking: &Asking, status: &str, outcome: Outcome, at: Time) -> String {
+    let kind = match asking.kind {
+        Kind::Confirmation => "confirmation.reply",
+        Kind::Clarification => "clarification.reply",
+    };
+    let ours = json!({ "status": status, "session_id": asking.session.as_str() });
+    let mut message = json!({
+        "type": kind,
+        "reply_token": asking.reply_token,
+        "timestamp": stamp(at),
+        "extensions": { EXTENSION: ours },
+    });
+    if let Some(decision) = decision(outcome) {
+        message["decision"] = json!(decision);
+    }
+    message.to_string()
+}

@@ -1,0 +1,318 @@
+//! AAEP over what lasts: a WebSocket, the Unix socket, and standard input and output. The same
+//! story goes over each, told by a producer and heard by a listener of its own.
+
+mod bounds;
+mod peer;
+
+use std::path::PathBuf;
+
+use protocol::aaep::handshake::read_handshake;
+use serde_json::{Value, json};
+use tasuki::client::Call;
+use tempfile::TempDir;
+
+use self::peer::{Peer, Road};
+use super::{SESSION, TOKEN, asks, event};
+use crate::server::{Server, ok};
+
+/// A server with all its sockets, an agent who works in a bank, and a person who listens.
+struct Branch {
+    server: Server,
+    teller: String,
+    dana: String,
+    socket: PathBuf,
+    _folder: TempDir,
+}
+
+impl Branch {
+    async fn open() -> Self {
+        Self::open_with(&[]).await
+    }
+
+    async fn open_with(environment: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let socket = folder.path().join("run/aaep/tasuki.sock");
+        let server = Server::start_on(&folder.path().join("data"), |command| {
+            command.arg("--aaep-socket").arg(&socket).envs(environment.iter().copied());
+        });
+        let operator = server.with_token(&server.token("root", &["--kind", "operator"]));
+        for (name, kind) in [("teller", "worker"), ("dana", "human")] {
+            let agent = json!({ "kind": kind });
+            ok(&operator, Call::put(format!("/v1/agents/{name}"), agent)).await;
+        }
+        let (teller, dana) = (server.token("teller", &[]), server.token("dana", &[]));
+        Self { server, teller, dana, socket, _folder: folder }
+    }
+
+    async fn producer(&self, road: Road) -> Peer {
+        Peer::open(self, road, "teller", &self.teller).await
+    }
+
+    /// Somebody who may answer, with a subscription.
+    async fn listener(&self, road: Road) -> (Peer, String) {
+        let mut dana = Peer::open(self, road, "dana", &self.dana).await;
+        dana.send(request(json!({}))).await;
+        let accepted = dana.next().await;
+        assert_eq!(accepted["type"], "subscription.accepted", "{accepted}");
+        let id = accepted["subscription_id"].as_str().expect("an id").to_owned();
+        (dana, id)
+    }
+}
+
+/// A request of somebody who can answer, with our own capabilities.
+fn request(ours: Value) -> Value {
+    json!({
+        "type": "subscription.request",
+        "aaep_version": "1.0.0",
+        "subscriber_id": "reader",
+        "capabilities": {
+            "supports_confirmation_reply": true,
+            "supports_clarification_reply": true,
+            "coalesce_boundaries": ["none"],
+            "tasuki": ours,
+        },
+    })
+}
+
+fn state(number: u32, from: &str, to: &str) -> Value {
+    event(number, "state.changed", json!({ "from_state": from, "to_state": to }))
+}
+
+fn chunk(number: u32, text: &str, position: usize, complete: bool) -> Value {
+    let chunk = json!({
+        "chunk": text, "position": position, "complete": complete, "coalesce_hint": "sentence",
+    });
+    event(number, "output.streaming", chunk)
+}
+
+/// Until the agent must ask.
+fn opening() -> Vec<Value> {
+    let balance = json!({ "tool": "fetch_balance", "tool_call_id": "call_1" });
+    let found = json!({ "tool": "fetch_balance", "tool_call_id": "call_1", "status": "success" });
+    vec![
+        event(1, "session.started", json!({})),
+        state(2, "idle", "thinking"),
+        event(3, "tool.invoked", balance),
+        event(4, "tool.completed", found),
+        state(5, "thinking", "deciding"),
+        state(6, "deciding", "thinking"),
+        asks(7),
+    ]
+}
+
+fn transfer(number: u32) -> Value {
+    let call = json!({
+        "tool": "transfer_funds", "tool_call_id": "call_2", "irreversible": true,
+        "risk_level": "high",
+    });
+    event(number, "tool.invoked", call)
+}
+
+/// After somebody said yes.
+fn ending() -> Vec<Value> {
+    let done = json!({ "tool": "transfer_funds", "tool_call_id": "call_2", "status": "success" });
+    let first = "Transferred $500 successfully.";
+    vec![
+        transfer(8),
+        event(9, "tool.completed", done),
+        state(10, "calling_tool", "writing_output"),
+        chunk(11, first, 0, false),
+        chunk(12, " New balance: $12,000.", first.len(), true),
+        event(13, "session.completed", json!({})),
+    ]
+}
+
+fn reply(subscription: &str, token: &Value, decision: &str) -> Value {
+    json!({
+        "type": "confirmation.reply", "reply_token": token, "decision": decision,
+        "subscription_id": subscription, "timestamp": "2026-05-24T14:22:10.000Z",
+        "decided_by": "user:dana",
+    })
+}
+
+/// Sends events, some together and some alone, and waits until each message is recorded.
+async fn announce(producer: &mut Peer, events: &[Value]) {
+    let (together, alone) = events.split_at(2);
+    producer.send(json!(together)).await;
+    for event in alone {
+        producer.send(event.clone()).await;
+    }
+    for n_events in [&[2][..], &vec![1; alone.len()]].concat() {
+        let recorded = producer.next().await;
+        assert_eq!(recorded["type"], "tasuki.recorded", "{recorded}");
+        assert_eq!(
+            (&recorded["n_events"], &recorded["session_id"]),
+            (&json!(n_events), &json!(SESSION))
+        );
+    }
+}
+
+async fn hear(listener: &mut Peer, n_events: usize) -> Vec<Value> {
+    let mut heard = Vec::new();
+    while heard.len() < n_events {
+        heard.push(listener.next().await);
+    }
+    heard
+}
+
+/// The question, which may overtake the others, and the others.
+fn split(mut heard: Vec<Value>) -> (Value, Vec<Value>) {
+    let at = heard.iter().position(|event| event["urgency"] == "critical").expect("a question");
+    (heard.remove(at), heard)
+}
+
+#[tokio::test]
+async fn the_banking_session_runs_over_a_websocket() {
+    bank(Road::WebSocket).await;
+}
+
+#[tokio::test]
+async fn the_banking_session_runs_over_the_unix_socket() {
+    bank(Road::Unix).await;
+}
+
+#[tokio::test]
+async fn the_banking_session_runs_over_standard_input_and_output() {
+    bank(Road::Stdio).await;
+}
+
+async fn bank(road: Road) {
+    let branch = Branch::open().await;
+    let (mut dana, subscription) = branch.listener(road).await;
+    let mut teller = branch.producer(road).await;
+    announce(&mut teller, &opening()).await;
+    let (asked, heard) = split(hear(&mut dana, 7).await);
+    assert_eq!(heard, opening()[..6], "as they were announced");
+    let token = &asked["reply_token"];
+    assert_ne!(token, TOKEN, "the listener has a token of its own");
+
+    // Nothing happens before somebody has decided.
+    teller.send(transfer(8)).await;
+    let refused = teller.next().await;
+    assert_eq!(
+        (&refused["type"], &refused["code"]),
+        (&json!("tasuki.refused"), &json!("protocol_violation"))
+    );
+    assert_eq!((&refused["index"], &refused["tier"]), (&json!(0), &json!("session")));
+    assert!(
+        ["rule", "field", "expected"].iter().all(|name| refused[*name].is_string()),
+        "{refused}"
+    );
+
+    dana.send(reply(&subscription, token, "accept")).await;
+    let told = teller.next().await;
+    read_handshake(&told.to_string()).expect("a reply as the protocol has it");
+    assert_eq!(
+        (&told["type"], &told["reply_token"]),
+        (&json!("confirmation.reply"), &json!(TOKEN))
+    );
+    assert_eq!((&told["decision"], &told["decided_by"]), (&json!("accept"), &json!("user:dana")));
+    announce(&mut teller, &ending()).await;
+    let mut heard = hear(&mut dana, 6).await;
+    for chunk in &mut heard[3..5] {
+        // What was announced is no boundary that the listener asked for.
+        assert!(chunk.get("coalesce_hint").is_none(), "{chunk}");
+        chunk["coalesce_hint"] = "sentence".into();
+    }
+    assert_eq!(heard, ending());
+
+    let close = json!({ "type": "subscription.close", "subscription_id": subscription });
+    dana.send(close).await;
+    assert_eq!(dana.closed().await, Some(4005));
+}
+
+#[tokio::test]
+async fn who_says_no_is_heard_and_who_says_nothing_too_late() {
+    let branch = Branch::open().await;
+    let (mut dana, subscription) = branch.listener(Road::WebSocket).await;
+    let mut teller = branch.producer(Road::WebSocket).await;
+    announce(&mut teller, &opening()).await;
+    let (asked, _) = split(hear(&mut dana, 7).await);
+    let token = asked["reply_token"].clone();
+    dana.send(reply(&subscription, &token, "reject")).await;
+    let told = teller.next().await;
+    assert_eq!((&told["decision"], &told["reply_token"]), (&json!("reject"), &json!(TOKEN)));
+    teller.send(transfer(8)).await;
+    assert_eq!(teller.next().await["type"], "tasuki.refused");
+
+    let mut again = asks(9);
+    again["reply_token"] = "rpl_again".into();
+    again["timeout_seconds"] = 1.into();
+    teller.send(again.clone()).await;
+    assert_eq!(teller.next().await["type"], "tasuki.recorded");
+    let over = teller.next().await;
+    assert_eq!(
+        (&over["type"], &over["decision"]),
+        (&json!("confirmation.reply"), &json!("reject"))
+    );
+    let ours = &over["extensions"]["tasuki"];
+    assert_eq!((&ours["status"], &ours["session_id"]), (&json!("timed_out"), &json!(SESSION)));
+
+    // Whoever comes back and is not sure sends it again, and is told again.
+    let mut back = branch.producer(Road::Unix).await;
+    back.send(again).await;
+    assert_eq!(back.next().await["type"], "tasuki.recorded");
+    assert_eq!(back.next().await["extensions"], over["extensions"]);
+
+    let mut asked = event(
+        10,
+        "awaiting.clarification",
+        json!({
+            "urgency": "critical", "question": "Which account?", "reply_token": "rpl_which",
+            "timeout_seconds": 300, "accepted_response_kinds": ["freetext"],
+        }),
+    );
+    asked["timestamp"] = "2026-05-24T14:23:00.000Z".into();
+    back.send(asked).await;
+    assert_eq!(back.next().await["type"], "tasuki.recorded");
+    let token = loop {
+        let heard = dana.next().await;
+        if heard["type"] == "aaep:agent.awaiting.clarification" {
+            break heard["reply_token"].clone();
+        }
+    };
+    let mut answer = reply(&subscription, &token, "");
+    answer["type"] = "clarification.reply".into();
+    answer["response"] = "The blue one".into();
+    answer.as_object_mut().expect("an object").remove("decision");
+    dana.send(answer).await;
+    let told = back.next().await;
+    assert_eq!(
+        (&told["reply_token"], &told["response"]),
+        (&json!("rpl_which"), &json!("The blue one"))
+    );
+}
+
+#[tokio::test]
+async fn a_listener_goes_on_where_it_was() {
+    let branch = Branch::open().await;
+    let mut teller = branch.producer(Road::WebSocket).await;
+    let mut dana = Peer::open(&branch, Road::WebSocket, "dana", &branch.dana).await;
+    dana.send(request(json!({ "places": true }))).await;
+    assert_eq!(dana.next().await["type"], "subscription.accepted");
+    announce(&mut teller, &opening()[..3]).await;
+    let (mut place, mut last) = (Value::Null, Value::Null);
+    while last != "evt_3" || place.is_null() {
+        let heard = dana.next().await;
+        match heard["type"] == "tasuki.place" {
+            true => place = heard["resume_after"].clone(),
+            false => (place, last) = (Value::Null, heard["event_id"].clone()),
+        }
+    }
+    drop(dana);
+    announce(&mut teller, &opening()[3..6]).await;
+    for after in [place, json!("evt_3")] {
+        let mut back = Peer::open(&branch, Road::Unix, "dana", &branch.dana).await;
+        back.send(request(json!({ "resume_after": after }))).await;
+        assert_eq!(back.next().await["type"], "subscription.accepted");
+        let heard = hear(&mut back, 3).await;
+        assert_eq!(heard, opening()[3..6], "after {after}");
+    }
+    let mut lost = Peer::open(&branch, Road::Stdio, "dana", &branch.dana).await;
+    lost.send(request(json!({ "resume_after": "yesterday" }))).await;
+    let refused = lost.next().await;
+    assert_eq!(
+        (&refused["code"], &refused["field"]),
+        (&json!("cursor_invalid"), &json!("capabilities.tasuki.resume_after"))
+    );
+}
