@@ -62,6 +62,7 @@ use conversations::{by_tools, erase, export, transcript};
 use observed::Routes;
 use ops::Metrics;
 
+pub use aaep::compat::{Open, Player, Settings as CompatSettings, Words};
 pub use operations::{OPERATIONS, Operation, Who};
 pub use problem::CODES;
 pub(crate) use problem::Problem;
@@ -110,6 +111,7 @@ pub struct Shared {
     metrics: Metrics,
     streams: Arc<OpenStreams>,
     sockets: ws::Sockets,
+    compat: aaep::compat::Compat,
     join_trace: Option<JoinTrace>,
     /// From which the secrets follow with which agents are called.
     wake_key: Option<WakeKey>,
@@ -163,6 +165,7 @@ impl Gateway {
             proxies,
             streams: Arc::default(),
             sockets: ws::Sockets::default(),
+            compat: aaep::compat::Compat::default(),
             join_trace: None,
             wake_key: None,
             vouching: None,
@@ -188,6 +191,13 @@ impl Gateway {
     pub fn vouched_by(mut self, vouching: Arc<Vouching>) -> Self {
         let shared = Arc::get_mut(&mut self.0).expect("nothing shares it before it has routes");
         shared.vouching = Some(vouching);
+        self
+    }
+
+    /// Who works on what users say on the compatibility layout, and who may come without a token.
+    pub fn with_compat(mut self, settings: CompatSettings) -> Self {
+        let shared = Arc::get_mut(&mut self.0).expect("nothing shares it before it has routes");
+        shared.compat.settings = settings;
         self
     }
 
@@ -260,6 +270,23 @@ impl Routes {
             .route("/aaep/v1/sessions/{session}/decisions/{reply_token}", |at| {
                 at.get(aaep::decision)
             })
+    }
+
+    fn with_aaep_compat(self) -> Self {
+        use aaep::compat;
+        self.route("/aaep/compat/{agent}/events", |at| {
+            at.get(compat::listen).fallback(compat::other_methods)
+        })
+        .route("/aaep/compat/{agent}/messages", |at| {
+            at.post(compat::messages).fallback(compat::other_methods)
+        })
+        .route("/aaep/compat/{agent}/sessions", |at| {
+            at.post(compat::sessions).fallback(compat::other_methods)
+        })
+        .route("/aaep/compat/{agent}/healthz", |at| {
+            at.get(compat::healthz).fallback(compat::other_methods)
+        })
+        .route("/aaep/compat/{agent}/ws", |at| at.get(compat::open))
     }
 
     fn with_manifest(self) -> Self {
@@ -335,5 +362,6 @@ fn routes() -> Routes {
         .with_transfers()
         .with_graphs()
         .with_aaep()
+        .with_aaep_compat()
         .with_manifest()
 }

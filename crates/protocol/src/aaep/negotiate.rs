@@ -67,6 +67,9 @@ pub struct Scope {
     pub session_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation_id: Option<String>,
+    /// Only what this agent announces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
     #[serde(default)]
     pub from: Start,
 }
@@ -186,7 +189,8 @@ pub fn renegotiate(
 pub fn scope(asked: &Capabilities) -> Result<Scope, Refusal> {
     let Some(own) = asked.others.get(EXTENSION) else { return Ok(Scope::default()) };
     Scope::deserialize(own).map_err(|error| {
-        let expected = "session_id and conversation_id as texts and from as beginning or now";
+        let expected =
+            "session_id, conversation_id and agent_id as texts and from as beginning or now";
         let message = format!("{EXTENSION}: expected an object with {expected}: {error}");
         refusal(Reason::CapabilitiesIncompatible, message)
     })
