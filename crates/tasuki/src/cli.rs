@@ -43,7 +43,7 @@ use crate::client::{Client, Identity, Refused, Unreachable};
 use crate::config::{Config, FILE_NAME, LogFormat};
 use crate::node::{Node, control_socket};
 use crate::serve::Demo;
-use crate::{exit_code, output, serve, telemetry};
+use crate::{exit_code, output, scripted, serve, telemetry};
 
 /// The handoff server for AI agents and people.
 #[derive(Debug, Parser)]
@@ -127,6 +127,10 @@ struct ServeArgs {
     log_level: Option<String>,
     #[arg(long, value_enum)]
     log_format: Option<LogFormat>,
+    /// Let anybody on this machine talk to the scripted agent without a token: docs/gateways/aaep.md
+    /// [env: TASUKI_AAEP_COMPAT]
+    #[arg(long, value_name = "AGENT", value_parser = [scripted::AGENT_ID])]
+    aaep_compat: Option<String>,
     /// On the first start, add agents, a handoff and a conversation to look at
     #[arg(long)]
     demo: bool,
@@ -246,6 +250,8 @@ fn with_flags(mut config: Config, args: ServeArgs) -> Config {
     }
     config.log.level = args.log_level.unwrap_or(config.log.level);
     config.log.format = args.log_format.unwrap_or(config.log.format);
+    config.aaep.compat = args.aaep_compat.unwrap_or(config.aaep.compat);
+    config.aaep.scripted |= args.demo;
     config
 }
 

@@ -235,7 +235,11 @@ fn a_clock_that_goes_back_does_not_take_the_session_along() {
 #[test]
 fn the_conversation_is_named_once() {
     let ids = SeededIds::new(1);
-    let stage = Stage { agent_id: "bank-bot".to_owned(), conversation_id: Some("c1".to_owned()) };
+    let stage = Stage {
+        agent_id: "bank-bot".to_owned(),
+        conversation_id: Some("c1".to_owned()),
+        timeout_seconds: None,
+    };
     let (events, _) = Play::new("hello", stage, &ids).run(&ids, Time::from_millis(0));
     let named = events.iter().filter(|event| event.get("extensions").is_some()).count();
     assert_eq!(named, 1);
