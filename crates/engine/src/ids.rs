@@ -4,7 +4,9 @@ use std::cell::RefCell;
 use std::sync::Mutex;
 
 use protocol::canonical;
-use protocol::ids::{ConversationId, HandoffId, MessageId, SessionId, SubscriptionId, TokenId, TransferId};
+use protocol::ids::{
+    ConversationId, HandoffId, MessageId, SessionId, SubscriptionId, TokenId, TransferId,
+};
 use protocol::time::Time;
 use uuid::Builder;
 use uuid::Uuid;

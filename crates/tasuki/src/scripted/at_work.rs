@@ -24,7 +24,7 @@ use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::closing::closing;
+use super::closing::{Cut, closing};
 use super::{AGENT_ID, AGENT_NAME, Next, Play, Reply, Stage, Wait};
 
 /// As whom those count who talk to the agent without a token: a person of the directory.
@@ -234,7 +234,13 @@ impl Player {
         if !session.is_open() {
             return Ok(());
         }
-        let events = closing(&session, &RandomIds, self.engine.clock().now());
+        let cut = Cut {
+            session_id: session.id.as_str(),
+            agent_id: session.producer.as_str(),
+            n_events: session.n_events,
+            ends: session.machine.loose_ends(),
+        };
+        let events = closing(&cut, &RandomIds, self.engine.clock().now());
         self.announce(id, &events).await
     }
 }

@@ -1,6 +1,8 @@
 //! What agents announce, over HTTP: a session from its start to its end, with a person who decides,
 //! and everything that is refused on the way.
 
+mod compat;
+
 use axum::body::Body;
 use axum::http::Request;
 use engine::announce::Heard;

@@ -20,7 +20,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use protocol::aaep::shape::Cursor;
-use protocol::caller::{Caller, Principal};
+use protocol::caller::Caller;
 use protocol::ids::{AgentId, SessionId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
 use protocol::step::State as Aggregate;
@@ -120,19 +120,16 @@ impl FromRequestParts<Gateway> for Mount {
             (Ok(Named(agent)), Some(open)) if open.agent == *agent => {
                 Asker { caller: open.caller.clone(), credential: Credential::Open }
             }
-            (Ok(_) | Err(_), Some(_) | None) => authenticate(gateway, parts).await?,
+            (Ok(_) | Err(_), Some(_) | None) => authenticate(gateway, parts).await?.member()?,
         };
         let Named(agent) = agent?;
         let subject = Subject::Agent(agent.clone());
         let stream = Stream { teamspace: asker.caller.teamspace.clone(), subject };
         let found = gateway.engine.current(&stream).await?;
-        let name = match (found.as_deref(), &asker.caller.principal) {
-            // A customer is not told who is in the directory.
-            (_, Principal::Customer(_)) => None,
-            (Some(Aggregate::Agent(agent)), _) => Some(agent.profile.name.clone()),
-            (_, _) => return Err(Problem::not_found("agent")),
+        let Some(Aggregate::Agent(found)) = found.as_deref() else {
+            return Err(Problem::not_found("agent"));
         };
-        let agent_name = name.filter(|name| !name.is_empty());
+        let agent_name = Some(found.profile.name.clone()).filter(|name| !name.is_empty());
         let secret = bearer_secret(&parts.headers)?.map(str::to_owned);
         Ok(Self { asker, agent, agent_name, secret })
     }
@@ -204,8 +201,9 @@ pub async fn other_methods(State(gateway): State<Gateway>, request: Request) -> 
     readable(&parts.headers, (StatusCode::NO_CONTENT, headers).into_response())
 }
 
-pub async fn healthz(mount: Mount) -> Json<Value> {
-    Json(json!({ "status": "ok", "agent_id": mount.agent.to_string() }))
+pub async fn healthz(mount: Mount, headers: HeaderMap) -> Response {
+    let body = Json(json!({ "status": "ok", "agent_id": mount.agent.to_string() }));
+    readable(&headers, body.into_response())
 }
 
 /// Everything that somebody sends. What is well-formed is received, whether it counts or not.
@@ -220,7 +218,7 @@ pub async fn messages(
         Err(garbage) => return Ok(readable(&headers, garbage)),
     };
     let response = match receive(&gateway, &mount, Via::Post, &text).await {
-        Ok(session_id) => Json(Received { status: "received", session_id }).into_response(),
+        Ok(()) => Json(Received { status: "received", session_id: None }).into_response(),
         Err(NotReceived::Garbage(expected)) => garbage(&expected),
         Err(NotReceived::Refused(problem)) => problem.into_response(),
     };
@@ -276,19 +274,16 @@ impl From<Problem> for NotReceived {
     }
 }
 
-/// Takes in one message, and tells which session it began.
+/// Takes in one message.
 async fn receive(
     gateway: &Gateway,
     mount: &Mount,
     via: Via<'_>,
     text: &str,
-) -> Result<Option<String>, NotReceived> {
+) -> Result<(), NotReceived> {
     let caller = &mount.asker.caller;
     match message::read(text).map_err(NotReceived::Garbage)? {
-        Said::Words(words) => {
-            let session = begin(gateway, mount, via, words).await?;
-            return Ok(Some(session.to_string()));
-        }
+        Said::Words(words) => drop(begin(gateway, mount, via, words).await?),
         Said::Reply(reply) => {
             let known = gateway.compat.lines.subscriptions(&Key::of(mount));
             let replied = gateway.engine.reply_on(caller, &known, reply).await;
@@ -298,15 +293,10 @@ async fn receive(
         Said::Close => tell(gateway, mount, via, Order::End).await?,
         Said::Other => {}
     }
-    Ok(None)
+    Ok(())
 }
 
-async fn tell(
-    gateway: &Gateway,
-    mount: &Mount,
-    via: Via<'_>,
-    order: Order,
-) -> Result<(), Problem> {
+async fn tell(gateway: &Gateway, mount: &Mount, via: Via<'_>, order: Order) -> Result<(), Problem> {
     match via {
         // Whoever sends faster than it reads is not answered any more.
         Via::Socket(own) => drop(own.try_send(order)),

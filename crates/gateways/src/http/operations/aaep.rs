@@ -9,7 +9,7 @@ use crate::http::aaep::{
 };
 use crate::http::view::ListPage;
 
-pub const AAEP: [Operation; 12] = [
+pub const AAEP: [Operation; 13] = [
     Operation {
         response: Response::Json(schema::<EventsRecorded>),
         ..action(
@@ -78,7 +78,6 @@ pub const AAEP: [Operation; 12] = [
     },
     Operation {
         response: Response::Text("text/event-stream"),
-        who: Who::Party,
         ..read(
             "/aaep/compat/{agent}/events",
             "compat_listen",
@@ -87,7 +86,6 @@ pub const AAEP: [Operation; 12] = [
     },
     Operation {
         response: Response::Json(schema::<Received>),
-        who: Who::Party,
         ..action(
             "/aaep/compat/{agent}/messages",
             "compat_message",
@@ -97,7 +95,6 @@ pub const AAEP: [Operation; 12] = [
     },
     Operation {
         response: Response::Json(schema::<Received>),
-        who: Who::Party,
         status: 202,
         ..action(
             "/aaep/compat/{agent}/sessions",
@@ -107,12 +104,20 @@ pub const AAEP: [Operation; 12] = [
         )
     },
     Operation {
-        who: Who::Party,
         response: Response::Text("application/json"),
         ..read(
             "/aaep/compat/{agent}/healthz",
             "compat_health",
             "Whether the agent can be listened to here.",
+        )
+    },
+    Operation {
+        response: Response::Text("application/json"),
+        status: 101,
+        ..read(
+            "/aaep/compat/{agent}/ws",
+            "compat_socket",
+            "The same as `events` and `messages`, on one WebSocket without a subprotocol.",
         )
     },
 ];

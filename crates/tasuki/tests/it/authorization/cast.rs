@@ -358,7 +358,7 @@ impl Cast {
             }
             request = request.json(&body);
         }
-        if case.operation == "open_socket" {
+        if ["open_socket", "compat_socket"].contains(&case.operation.as_str()) {
             let handshake = [
                 ("connection", "upgrade"),
                 ("upgrade", "websocket"),
@@ -370,7 +370,7 @@ impl Cast {
             }
         }
         let mut line = Line::open(self.server.address()).await;
-        if case.operation == "follow_events" {
+        if ["follow_events", "compat_listen"].contains(&case.operation.as_str()) {
             line.begin(&request).await
         } else {
             line.ask(&request).await
@@ -383,6 +383,8 @@ impl Cast {
             (Some(action), _) => body_of(action, &task),
             (None, "register_agent") => json!({ "kind": "worker" }),
             (None, "set_wake" | "set_endpoint") => json!({ "url": null }),
+            (None, "compat_message") => json!({ "kind": "nothing to us" }),
+            (None, "compat_session") => json!({ "user_message": "hello" }),
             (None, "set_presence") => json!({ "presence": "away" }),
             (None, "set_roles") => json!({ "roles": ["executor"] }),
             (None, "configure_teamspace") => json!({ "name": task }),

@@ -17,8 +17,8 @@ use protocol::ids::SubscriptionId;
 use protocol::time::Span;
 use serde_json::{Map, Value, json};
 
-use super::lines::{Joined, Key, Order};
 use super::Mount;
+use super::lines::{Joined, Key, Order};
 use crate::http::Gateway;
 use crate::http::problem::Problem;
 
@@ -73,9 +73,8 @@ impl Line {
         let opened = async {
             let request = unasked(&mount);
             let accepted = subscribe(&gateway, &mount, request).await?;
-            let accepted = accepted.map_err(|rejected| {
-                Problem::new("too_many_streams", rejected.reason_message)
-            })?;
+            let accepted = accepted
+                .map_err(|rejected| Problem::new("too_many_streams", rejected.reason_message))?;
             let id = parse(&accepted);
             gateway.compat.lines.listens(&key, &id);
             let listening = listen(&gateway, &mount, &id, from).await?;
@@ -198,9 +197,9 @@ impl Line {
     /// The subscription is over, but its listener is there: the same terms again.
     async fn go_on(&mut self) -> Result<(), Problem> {
         let request = Request { capabilities: self.honored.clone(), ..unasked(&self.mount) };
-        let accepted = subscribe(&self.gateway, &self.mount, request).await?.map_err(|rejected| {
-            Problem::new("too_many_streams", rejected.reason_message)
-        })?;
+        let accepted = subscribe(&self.gateway, &self.mount, request)
+            .await?
+            .map_err(|rejected| Problem::new("too_many_streams", rejected.reason_message))?;
         self.switch(parse(&accepted)).await
     }
 

@@ -167,9 +167,8 @@ impl Lines {
     pub fn subscriptions(&self, key: &Key) -> Vec<SubscriptionId> {
         let all = self.lock();
         // The newest first: most answers are to what was just asked.
-        all.get(key).map_or_else(Vec::new, |bearer| {
-            bearer.subscriptions.iter().rev().cloned().collect()
-        })
+        all.get(key)
+            .map_or_else(Vec::new, |bearer| bearer.subscriptions.iter().rev().cloned().collect())
     }
 
     /// Nobody listens on this one any more. Which one must be ended for it at once.

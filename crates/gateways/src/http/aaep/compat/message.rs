@@ -27,8 +27,8 @@ pub enum Said {
 
 /// Reads one message, or says what was expected.
 pub fn read(text: &str) -> Result<Said, String> {
-    let message: Map<String, Value> = serde_json::from_str(text)
-        .map_err(|_| "body: expected a JSON object".to_owned())?;
+    let message: Map<String, Value> =
+        serde_json::from_str(text).map_err(|_| "body: expected a JSON object".to_owned())?;
     let word = |name: &str| message.get(name).and_then(Value::as_str);
     match (word("type"), word("kind")) {
         (Some("subscription.request" | "subscription.renegotiate"), _) => Ok(Said::Terms(message)),

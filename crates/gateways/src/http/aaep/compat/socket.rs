@@ -121,10 +121,7 @@ impl Talking {
         Ok(())
     }
 
-    async fn hear(
-        &mut self,
-        said: Option<Result<Message, axum::Error>>,
-    ) -> Result<(), Farewell> {
+    async fn hear(&mut self, said: Option<Result<Message, axum::Error>>) -> Result<(), Farewell> {
         let text = match said {
             Some(Ok(Message::Text(text))) => text,
             Some(Ok(Message::Binary(_))) => {
@@ -135,7 +132,7 @@ impl Talking {
             Some(Err(_)) => return Err(Some((1_009, "what came cannot be read, or is too large"))),
         };
         match receive(&self.gateway, &self.mount, Via::Socket(&self.own), &text).await {
-            Ok(_) => Ok(()),
+            Ok(()) => Ok(()),
             Err(NotReceived::Garbage(expected)) => self.refuse(&expected).await,
             Err(NotReceived::Refused(problem)) => self.refuse(&problem.detail).await,
         }
