@@ -1,5 +1,5 @@
-//! An agent announces what it does, and somebody listens and decides: a producer and a subscriber of
-//! AAEP, each in a few lines, on a server in a temporary folder.
+//! An agent announces what it does, and somebody listens and decides: a producer and a subscriber
+//! of AAEP, each in a few lines, on a server in a temporary folder.
 #![expect(clippy::print_stdout, reason = "the story it prints is what this example is for")]
 
 use axum::body::Body;

@@ -127,7 +127,7 @@ struct ServeArgs {
     log_level: Option<String>,
     #[arg(long, value_enum)]
     log_format: Option<LogFormat>,
-    /// Let anybody on this machine talk to the scripted agent without a token: docs/gateways/aaep.md
+    /// Let anybody on this machine talk to the scripted agent without a token
     /// [env: TASUKI_AAEP_COMPAT]
     #[arg(long, value_name = "AGENT", value_parser = [scripted::AGENT_ID])]
     aaep_compat: Option<String>,

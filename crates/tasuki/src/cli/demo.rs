@@ -41,14 +41,16 @@ pub fn scripted_steps(url: &str, token: Option<&str>) -> String {
         Some(token) => ("as Hana", format!(" --header 'Authorization: Bearer {token}'")),
         None => ("without a token", String::new()),
     };
+    let transfer = json!({ "kind": "user_input", "text": "Transfer 500 dollars" });
+    let yes = json!({ "type": "confirmation.reply", "reply_token": "rpl_…", "decision": "accept" });
     format!(
         "A scripted agent announces what it does. Listen, {who}, and ask it for a transfer:\n\n  \
          curl --no-buffer {at}/events{header}\n  \
          curl {at}/messages{header} \\\n    \
-         --data '{{\"kind\":\"user_input\",\"text\":\"Transfer 500 dollars\"}}'\n\n\
+         --data '{transfer}'\n\n\
          It waits for an answer, with the reply_token that you hear:\n\n  \
          curl {at}/messages{header} \\\n    \
-         --data '{{\"type\":\"confirmation.reply\",\"reply_token\":\"rpl_…\",\"decision\":\"accept\"}}'\n"
+         --data '{yes}'\n"
     )
 }
 

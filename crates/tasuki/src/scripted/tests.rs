@@ -164,8 +164,8 @@ fn check_document(name: &str, number: usize, event: &Value) {
     assert!(event.to_string().len() < 8 * 1024, "{at}");
 }
 
-/// What a session must be, as a whole; the machine of the protocol follows it, with the answers that
-/// it was given.
+/// What a session must be, as a whole; the machine of the protocol follows it, with the answers
+/// that it was given.
 fn check_session(name: &str, events: &[Value]) {
     let (session, _) = follow(name, events, events.len());
     assert_eq!(session.phase(), Phase::Over, "{name}");
