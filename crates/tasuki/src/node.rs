@@ -44,9 +44,16 @@ pub struct Node {
     pub connections: Arc<ConnectionCounts>,
     loops: Loops,
     /// The scripted agent, if it works, and whether it is ready to.
-    scripted: Option<(JoinHandle<()>, watch::Receiver<bool>)>,
+    scripted: Option<Scripted>,
     followers: Vec<JoinHandle<()>>,
     stop_followers: watch::Sender<bool>,
+}
+
+/// Somebody who works within this process.
+#[derive(Debug)]
+struct Scripted {
+    work: JoinHandle<()>,
+    ready: watch::Receiver<bool>,
 }
 
 impl Node {
@@ -104,7 +111,7 @@ impl Node {
 
     /// Returns once everybody who works within this process is ready to.
     pub async fn ready(&self) {
-        if let Some((_, ready)) = &self.scripted {
+        if let Some(Scripted { ready, .. }) = &self.scripted {
             // An error means that it has ended, which it logs itself.
             let _ = ready.clone().wait_for(|ready| *ready).await;
         }
@@ -112,8 +119,8 @@ impl Node {
 
     /// Writes what is still to be written: the last checkpoint, the last lines of the audit log.
     pub async fn stop(self) {
-        if let Some((scripted, _)) = self.scripted
-            && let Err(error) = scripted.await
+        if let Some(Scripted { work, .. }) = self.scripted
+            && let Err(error) = work.await
         {
             tracing::error!(%error, "the scripted agent did not end cleanly");
         }
@@ -132,7 +139,7 @@ fn scripted(
     settings: &Aaep,
     engine: &Engine,
     stopping: &watch::Receiver<bool>,
-) -> (Option<(JoinHandle<()>, watch::Receiver<bool>)>, CompatSettings) {
+) -> (Option<Scripted>, CompatSettings) {
     let Some(manner) = settings.manner() else { return (None, CompatSettings::default()) };
     let (say, words) = mpsc::channel(at_work::WORDS_MAX);
     let (ready, is_ready) = watch::channel(false);
@@ -142,7 +149,7 @@ fn scripted(
     let open = Open { agent: agent.clone(), caller: at_work::listener() };
     let player = Player { teamspace: TeamspaceId::default_teamspace(), agent, words: say };
     let open = settings.is_open().then_some(open);
-    (Some((work, is_ready)), CompatSettings { open, player: Some(player) })
+    (Some(Scripted { work, ready: is_ready }), CompatSettings { open, player: Some(player) })
 }
 
 /// The most subscriptions at once that the manifest promises.

@@ -17,7 +17,7 @@ pub enum Said {
     /// A user wants something.
     Words(String),
     /// On which subscription is for the token to say.
-    Reply(Handshake),
+    Reply(Box<Handshake>),
     /// A `subscription.request` or `.renegotiate`, as it came.
     Terms(Map<String, Value>),
     Close,
@@ -51,7 +51,7 @@ fn confirmation(message: &Map<String, Value>) -> Said {
         Some(_) | None => return Said::Other,
     };
     let Some(reply_token) = word("reply_token") else { return Said::Other };
-    Said::Reply(Handshake::ConfirmationReply(ConfirmationReply {
+    Said::Reply(Box::new(Handshake::ConfirmationReply(ConfirmationReply {
         reply_token: reply_token.to_owned(),
         decision,
         subscription_id: String::new(),
@@ -65,7 +65,7 @@ fn confirmation(message: &Map<String, Value>) -> Said {
             Some(_) => Some(Map::new()),
         },
         correlation_id: None,
-    }))
+    })))
 }
 
 fn clarification(message: &Map<String, Value>) -> Said {
@@ -82,7 +82,7 @@ fn clarification(message: &Map<String, Value>) -> Said {
         }
     };
     let Some(reply_token) = word("reply_token") else { return Said::Other };
-    Said::Reply(Handshake::ClarificationReply(ClarificationReply {
+    Said::Reply(Box::new(Handshake::ClarificationReply(ClarificationReply {
         reply_token: reply_token.to_owned(),
         response,
         subscription_id: String::new(),
@@ -90,7 +90,7 @@ fn clarification(message: &Map<String, Value>) -> Said {
         decided_by: fitting(word("decided_by"), DECIDED_BY_CHARS_MAX),
         confidence: None,
         correlation_id: None,
-    }))
+    })))
 }
 
 fn is_fitting(text: &str, chars_max: usize) -> bool {
@@ -146,9 +146,8 @@ mod tests {
     fn whoever_wants_something_else_has_not_agreed() {
         let text = r#"{"type":"confirmation.reply","reply_token":"rpl_1","decision":"accept",
             "modified_action":"less"}"#;
-        let Ok(Said::Reply(Handshake::ConfirmationReply(reply))) = read(text) else {
-            panic!("it is a reply")
-        };
+        let Ok(Said::Reply(reply)) = read(text) else { panic!("it is a reply") };
+        let Handshake::ConfirmationReply(reply) = *reply else { panic!("it is a decision") };
         assert_eq!(reply.modified_action, Some(Map::new()));
     }
 }

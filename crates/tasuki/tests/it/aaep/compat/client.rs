@@ -123,7 +123,9 @@ impl Listener {
                 match message.expect("something is told").expect("it is open").expect("readable") {
                     Message::Text(text) => break text.to_string(),
                     Message::Ping(_) | Message::Pong(_) => {}
-                    other => panic!("{other:?}"),
+                    other @ (Message::Binary(_) | Message::Close(_) | Message::Frame(_)) => {
+                        panic!("{other:?}")
+                    }
                 }
             },
         };
