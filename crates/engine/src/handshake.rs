@@ -189,6 +189,38 @@ impl Engine {
         self.answer(caller, &asked.session, answer).await.map(|_| ())
     }
 
+    /// An answer on one of several subscriptions of a listener: the one that its token was given
+    /// out for, whatever the answer itself says.
+    pub async fn reply_on(
+        &self,
+        caller: &Caller,
+        subscriptions: &[SubscriptionId],
+        mut reply: Handshake,
+    ) -> Result<(), SubmitError> {
+        for id in subscriptions {
+            let (token, given, named) = match &mut reply {
+                Handshake::ConfirmationReply(it) => {
+                    (&it.reply_token, Given::Decision(it.decision), &mut it.subscription_id)
+                }
+                Handshake::ClarificationReply(it) => {
+                    let given = Given::Response(Response::YesNo(true));
+                    (&it.reply_token, given, &mut it.subscription_id)
+                }
+                Handshake::Request(_)
+                | Handshake::Accepted(_)
+                | Handshake::Rejected(_)
+                | Handshake::Renegotiate(_)
+                | Handshake::Close(_) => return Ok(()),
+            };
+            *named = id.to_string();
+            if self.asked(caller, token, id.as_str(), &given).await?.is_some() {
+                return self.reply(caller, &reply).await;
+            }
+        }
+        tracing::debug!(caller = %caller.principal, "an answer belongs to no question");
+        Ok(())
+    }
+
     /// The question that a token was given out for, if it was given to this very listener.
     async fn asked(
         &self,

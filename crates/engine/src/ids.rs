@@ -4,7 +4,9 @@ use std::cell::RefCell;
 use std::sync::Mutex;
 
 use protocol::canonical;
-use protocol::ids::{ConversationId, HandoffId, MessageId, SubscriptionId, TokenId, TransferId};
+use protocol::ids::{
+    ConversationId, HandoffId, MessageId, SessionId, SubscriptionId, TokenId, TransferId,
+};
 use protocol::time::Time;
 use uuid::Builder;
 use uuid::Uuid;
@@ -52,6 +54,11 @@ impl Engine {
     pub fn new_subscription_id(&self) -> SubscriptionId {
         let random = canonical::hex(&self.ids.bytes()[..16]);
         format!("sub_{random}").parse().expect("hexadecimal digits are letters and digits")
+    }
+
+    pub fn new_session_id(&self) -> SessionId {
+        let random = canonical::hex(&self.ids.bytes()[..16]);
+        format!("sess_{random}").parse().expect("hexadecimal digits are letters and digits")
     }
 
     pub fn new_token_id(&self) -> TokenId {

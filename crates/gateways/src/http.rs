@@ -62,6 +62,7 @@ use conversations::{by_tools, erase, export, transcript};
 use observed::Routes;
 use ops::Metrics;
 
+pub use aaep::compat::{Open, Player, Settings as CompatSettings, Words};
 pub use aaep::local::serve as serve_aaep_socket;
 pub use operations::{OPERATIONS, Operation, Who};
 pub use problem::CODES;
@@ -111,6 +112,7 @@ pub struct Shared {
     metrics: Metrics,
     streams: Arc<OpenStreams>,
     sockets: ws::Sockets,
+    compat: aaep::compat::Compat,
     join_trace: Option<JoinTrace>,
     /// From which the secrets follow with which agents are called.
     wake_key: Option<WakeKey>,
@@ -164,6 +166,7 @@ impl Gateway {
             proxies,
             streams: Arc::default(),
             sockets: ws::Sockets::default(),
+            compat: aaep::compat::Compat::default(),
             join_trace: None,
             wake_key: None,
             vouching: None,
@@ -189,6 +192,13 @@ impl Gateway {
     pub fn vouched_by(mut self, vouching: Arc<Vouching>) -> Self {
         let shared = Arc::get_mut(&mut self.0).expect("nothing shares it before it has routes");
         shared.vouching = Some(vouching);
+        self
+    }
+
+    /// Who works on what users say on the compatibility layout, and who may come without a token.
+    pub fn with_compat(mut self, settings: CompatSettings) -> Self {
+        let shared = Arc::get_mut(&mut self.0).expect("nothing shares it before it has routes");
+        shared.compat.settings = settings;
         self
     }
 
@@ -266,6 +276,23 @@ impl Routes {
             })
     }
 
+    fn with_aaep_compat(self) -> Self {
+        use aaep::compat;
+        self.route("/aaep/compat/{agent}/events", |at| {
+            at.get(compat::listen).fallback(compat::other_methods)
+        })
+        .route("/aaep/compat/{agent}/messages", |at| {
+            at.post(compat::messages).fallback(compat::other_methods)
+        })
+        .route("/aaep/compat/{agent}/sessions", |at| {
+            at.post(compat::sessions).fallback(compat::other_methods)
+        })
+        .route("/aaep/compat/{agent}/healthz", |at| {
+            at.get(compat::healthz).fallback(compat::other_methods)
+        })
+        .route("/aaep/compat/{agent}/ws", |at| at.get(compat::open))
+    }
+
     fn with_manifest(self) -> Self {
         self.route("/.well-known/aaep-manifest.json", |at| at.get(vouched::manifest))
             .route("/.well-known/aaep-manifest.jws", |at| at.get(vouched::signed_manifest))
@@ -340,5 +367,6 @@ fn routes() -> Routes {
         .with_transfers()
         .with_graphs()
         .with_aaep()
+        .with_aaep_compat()
         .with_manifest()
 }

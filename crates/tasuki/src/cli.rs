@@ -43,7 +43,7 @@ use crate::client::{Client, Identity, Refused, Unreachable};
 use crate::config::{Config, FILE_NAME, LogFormat};
 use crate::node::{Node, control_socket};
 use crate::serve::Demo;
-use crate::{exit_code, output, serve, telemetry};
+use crate::{exit_code, output, scripted, serve, telemetry};
 
 /// The handoff server for AI agents and people.
 #[derive(Debug, Parser)]
@@ -82,13 +82,7 @@ enum Command {
     Chat(chat::ChatArgs),
     /// Show what must still happen outside, and try again what was given up
     Outbox(outbox::OutboxArgs),
-<<<<<<< HEAD
-    /// AAEP: hear what agents announce, answer, record, replay and check it; look after its keys.
-||||||| 3668034
-    /// AAEP: look after the keys that sign the manifest.
-=======
-    /// AAEP: announce and listen as a program does, and look after the keys of the manifest.
->>>>>>> aaep-g
+    /// AAEP: announce, hear, answer, record, replay and check; look after its keys.
     Aaep(aaep::AaepArgs),
     /// Check an agent graph and try it out, offline; save it at a server.
     Graph(graph::GraphArgs),
@@ -136,6 +130,10 @@ struct ServeArgs {
     log_level: Option<String>,
     #[arg(long, value_enum)]
     log_format: Option<LogFormat>,
+    /// Let anybody on this machine talk to the scripted agent without a token
+    /// [env: TASUKI_AAEP_COMPAT]
+    #[arg(long, value_name = "AGENT", value_parser = [scripted::AGENT_ID])]
+    aaep_compat: Option<String>,
     /// On the first start, add agents, a handoff and a conversation to look at
     #[arg(long)]
     demo: bool,
@@ -256,6 +254,8 @@ fn with_flags(mut config: Config, args: ServeArgs) -> Config {
     config.aaep_socket = args.aaep_socket.unwrap_or(config.aaep_socket);
     config.log.level = args.log_level.unwrap_or(config.log.level);
     config.log.format = args.log_format.unwrap_or(config.log.format);
+    config.aaep.compat = args.aaep_compat.unwrap_or(config.aaep.compat);
+    config.aaep.scripted |= args.demo;
     config
 }
 

@@ -154,10 +154,14 @@ impl Client {
     }
 
     fn request(&self, call: &Call, headers: &[(&str, String)]) -> Result<Request<Full<Bytes>>> {
+        let host = match &self.transport {
+            Transport::Network(remote) => remote.address(),
+            Transport::InProcess(_) | Transport::Socket(_) => "tasuki",
+        };
         let mut request = Request::builder()
             .method(call.method)
             .uri(&call.path)
-            .header("host", "tasuki")
+            .header("host", host)
             .header("tasuki-session", "cli");
         let identity = [
             ("authorization", self.identity.token.as_ref().map(|token| format!("Bearer {token}"))),

@@ -18,8 +18,17 @@ use protocol::time::Span;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
+use crate::scripted::AGENT_ID;
+use crate::scripted::at_work::Manner;
+
 /// The file that is read when it lies in the current folder.
 pub const FILE_NAME: &str = "tasuki.toml";
+
+/// Ten times as slow is slow enough for everybody.
+const PACE_PERCENT_MAX: u32 = 1_000;
+
+/// As long as a question may wait.
+const TIMEOUT_SECONDS_MAX: u32 = 86_400;
 
 const ENVIRONMENT_PREFIX: &str = "TASUKI_";
 
@@ -37,6 +46,7 @@ pub struct Config {
     pub artifacts: Artifacts,
     pub workq: Workq,
     pub messages: Messages,
+    pub aaep: Aaep,
     pub limits: Limits,
 }
 
@@ -91,6 +101,19 @@ pub struct Workq {
     pub allow_private_addresses: bool,
 }
 
+/// What is built in for AAEP.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Aaep {
+    /// The agent that anybody on this machine may talk to without a token: `scripted`, or nobody.
+    pub compat: String,
+    /// Whether the scripted agent works.
+    pub scripted: bool,
+    pub scripted_pace_percent: u32,
+    /// 0 is as long as the script says.
+    pub scripted_timeout_seconds: u32,
+}
+
 /// How long messages are kept, and what becomes of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -138,6 +161,7 @@ impl Default for Config {
             artifacts: Artifacts::default(),
             workq: Workq::default(),
             messages: Messages::default(),
+            aaep: Aaep::default(),
             limits: Limits {
                 body_bytes: 1024 * 1024,
                 body_read_ms: connections.body_read_ms_max,
@@ -178,6 +202,45 @@ impl Default for Artifacts {
 impl Default for Messages {
     fn default() -> Self {
         Self { retention_days: 90, archive: true, wake_private_addresses: false }
+    }
+}
+
+impl Default for Aaep {
+    fn default() -> Self {
+        Self {
+            compat: String::new(),
+            scripted: false,
+            scripted_pace_percent: 100,
+            scripted_timeout_seconds: 0,
+        }
+    }
+}
+
+impl Aaep {
+    pub fn is_open(&self) -> bool {
+        !self.compat.is_empty()
+    }
+
+    /// How the scripted agent works, if it does.
+    pub fn manner(&self) -> Option<Manner> {
+        let seconds = Some(self.scripted_timeout_seconds).filter(|seconds| *seconds > 0);
+        (self.scripted || self.is_open()).then_some(Manner {
+            pace_percent: self.scripted_pace_percent,
+            timeout_seconds: seconds,
+        })
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.is_open() && self.compat != AGENT_ID {
+            bail!("aaep.compat: expected `{AGENT_ID}`, or nothing");
+        }
+        if self.scripted_pace_percent > PACE_PERCENT_MAX {
+            bail!("aaep.scripted_pace_percent: expected at most {PACE_PERCENT_MAX}");
+        }
+        if self.scripted_timeout_seconds > TIMEOUT_SECONDS_MAX {
+            bail!("aaep.scripted_timeout_seconds: expected at most {TIMEOUT_SECONDS_MAX}");
+        }
+        Ok(())
     }
 }
 
@@ -251,6 +314,7 @@ impl Config {
         if self.limits.ping_ms == 0 {
             bail!("limits.ping_ms: expected more than 0");
         }
+        self.aaep.check()?;
         self.telemetry.traces_url()?;
         Ok(self)
     }

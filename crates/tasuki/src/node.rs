@@ -19,16 +19,18 @@ use engine::clock::{Clock, SystemClock};
 use engine::ids::{Ids, RandomIds};
 use engine::vouching::Vouching;
 use engine::{Engine, Loops};
-use gateways::http::{Gateway, Origins};
+use gateways::http::{CompatSettings, Gateway, Open, Origins, Player};
 use gateways::listen::ConnectionCounts;
 use gateways::proxy::TrustedProxies;
 use protocol::aaep::keys::KeyRing;
 use protocol::aaep::manifest::Manifest;
+use protocol::ids::TeamspaceId;
 use store::Sqlite;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use crate::config::Config;
+use crate::config::{Aaep, Config};
+use crate::scripted::at_work::{self, AtWork};
 use crate::{standing, telemetry};
 
 /// The socket through which the command line reaches a running server.
@@ -42,8 +44,17 @@ pub struct Node {
     pub gateway: Gateway,
     pub connections: Arc<ConnectionCounts>,
     loops: Loops,
+    /// The scripted agent, if it works, and whether it is ready to.
+    scripted: Option<Scripted>,
     followers: Vec<JoinHandle<()>>,
     stop_followers: watch::Sender<bool>,
+}
+
+/// Somebody who works within this process.
+#[derive(Debug)]
+struct Scripted {
+    work: JoinHandle<()>,
+    ready: watch::Receiver<bool>,
 }
 
 impl Node {
@@ -79,6 +90,7 @@ impl Node {
         let proxies =
             TrustedProxies::parse(&config.trusted_proxies).context("cannot use trusted_proxies")?;
         let origins = Origins::parse(&config.ws_origins).context("cannot use ws_origins")?;
+        let (scripted, compat) = scripted(&config.aaep, &engine, &stopping);
         let gateway = Gateway::new(
             engine.clone(),
             config.request_limits(),
@@ -88,17 +100,40 @@ impl Node {
         )
         .waking_with(wake_key)
         .vouched_by(vouching(config)?)
-        .allowing_origins(origins);
+        .allowing_origins(origins)
+        .with_compat(compat);
         let gateway = match config.telemetry.traces_url()? {
             Some(_) => gateway.joining_traces(telemetry::join_trace),
             None => gateway,
         };
         let (router, followers) = (gateway.clone().router(), followers.into());
-        Ok(Self { engine, router, gateway, connections, loops, followers, stop_followers })
+        Ok(Self {
+            engine,
+            router,
+            gateway,
+            connections,
+            loops,
+            scripted,
+            followers,
+            stop_followers,
+        })
+    }
+
+    /// Returns once everybody who works within this process is ready to.
+    pub async fn ready(&self) {
+        if let Some(Scripted { ready, .. }) = &self.scripted {
+            // An error means that it has ended, which it logs itself.
+            let _ = ready.clone().wait_for(|ready| *ready).await;
+        }
     }
 
     /// Writes what is still to be written: the last checkpoint, the last lines of the audit log.
     pub async fn stop(self) {
+        if let Some(Scripted { work, .. }) = self.scripted
+            && let Err(error) = work.await
+        {
+            tracing::error!(%error, "the scripted agent did not end cleanly");
+        }
         self.loops.stop().await;
         self.stop_followers.send_replace(true);
         for follower in self.followers {
@@ -107,6 +142,24 @@ impl Node {
             }
         }
     }
+}
+
+/// The scripted agent, if it works here, and how it is reached.
+fn scripted(
+    settings: &Aaep,
+    engine: &Engine,
+    stopping: &watch::Receiver<bool>,
+) -> (Option<Scripted>, CompatSettings) {
+    let Some(manner) = settings.manner() else { return (None, CompatSettings::default()) };
+    let (say, words) = mpsc::channel(at_work::WORDS_MAX);
+    let (ready, is_ready) = watch::channel(false);
+    let (engine, stopping) = (engine.clone(), stopping.clone());
+    let work = tokio::spawn(AtWork { engine, manner, words, stopping, ready }.run());
+    let agent = at_work::agent_id();
+    let open = Open { agent: agent.clone(), caller: at_work::listener() };
+    let player = Player { teamspace: TeamspaceId::default_teamspace(), agent, words: say };
+    let open = settings.is_open().then_some(open);
+    (Some(Scripted { work, ready: is_ready }), CompatSettings { open, player: Some(player) })
 }
 
 /// The most subscriptions at once that the manifest promises.

@@ -4,7 +4,9 @@
 //!
 //! [`Play`] is pure: ask it for the [`Next`] until it waits, tell it the [`Reply`], and go on.
 
+pub mod at_work;
 mod choose;
+mod closing;
 mod scenes;
 mod step;
 #[cfg(test)]
@@ -35,11 +37,13 @@ pub struct Stage {
     pub agent_id: String,
     /// The conversation in which this happens, if any.
     pub conversation_id: Option<String>,
+    /// How long questions wait, if not as long as the script says.
+    pub timeout_seconds: Option<u32>,
 }
 
 impl Default for Stage {
     fn default() -> Self {
-        Self { agent_id: AGENT_ID.to_owned(), conversation_id: None }
+        Self { agent_id: AGENT_ID.to_owned(), conversation_id: None, timeout_seconds: None }
     }
 }
 
@@ -129,6 +133,11 @@ impl Play {
         }
     }
 
+    /// The same in a session that has its name already.
+    pub fn in_session(session_id: &str, words: &str, stage: Stage, ids: &dyn Ids) -> Self {
+        Self { session_id: session_id.to_owned(), ..Self::new(words, stage, ids) }
+    }
+
     pub fn scene(&self) -> Scene {
         self.scene
     }
@@ -162,7 +171,13 @@ impl Play {
         if let Step::Ask(asked) = step {
             let reply_token = id("rpl_", ids);
             event.insert("reply_token".to_owned(), reply_token.as_str().into());
-            let wait = Wait { kind: asked.kind(), reply_token, timeout_seconds: asked.timeout() };
+            let timeout_seconds = self.stage.timeout_seconds.unwrap_or_else(|| asked.timeout());
+            if self.stage.timeout_seconds.is_some() {
+                event.insert("timeout_seconds".to_owned(), timeout_seconds.into());
+                // The long form tells how long the script waits.
+                event.remove("summary_detailed");
+            }
+            let wait = Wait { kind: asked.kind(), reply_token, timeout_seconds };
             self.waiting = Some(Waiting { wait, asked: *asked });
         }
         Next::Say(Value::Object(event))

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use gateways::listen::{self, Endpoint};
 use gateways::tls::{self, TlsFiles};
 use serde_json::json;
@@ -34,6 +34,13 @@ pub async fn run(config: Config, demo: Demo) -> Result<()> {
         .await
         .with_context(|| format!("cannot listen on {}", config.listen))?;
     let address = listener.local_addr().context("cannot tell the address")?;
+    if config.aaep.is_open() && !address.ip().is_loopback() {
+        bail!(
+            "aaep.compat: expected a loopback address to listen on, such as 127.0.0.1:7420, not \
+             {address}: everybody there could talk to `{}` without a token",
+            config.aaep.compat,
+        );
+    }
     let is_https = !config.tls.cert.as_os_str().is_empty();
     let endpoint = if is_https {
         let files = TlsFiles {
@@ -46,6 +53,7 @@ pub async fn run(config: Config, demo: Demo) -> Result<()> {
     };
     let is_first_start = !config.data.join(store::sqlite::FILE_NAME).exists();
     let node = Node::start(&config, stopped.clone())?;
+    node.ready().await;
     let control = bind_control_socket(&config.data)?;
     let aaep = AaepSocket::bind(&config.aaep_socket)?;
     let limits = config.connection_limits();
@@ -125,6 +133,9 @@ async fn greet(
         }
     } else {
         output::remark(&format!("Tasuki is ready at {url} (reference: {url}/docs)"));
+    }
+    if config.aaep.is_open() {
+        output::remark(&crate::cli::demo::scripted_steps(url, None));
     }
     tracing::info!(url, data = %config.data.display(), "ready");
     Ok(())

@@ -74,9 +74,10 @@ impl Listening {
     }
 
     pub(super) async fn is_wanted(&self, session: &Session) -> Result<bool, StoreError> {
-        let Scope { session_id, conversation_id, .. } = &self.scope;
+        let Scope { session_id, conversation_id, agent_id, .. } = &self.scope;
         let conversation = session.conversation.map(|id| id.to_string());
         let is_in_scope = session_id.as_deref().is_none_or(|id| id == session.id.as_str())
+            && agent_id.as_deref().is_none_or(|id| id == session.producer.as_str())
             && (conversation_id.is_none() || *conversation_id == conversation);
         Ok(is_in_scope && self.engine.may_hear(&self.caller, session).await?)
     }

@@ -1,6 +1,7 @@
 //! `/aaep/v1`: agents announce what they do, and learn what people decided. The events are handed
 //! on as they are; what is right about them is said in [`protocol::session`].
 
+pub mod compat;
 mod connection;
 pub mod listening;
 pub mod local;

@@ -35,6 +35,8 @@ pub enum Credential {
     Token(TokenId),
     /// The control socket.
     Local,
+    /// None, where none is asked for.
+    Open,
 }
 
 impl FromRequestParts<Gateway> for Asker {
@@ -76,7 +78,7 @@ pub async fn authenticate(gateway: &Gateway, parts: &Parts) -> Result<Asker, Pro
         Credential::Token(id) => {
             gateway.rate.check(&id, now_ms).map_err(|retry| Problem::rate_limited(retry.seconds))?
         }
-        Credential::Local => {}
+        Credential::Local | Credential::Open => {}
     }
     Ok(asker)
 }

@@ -345,7 +345,7 @@ impl Place {
                 Some(gateway.engine.connection_opened(&asker.caller.teamspace, agent))
             }
             // Whoever owns the data folder may act as anybody, and is not them.
-            (Credential::Local, _) | (Credential::Token(_), None) => None,
+            (Credential::Local | Credential::Open, _) | (Credential::Token(_), None) => None,
         };
         Ok(Self { streams, credential, _connection: connection })
     }

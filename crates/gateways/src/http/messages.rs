@@ -14,7 +14,7 @@ use protocol::caller::Caller;
 use protocol::handoff::package::Priority;
 use protocol::ids::{AgentId, MessageId, TeamspaceId, ThreadId, Topic};
 use protocol::ledger::{Stream, Subject};
-use protocol::message::command::{MessageContext, MessagePolicy};
+use protocol::message::command::{Address, MessageContext, MessagePolicy};
 use protocol::message::decide::send::PAYLOAD_BYTES_MAX;
 use protocol::message::state::mailboxes;
 use protocol::message::{Command, Delivery, Kind, Message, Outgoing};
@@ -180,6 +180,30 @@ pub async fn respond(
     }
     let outgoing = Outgoing { reply_to: Some(id), ..outgoing };
     submit(&gateway, write, outgoing, Some(id)).await
+}
+
+/// A message of the caller that is not sent as one: what a user said to an agent.
+pub async fn pass_on(
+    gateway: &Gateway,
+    caller: &Caller,
+    to: &AgentId,
+    payload: Value,
+) -> Result<(), Problem> {
+    let Value::Object(payload) = payload else { unreachable!("a payload is an object") };
+    let outgoing = Outgoing {
+        to: vec![Address::Agent(to.clone())],
+        kind: Some(Kind::KnowledgeQuery),
+        payload,
+        ..Outgoing::default()
+    };
+    let taken = gateway.admit(caller, &outgoing)?;
+    let stream = stream(&caller.teamspace, gateway.engine.new_message_id());
+    let command = step::Command::Message(Command::Send(Box::new(outgoing)));
+    let done = gateway.engine.submit_new(caller, stream, command, None).await;
+    if done.is_err() {
+        gateway.give_back(taken, caller);
+    }
+    done.map(|_| ()).map_err(Problem::from)
 }
 
 async fn submit(

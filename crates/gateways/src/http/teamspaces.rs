@@ -168,7 +168,7 @@ pub(super) fn runs_the_server(asker: Asker) -> Result<Asker, Problem> {
     match asker.credential {
         Credential::Local => Ok(asker),
         Credential::Token(_) if is_default => Ok(asker),
-        Credential::Token(_) => {
+        Credential::Token(_) | Credential::Open => {
             let who = "only an operator of the default teamspace may do this";
             Err(Problem::new("not_allowed", who))
         }

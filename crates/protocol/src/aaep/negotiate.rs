@@ -67,6 +67,9 @@ pub struct Scope {
     pub session_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation_id: Option<String>,
+    /// Only what this agent announces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
     #[serde(default)]
     pub from: Start,
     /// Where a listener goes on that was here before: a place, or the id of an event.
@@ -192,8 +195,8 @@ pub fn renegotiate(
 pub fn scope(asked: &Capabilities) -> Result<Scope, Refusal> {
     let Some(own) = asked.others.get(EXTENSION) else { return Ok(Scope::default()) };
     Scope::deserialize(own).map_err(|error| {
-        let expected = "session_id, conversation_id and resume_after as texts, from as beginning \
-                        or now, and places as true or false";
+        let expected = "session_id, conversation_id, agent_id and resume_after as texts, from as \
+                        beginning or now, and places as true or false";
         let message = format!("{EXTENSION}: expected an object with {expected}: {error}");
         refusal(Reason::CapabilitiesIncompatible, message)
     })

@@ -13,11 +13,11 @@ mod produce;
 mod question;
 mod recorder;
 mod replay;
+mod stdio;
 mod subscriber;
 mod terms;
 mod validate;
 mod words;
-mod stdio;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Call, Client, Identity};
 use crate::output;
+use crate::scripted::AGENT_ID;
 
 pub async fn fill(client: &Client, url: &str) -> Result<()> {
     let bob = json!({ "kind": "worker", "profile": { "name": "Bob", "user_selectable": true } });
@@ -29,7 +30,28 @@ pub async fn fill(client: &Client, url: &str) -> Result<()> {
     output::remark(&next_steps(url, id, &bob));
     let chat = open_chat(client).await?;
     output::remark(&chat.next_steps(url));
+    output::remark(&scripted_steps(url, Some(&chat.hana)));
     Ok(())
+}
+
+/// How to hear the scripted agent, and what to ask it for; with a token where one is needed.
+pub fn scripted_steps(url: &str, token: Option<&str>) -> String {
+    let at = format!("{url}/aaep/compat/{AGENT_ID}");
+    let (who, header) = match token {
+        Some(token) => ("as Hana", format!(" --header 'Authorization: Bearer {token}'")),
+        None => ("without a token", String::new()),
+    };
+    let transfer = json!({ "kind": "user_input", "text": "Transfer 500 dollars" });
+    let yes = json!({ "type": "confirmation.reply", "reply_token": "rpl_…", "decision": "accept" });
+    format!(
+        "A scripted agent announces what it does. Listen, {who}, and ask it for a transfer:\n\n  \
+         curl --no-buffer {at}/events{header}\n  \
+         curl {at}/messages{header} \\\n    \
+         --data '{transfer}'\n\n\
+         It waits for an answer, with the reply_token that you hear:\n\n  \
+         curl {at}/messages{header} \\\n    \
+         --data '{yes}'\n"
+    )
 }
 
 async fn ok(client: &Client, call: Call) -> Result<Value> {

@@ -3,7 +3,11 @@
 use std::fmt::Write;
 
 use engine::ids::SeededIds;
+use protocol::aaep::event::Decision;
+use protocol::aaep::machine::{Audience, Phase, Response, Session, Used, Weak};
+use protocol::aaep::read::read;
 
+use super::closing::{Cut, closing};
 use super::*;
 
 /// Every way through every scene. `check` sees all events of a session, in their order.
@@ -127,6 +131,8 @@ fn every_event_is_complete() {
 /// What every document must have.
 fn check_document(name: &str, number: usize, event: &Value) {
     let at = format!("{name}, event {number}: {event}");
+    let text = event.to_string();
+    assert!(read(&text).is_ok(), "{at}: {:?}", read(&text).err());
     let has = |prefix: &str, field: &str| {
         let text = event[field].as_str().unwrap_or_default();
         let body = text.strip_prefix(prefix).unwrap_or_default();
@@ -158,9 +164,11 @@ fn check_document(name: &str, number: usize, event: &Value) {
     assert!(event.to_string().len() < 8 * 1024, "{at}");
 }
 
-/// What a session must be, as a whole. The machine of the protocol belongs here too, and its reader
-/// in [`check_document`]: one line each.
+/// What a session must be, as a whole; the machine of the protocol follows it, with the answers
+/// that it was given.
 fn check_session(name: &str, events: &[Value]) {
+    let (session, _) = follow(name, events, events.len());
+    assert_eq!(session.phase(), Phase::Over, "{name}");
     let kind = |event: &Value| event["type"].as_str().unwrap()["aaep:agent.".len()..].to_owned();
     assert_eq!(kind(&events[0]), "session.started", "{name}");
     let is_last =
@@ -177,6 +185,73 @@ fn check_session(name: &str, events: &[Value]) {
         assert_eq!(event["position"], written, "{name}");
         written += event["chunk"].as_str().unwrap().chars().count();
     }
+}
+
+/// The session after its first events, by the rules of the protocol, and the ids it has used.
+fn follow(name: &str, events: &[Value], n_events: usize) -> (Session, Vec<Used>) {
+    let mut session = Session::default();
+    let mut uses = Vec::new();
+    for (number, event) in events[..n_events].iter().enumerate() {
+        if let Some(asked) = number.checked_sub(1).map(|before| &events[before])
+            && asked.get("reply_token").is_some()
+        {
+            settle(&mut session, events, number);
+        }
+        add(&mut session, &mut uses, event, &format!("{name}, event {number}"));
+    }
+    (session, uses)
+}
+
+fn add(session: &mut Session, uses: &mut Vec<Used>, event: &Value, what: &str) {
+    let text = event.to_string();
+    let event = read(&text).unwrap_or_else(|flaws| panic!("{what}: {flaws:?}"));
+    let earlier = uses.clone();
+    let is_used = |one: &Used| earlier.contains(one);
+    let at = Time::from_millis(1_790_000_000_000);
+    let followed = session.follow(&event, at, Weak::Refused, &is_used, uses);
+    assert!(followed.is_ok(), "{what}: {:?}", followed.err());
+}
+
+/// Gives the answer with which the session goes on at this event, or lets the time be over.
+fn settle(session: &mut Session, events: &[Value], number: usize) {
+    let (asked, next) = (&events[number - 1], &events[number]);
+    let token = asked["reply_token"].as_str().unwrap();
+    let due = session.pending()[0].due();
+    let at = Time::from_millis(1_790_000_000_000);
+    let is_late = events.last().is_some_and(|last| last["cancelled_by"] == "timeout");
+    let settled = match asked["choices"].as_array() {
+        _ if is_late => session.elapse(token, due, Audience::Able),
+        Some(choices) => {
+            session.answer(token, Response::Text(choices[0]["value"].as_str().unwrap()), at)
+        }
+        None if next["type"] == "aaep:agent.tool.invoked" => {
+            session.resolve(token, Decision::Accept, at)
+        }
+        None => session.resolve(token, Decision::Reject, at),
+    };
+    settled.expect("somebody answers, or nobody does in time");
+}
+
+#[test]
+fn what_is_cut_off_anywhere_can_be_ended() {
+    every_way(&mut |name, events| {
+        for n_events in 1..events.len() {
+            let (mut session, mut uses) = follow(name, events, n_events);
+            let cut = Cut {
+                session_id: events[0]["session_id"].as_str().unwrap(),
+                agent_id: AGENT_ID,
+                n_events: n_events as u64,
+                ends: session.loose_ends(),
+            };
+            let ends = closing(&cut, &SeededIds::new(9), Time::from_millis(1_790_000_100_000));
+            for (number, event) in ends.iter().enumerate() {
+                let what = format!("{name}, cut after {n_events}, {number}");
+                add(&mut session, &mut uses, event, &what);
+            }
+            assert_eq!(session.phase(), Phase::Over, "{name}, cut after {n_events}");
+            assert_eq!(ends.last().unwrap()["cancelled_by"], "system");
+        }
+    });
 }
 
 #[test]
@@ -235,7 +310,11 @@ fn a_clock_that_goes_back_does_not_take_the_session_along() {
 #[test]
 fn the_conversation_is_named_once() {
     let ids = SeededIds::new(1);
-    let stage = Stage { agent_id: "bank-bot".to_owned(), conversation_id: Some("c1".to_owned()) };
+    let stage = Stage {
+        agent_id: "bank-bot".to_owned(),
+        conversation_id: Some("c1".to_owned()),
+        timeout_seconds: None,
+    };
     let (events, _) = Play::new("hello", stage, &ids).run(&ids, Time::from_millis(0));
     let named = events.iter().filter(|event| event.get("extensions").is_some()).count();
     assert_eq!(named, 1);

@@ -322,3 +322,12 @@ pub const HANDED_OVER: Words = Words {
     ja: "私の作業は完了しました。ここからは人の担当者が対応します。",
     yo: "Iṣẹ́ tèmi ti parí. Ènìyàn ni yóò tẹ̀síwájú láti ibí.",
 };
+
+pub const ENDED_BY_SERVER: Words = Words {
+    en: "The server was stopped, and this ended before it was done.",
+    es: "El servidor se detuvo y esto terminó antes de tiempo.",
+    de: "Der Server wurde angehalten, und dies endete, bevor es fertig war.",
+    fr: "Le serveur a été arrêté, et ceci s’est terminé avant la fin.",
+    ja: "サーバーが停止したため、完了する前に終了しました。",
+    yo: "A dá ẹ̀rọ náà dúró, èyí sì parí kí ó tó ṣe tán.",
+};

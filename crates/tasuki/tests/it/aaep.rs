@@ -12,6 +12,8 @@ mod requested;
 
 mod transports;
 
+mod compat;
+
 use axum::body::Body;
 use axum::http::Request;
 use engine::announce::Heard;

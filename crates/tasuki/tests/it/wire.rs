@@ -55,10 +55,10 @@ impl Request {
 
     /// As hyper wants it; an error when a header or the path cannot be written down at all.
     pub fn build(&self) -> http::Result<http::Request<Full<Bytes>>> {
-        let mut request = http::Request::builder()
-            .method(self.method.as_str())
-            .uri(&self.path)
-            .header("host", "tasuki");
+        let mut request = http::Request::builder().method(self.method.as_str()).uri(&self.path);
+        if !self.headers.iter().any(|(name, _)| name == "host") {
+            request = request.header("host", "tasuki");
+        }
         for (name, value) in &self.headers {
             request = request.header(name, value.as_slice());
         }

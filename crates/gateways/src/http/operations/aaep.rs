@@ -1,6 +1,7 @@
 //! The operations on sessions that agents announce.
 
 use super::{Operation, Response, Who, action, read, schema};
+use crate::http::aaep::compat::{AnyMessage, Received, SessionInput};
 use crate::http::aaep::listening::{ListenInput, MessageInput, MessageView};
 use crate::http::aaep::{
     DecisionInput, DecisionView, EventsInput, EventsRecorded, SessionEvents, SessionEventsInput,
@@ -8,7 +9,7 @@ use crate::http::aaep::{
 };
 use crate::http::view::ListPage;
 
-pub const AAEP: [Operation; 9] = [
+pub const AAEP: [Operation; 14] = [
     Operation {
         response: Response::Json(schema::<EventsRecorded>),
         ..action(
@@ -85,6 +86,50 @@ pub const AAEP: [Operation; 9] = [
             "/aaep/v1/ws",
             "open_aaep_socket",
             "Opens a WebSocket on which to announce, to listen and to answer.",
+        )
+    },
+    Operation {
+        response: Response::Text("text/event-stream"),
+        ..read(
+            "/aaep/compat/{agent}/events",
+            "compat_listen",
+            "What one agent announces, as other tools read it: frames without a name.",
+        )
+    },
+    Operation {
+        response: Response::Json(schema::<Received>),
+        ..action(
+            "/aaep/compat/{agent}/messages",
+            "compat_message",
+            "What a user says to the agent, an answer, or terms; terms are answered on the stream.",
+            schema::<AnyMessage>,
+        )
+    },
+    Operation {
+        response: Response::Json(schema::<Received>),
+        status: 202,
+        ..action(
+            "/aaep/compat/{agent}/sessions",
+            "compat_session",
+            "Begins a session of the agent with what a user says.",
+            schema::<SessionInput>,
+        )
+    },
+    Operation {
+        response: Response::Text("application/json"),
+        ..read(
+            "/aaep/compat/{agent}/healthz",
+            "compat_health",
+            "Whether the agent can be listened to here.",
+        )
+    },
+    Operation {
+        response: Response::Text("application/json"),
+        status: 101,
+        ..read(
+            "/aaep/compat/{agent}/ws",
+            "compat_socket",
+            "The same as `events` and `messages`, on one WebSocket without a subprotocol.",
         )
     },
 ];

@@ -60,6 +60,7 @@ impl ScopeArgs {
             session_id: self.session.clone(),
             conversation_id: self.conversation.clone(),
             from,
+            ..Scope::default()
         };
         let scope = serde_json::to_value(scope).expect("a scope is plain data");
         capabilities.others = Map::from_iter([(EXTENSION.to_owned(), scope)]);

@@ -373,7 +373,11 @@ impl Cast {
             request = request.json(&body);
         }
         if ["open_socket", "open_aaep_socket"].contains(&case.operation.as_str()) {
-            let protocol = if case.operation == "open_socket" { "tasuki.v1" } else { "aaep.v1" };
+            let protocol = if ["open_socket", "compat_socket"].contains(&case.operation.as_str()) {
+                "tasuki.v1"
+            } else {
+                "aaep.v1"
+            };
             let handshake = [
                 ("sec-websocket-protocol", protocol),
                 ("connection", "upgrade"),
@@ -386,7 +390,7 @@ impl Cast {
             }
         }
         let mut line = Line::open(self.server.address()).await;
-        if ["follow_events", "listen"].contains(&case.operation.as_str()) {
+        if ["follow_events", "listen", "compat_listen"].contains(&case.operation.as_str()) {
             line.begin(&request).await
         } else {
             line.ask(&request).await
@@ -399,6 +403,8 @@ impl Cast {
             (Some(action), _) => body_of(action, &task),
             (None, "register_agent") => json!({ "kind": "worker" }),
             (None, "set_wake" | "set_endpoint") => json!({ "url": null }),
+            (None, "compat_message") => json!({ "kind": "nothing to us" }),
+            (None, "compat_session") => json!({ "user_message": "hello" }),
             (None, "set_presence") => json!({ "presence": "away" }),
             (None, "set_roles") => json!({ "roles": ["executor"] }),
             (None, "configure_teamspace") => json!({ "name": task }),

@@ -91,6 +91,11 @@ list_sessions            -          yes     yes     yes       yes          yes  
 show_session             -          yes     gone    gone      yes          gone    yes      gone
 session_events           -          yes     gone    gone      yes          gone    yes      gone
 await_decision           -          yes     gone    gone      yes          gone    yes      gone
+compat_listen            -          yes     yes     yes       yes          yes     yes      yes
+compat_message           -          yes     yes     yes       yes          yes     yes      yes
+compat_session           -          yes     yes     yes       yes          yes     not      yes
+compat_health            -          yes     yes     yes       yes          yes     yes      yes
+compat_socket            -          yes     yes     yes       yes          yes     yes      yes
 list_conversations       -          yes     yes     yes       yes          yes     yes      yes
 open_conversation        -          yes     yes     yes       yes          yes     yes      yes
 mint_customer_token      -          yes     not     gone      not          gone    yes      gone

@@ -1,0 +1,364 @@
+//! `/aaep/compat/{agent}`: the layout that other tools speak, for one agent. `events` streams,
+//! `messages` takes everything else, and `ws` does both. Behind it are the subscriptions, sessions
+//! and answers that everybody has; only the manners differ.
+//!
+//! - [`message`]: what may come, read leniently.
+//! - [`lines`]: who listens where, and what waits for somebody who is not there yet.
+//! - [`line`]: one listener, from subscription to subscription.
+//! - [`stream`], [`socket`]: how it is carried.
+
+mod line;
+mod lines;
+mod message;
+mod socket;
+mod stream;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use protocol::aaep::shape::Cursor;
+use protocol::caller::Caller;
+use protocol::ids::{AgentId, SessionId, TeamspaceId};
+use protocol::ledger::{Stream, Subject};
+use protocol::step::State as Aggregate;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
+
+use super::listening::MESSAGE_BYTES_MAX;
+use crate::body::read_body;
+use crate::http::Gateway;
+use crate::http::auth::{Asker, Credential, authenticate, bearer_secret};
+use crate::http::input::Named;
+use crate::http::messages;
+use crate::http::problem::Problem;
+use crate::listen::Peer;
+use lines::{Key, Lines, Order, Whom};
+use message::Said;
+
+pub use socket::open;
+pub use stream::listen;
+
+/// What this layout knows beyond the rest of the server.
+#[derive(Debug, Default)]
+pub struct Compat {
+    pub settings: Settings,
+    lines: Lines,
+}
+
+#[derive(Debug, Default)]
+pub struct Settings {
+    /// The agent that anybody on this machine may talk to without a token.
+    pub open: Option<Open>,
+    /// Who works within this process; what users say goes there.
+    pub player: Option<Player>,
+}
+
+#[derive(Debug)]
+pub struct Open {
+    pub agent: AgentId,
+    /// As whom those without a token count.
+    pub caller: Caller,
+}
+
+#[derive(Debug)]
+pub struct Player {
+    pub teamspace: TeamspaceId,
+    pub agent: AgentId,
+    pub words: mpsc::Sender<Words>,
+}
+
+/// What a user said, and the session in which it is to be worked on.
+#[derive(Debug)]
+pub struct Words {
+    pub session: SessionId,
+    pub text: String,
+}
+
+/// A message of whatever kind: `{"kind":"user_input","text":…}`, an answer, or terms.
+#[derive(Debug, JsonSchema)]
+#[schemars(transparent)]
+pub struct AnyMessage(#[expect(dead_code, reason = "it is read by hand")] Map<String, Value>);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct SessionInput {
+    pub user_message: String,
+    /// Ignored: who asks is known by the token.
+    #[serde(default)]
+    #[expect(dead_code, reason = "others send it")]
+    pub user_id: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Received {
+    pub status: &'static str,
+    /// The session in which a user's words are worked on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+}
+
+/// Who asks, and about which agent.
+#[derive(Debug, Clone)]
+pub struct Mount {
+    pub asker: Asker,
+    pub agent: AgentId,
+    pub agent_name: Option<String>,
+    /// With which to ask again whether the caller is still allowed.
+    pub secret: Option<String>,
+}
+
+impl FromRequestParts<Gateway> for Mount {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
+        let agent = Named::<AgentId>::from_request_parts(parts, gateway).await;
+        let asker = match (&agent, gateway.comes_freely(parts)?) {
+            (Ok(Named(agent)), Some(open)) if open.agent == *agent => {
+                Asker { caller: open.caller.clone(), credential: Credential::Open }
+            }
+            (Ok(_) | Err(_), Some(_) | None) => authenticate(gateway, parts).await?.member()?,
+        };
+        let Named(agent) = agent?;
+        let subject = Subject::Agent(agent.clone());
+        let stream = Stream { teamspace: asker.caller.teamspace.clone(), subject };
+        let found = gateway.engine.current(&stream).await?;
+        let Some(Aggregate::Agent(found)) = found.as_deref() else {
+            return Err(Problem::not_found("agent"));
+        };
+        let agent_name = Some(found.profile.name.clone()).filter(|name| !name.is_empty());
+        let secret = bearer_secret(&parts.headers)?.map(str::to_owned);
+        Ok(Self { asker, agent, agent_name, secret })
+    }
+}
+
+impl Gateway {
+    /// What is open to somebody without a token, if they come from this machine: from a program, or
+    /// from a page that this machine serves or that was allowed.
+    fn comes_freely(&self, parts: &Parts) -> Result<Option<&Open>, Problem> {
+        let Some(open) = &self.compat.settings.open else { return Ok(None) };
+        let peer = parts.extensions.get::<Peer>().copied();
+        let address = self.proxies.client_address(peer.and_then(Peer::address), &parts.headers);
+        let is_here = address.is_some_and(|address| address.is_loopback());
+        if parts.headers.contains_key(header::AUTHORIZATION) || !is_here {
+            return Ok(None);
+        }
+        // A page that has its own name point here is not served by this machine.
+        let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        if !host.is_some_and(|host| is_loopback_name(&format!("http://{host}"))) {
+            return Ok(None);
+        }
+        if page_of_this_machine(&parts.headers).is_none() {
+            self.sockets.origins.check(&parts.headers)?;
+        }
+        Ok(Some(open))
+    }
+
+    /// Who works on what users say to this agent, unless it is told by its mailbox.
+    fn player(&self, mount: &Mount) -> Option<&Player> {
+        let player = self.compat.settings.player.as_ref();
+        let teamspace = &mount.asker.caller.teamspace;
+        player.filter(|player| player.agent == mount.agent && player.teamspace == *teamspace)
+    }
+}
+
+/// The origin of a page that comes from this machine itself, such as one that is being developed.
+fn page_of_this_machine(headers: &HeaderMap) -> Option<&HeaderValue> {
+    let origin = headers.get(header::ORIGIN)?;
+    is_loopback_name(origin.to_str().ok()?).then_some(origin)
+}
+
+fn is_loopback_name(url: &str) -> bool {
+    let Ok(uri) = url.parse::<Uri>() else { return false };
+    let is_plain = uri.authority().is_some_and(|authority| !authority.as_str().contains('@'));
+    is_plain && uri.host().is_some_and(|host| ["localhost", "127.0.0.1", "[::1]"].contains(&host))
+}
+
+/// Lets a page of this machine read the answer.
+fn readable(headers: &HeaderMap, mut response: Response) -> Response {
+    if let Some(origin) = page_of_this_machine(headers) {
+        let shown = response.headers_mut();
+        shown.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+        shown.insert(header::VARY, HeaderValue::from_static("origin"));
+    }
+    response
+}
+
+/// Methods that are not there; and what browsers ask before they send JSON from a page.
+pub async fn other_methods(State(gateway): State<Gateway>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    let is_free = matches!(gateway.comes_freely(&parts), Ok(Some(_)));
+    if parts.method != axum::http::Method::OPTIONS || !is_free {
+        return Problem::method_not_allowed().into_response();
+    }
+    let headers = [
+        (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST"),
+        (header::ACCESS_CONTROL_ALLOW_HEADERS, "content-type, cache-control, last-event-id"),
+    ];
+    readable(&parts.headers, (StatusCode::NO_CONTENT, headers).into_response())
+}
+
+pub async fn healthz(mount: Mount, headers: HeaderMap) -> Response {
+    let body = Json(json!({ "status": "ok", "agent_id": mount.agent.to_string() }));
+    readable(&headers, body.into_response())
+}
+
+/// Everything that somebody sends. What is well-formed is received, whether it counts or not.
+pub async fn messages(
+    State(gateway): State<Gateway>,
+    mount: Mount,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let text = match body_text(&gateway, body).await {
+        Ok(text) => text,
+        Err(garbage) => return Ok(readable(&headers, garbage)),
+    };
+    let response = match receive(&gateway, &mount, Via::Post, &text).await {
+        Ok(()) => Json(Received { status: "received", session_id: None }).into_response(),
+        Err(NotReceived::Garbage(expected)) => garbage(&expected),
+        Err(NotReceived::Refused(problem)) => problem.into_response(),
+    };
+    Ok(readable(&headers, response))
+}
+
+/// A session for what a user wants.
+pub async fn sessions(
+    State(gateway): State<Gateway>,
+    mount: Mount,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let text = match body_text(&gateway, body).await {
+        Ok(text) => text,
+        Err(garbage) => return Ok(readable(&headers, garbage)),
+    };
+    let Ok(input) = serde_json::from_str::<SessionInput>(&text) else {
+        return Ok(readable(&headers, garbage("body: expected an object with user_message")));
+    };
+    let session = begin(&gateway, &mount, Via::Sessions, input.user_message).await?;
+    let body = Received { status: "started", session_id: Some(session.to_string()) };
+    Ok(readable(&headers, (StatusCode::ACCEPTED, Json(body)).into_response()))
+}
+
+async fn body_text(gateway: &Gateway, body: Body) -> Result<String, Response> {
+    let read = read_body(body, MESSAGE_BYTES_MAX, gateway.limits.body_read_ms_max).await;
+    let bytes = read.map_err(|error| garbage(&Problem::from(error).detail))?;
+    String::from_utf8(bytes.to_vec()).map_err(|_| garbage("body: expected JSON in UTF-8"))
+}
+
+fn garbage(expected: &str) -> Response {
+    (StatusCode::BAD_REQUEST, Json(json!({ "error": expected }))).into_response()
+}
+
+/// On which way something came, and hence where its answer goes.
+#[derive(Clone, Copy)]
+enum Via<'a> {
+    Post,
+    /// The answer has the id of the session; the stream needs no acknowledgement.
+    Sessions,
+    Socket(&'a mpsc::Sender<Order>),
+}
+
+enum NotReceived {
+    Garbage(String),
+    Refused(Problem),
+}
+
+impl From<Problem> for NotReceived {
+    fn from(problem: Problem) -> Self {
+        Self::Refused(problem)
+    }
+}
+
+/// Takes in one message.
+async fn receive(
+    gateway: &Gateway,
+    mount: &Mount,
+    via: Via<'_>,
+    text: &str,
+) -> Result<(), NotReceived> {
+    let caller = &mount.asker.caller;
+    match message::read(text).map_err(NotReceived::Garbage)? {
+        Said::Words(words) => drop(begin(gateway, mount, via, words).await?),
+        Said::Reply(reply) => {
+            let known = gateway.compat.lines.subscriptions(&Key::of(mount));
+            let replied = gateway.engine.reply_on(caller, &known, *reply).await;
+            replied.map_err(Problem::from)?;
+        }
+        Said::Terms(terms) => tell(gateway, mount, via, Order::Terms(terms)).await?,
+        Said::Close => tell(gateway, mount, via, Order::End).await?,
+        Said::Other => {}
+    }
+    Ok(())
+}
+
+async fn tell(gateway: &Gateway, mount: &Mount, via: Via<'_>, order: Order) -> Result<(), Problem> {
+    match via {
+        // Whoever sends faster than it reads is not answered any more.
+        Via::Socket(own) => drop(own.try_send(order)),
+        Via::Post | Via::Sessions => {
+            let from = now(gateway).await?;
+            let at = gateway.engine.clock().now();
+            gateway.compat.lines.tell(&Key::of(mount), Whom::Newest, order, (from, at));
+        }
+    }
+    Ok(())
+}
+
+/// What a user said becomes a session. Its acknowledgement goes ahead of its events.
+async fn begin(
+    gateway: &Gateway,
+    mount: &Mount,
+    via: Via<'_>,
+    text: String,
+) -> Result<SessionId, Problem> {
+    let session = gateway.engine.new_session_id();
+    let from = now(gateway).await?;
+    let permit = match gateway.player(mount) {
+        Some(player) => Some(player.words.try_reserve().map_err(|_| {
+            Problem::new("overloaded", "this agent works on as many sessions as it can")
+        })?),
+        None => {
+            let wanted = json!({ "kind": "user_input", "session_id": session.to_string(),
+                "text": text });
+            messages::pass_on(gateway, &mount.asker.caller, &mount.agent, wanted).await?;
+            None
+        }
+    };
+    let acknowledged = json!({ "kind": "user_input.received", "session_id": session.to_string() });
+    let order = match via {
+        Via::Post | Via::Socket(_) => Order::Frame(acknowledged.to_string()),
+        Via::Sessions => Order::Nothing,
+    };
+    match via {
+        Via::Socket(own) => drop(own.try_send(order)),
+        Via::Post | Via::Sessions => {
+            let at = gateway.engine.clock().now();
+            gateway.compat.lines.tell(&Key::of(mount), Whom::All, order, (from, at));
+        }
+    }
+    if let Some(permit) = permit {
+        permit.send(Words { session: session.clone(), text });
+    }
+    Ok(session)
+}
+
+/// After everything that has happened.
+async fn now(gateway: &Gateway) -> Result<Cursor, Problem> {
+    Ok(Cursor { sequence: gateway.engine.newest().await?, index: u32::MAX })
+}
+
+/// Whether whoever holds a line may go on doing so.
+async fn is_still_allowed(gateway: &Gateway, mount: &Mount) -> bool {
+    match &mount.secret {
+        None => true,
+        Some(secret) => match gateway.engine.authenticate(secret).await {
+            Ok(Some(bearer)) => bearer.caller.principal == mount.asker.caller.principal,
+            Ok(None) | Err(_) => false,
+        },
+    }
+}

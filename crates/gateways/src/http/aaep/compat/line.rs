@@ -1,0 +1,332 @@
+//! One listener of this layout. It has a subscription from the first moment, without having asked
+//! for one, and can ask for other terms as often as it likes: each agreement is a subscription of
+//! its own, and the line goes on where it was.
+
+use engine::handshake::Host;
+use engine::listening::{Heard, Listening, Resume, Told};
+use engine::submit::SubmitError;
+use protocol::aaep::capabilities::{Capabilities, Filters};
+use protocol::aaep::event::Boundary;
+use protocol::aaep::flaw::Flaw;
+use protocol::aaep::handshake::{
+    Accepted, Close, Handshake, Producer, Reason, Rejected, Request, read_handshake,
+};
+use protocol::aaep::shape::Cursor;
+use protocol::aaep::{EXTENSION, VERSION};
+use protocol::ids::SubscriptionId;
+use protocol::time::Span;
+use serde_json::{Map, Value, json};
+
+use super::Mount;
+use super::lines::{Joined, Key, Order};
+use crate::http::Gateway;
+use crate::http::problem::Problem;
+
+/// As whom a listener counts that does not say.
+const NAMELESS: &str = "compat";
+
+/// How long a question can still be answered after its stream has ended: long enough to come back.
+const LINGERS: Span = Span::from_millis(60_000);
+
+/// Events that are sent at once, if there are several.
+const TOGETHER_BYTES: usize = 16 * 1024;
+
+pub struct Line {
+    gateway: Gateway,
+    mount: Mount,
+    key: Key,
+    number: u64,
+    orders: tokio::sync::mpsc::Receiver<Order>,
+    id: SubscriptionId,
+    honored: Capabilities,
+    listening: Listening,
+    /// Whoever goes on from here misses nothing.
+    place: Cursor,
+}
+
+/// What happens next on a line.
+pub enum Next {
+    Order(Order),
+    Told(Told),
+    /// The subscription is over: its time is, or somebody ended it.
+    Closed,
+}
+
+/// A frame to be sent, and the place to resume from.
+pub struct Frame {
+    pub text: String,
+    pub id: Option<Cursor>,
+}
+
+/// The listener wanted no more.
+pub struct Ended;
+
+impl Line {
+    /// Begins to listen, on terms that take everything and can answer everything.
+    pub async fn open(
+        gateway: Gateway,
+        mount: Mount,
+        joined: Joined,
+        from: Cursor,
+    ) -> Result<Self, Problem> {
+        let key = Key::of(&mount);
+        let opened = async {
+            let request = unasked(&mount);
+            let accepted = subscribe(&gateway, &mount, request).await?;
+            let accepted = accepted
+                .map_err(|rejected| Problem::new("too_many_streams", rejected.reason_message))?;
+            let id = parse(&accepted);
+            gateway.compat.lines.listens(&key, &id);
+            let listening = listen(&gateway, &mount, &id, from).await?;
+            Ok((id, accepted.honored_capabilities, listening))
+        };
+        let (id, honored, listening) = match opened.await {
+            Ok(opened) => opened,
+            Err(problem) => {
+                gateway.compat.lines.leave(&key, joined.number);
+                return Err(problem);
+            }
+        };
+        let Joined { number, orders, .. } = joined;
+        Ok(Self { gateway, mount, key, number, orders, id, honored, listening, place: from })
+    }
+
+    /// What is next. Nothing is lost if this is not waited for.
+    pub async fn next(&mut self) -> Result<Next, Problem> {
+        tokio::select! {
+            biased;
+            Some(order) = self.orders.recv() => Ok(Next::Order(order)),
+            heard = self.listening.next() => match heard? {
+                Heard::Told(told) => Ok(Next::Told(told)),
+                Heard::Closed(_) => Ok(Next::Closed),
+            },
+        }
+    }
+
+    /// The frames that it means.
+    pub async fn frames(&mut self, next: Next) -> Result<Result<Vec<Frame>, Ended>, Problem> {
+        let mut frames = Vec::new();
+        let mut told = match next {
+            Next::Order(order) => {
+                if self.obey(order, &mut frames).await?.is_err() {
+                    return Ok(Err(Ended));
+                }
+                None
+            }
+            Next::Told(told) => Some(told),
+            Next::Closed => {
+                self.go_on().await?;
+                None
+            }
+        };
+        let mut n_bytes = 0;
+        while let Some(event) = told {
+            // An acknowledgement was given before its session began, and is told before it.
+            while let Ok(order) = self.orders.try_recv() {
+                if self.obey(order, &mut frames).await?.is_err() {
+                    return Ok(Err(Ended));
+                }
+            }
+            self.place = event.id.unwrap_or(self.place);
+            n_bytes += event.text().len();
+            frames.push(Frame { text: event.text().to_owned(), id: event.id });
+            told = if n_bytes < TOGETHER_BYTES { self.listening.ready() } else { None };
+        }
+        Ok(Ok(frames))
+    }
+
+    async fn obey(
+        &mut self,
+        order: Order,
+        frames: &mut Vec<Frame>,
+    ) -> Result<Result<(), Ended>, Problem> {
+        let text = match order {
+            Order::Frame(text) => text,
+            Order::Terms(terms) => self.agree(terms).await?.write(),
+            Order::Nothing => return Ok(Ok(())),
+            Order::End => return Ok(Err(Ended)),
+        };
+        frames.push(Frame { text, id: None });
+        Ok(Ok(()))
+    }
+
+    /// Other terms. If there are none, it goes on with those it has.
+    async fn agree(&mut self, mut terms: Map<String, Value>) -> Result<Handshake, Problem> {
+        let asked = terms.get("capabilities").and_then(Value::as_object);
+        let has_scope = asked.is_some_and(|asked| asked.contains_key(EXTENSION));
+        bind(&mut terms, &self.mount, &self.id);
+        let agreed = match read_handshake(&Value::Object(terms).to_string()) {
+            Ok(Handshake::Request(request)) => {
+                let agreed = subscribe(&self.gateway, &self.mount, request).await?;
+                if let Ok(accepted) = &agreed {
+                    self.switch(parse(accepted)).await?;
+                }
+                agreed
+            }
+            Ok(Handshake::Renegotiate(asked)) => {
+                let host = host(&self.gateway, &self.mount, &asked.capabilities);
+                let caller = &self.mount.asker.caller;
+                let agreed = self.gateway.engine.renegotiate(caller, &host, &asked).await?;
+                if agreed.is_err() {
+                    // That has ended the subscription, but not what its listener hears.
+                    self.go_on().await?;
+                }
+                agreed
+            }
+            Ok(
+                Handshake::Accepted(_)
+                | Handshake::Rejected(_)
+                | Handshake::Close(_)
+                | Handshake::ConfirmationReply(_)
+                | Handshake::ClarificationReply(_),
+            ) => unreachable!("terms are asked for by a request or a renegotiation"),
+            Err(flaws) => Err(rejected(&flaws)),
+        };
+        Ok(match agreed {
+            Ok(mut accepted) => {
+                self.honored = accepted.honored_capabilities.clone();
+                if !has_scope {
+                    accepted.honored_capabilities.others.remove(EXTENSION);
+                }
+                Handshake::Accepted(accepted)
+            }
+            Err(rejected) => Handshake::Rejected(rejected),
+        })
+    }
+
+    /// The subscription is over, but its listener is there: the same terms again.
+    async fn go_on(&mut self) -> Result<(), Problem> {
+        let request = Request { capabilities: self.honored.clone(), ..unasked(&self.mount) };
+        let accepted = subscribe(&self.gateway, &self.mount, request)
+            .await?
+            .map_err(|rejected| Problem::new("too_many_streams", rejected.reason_message))?;
+        self.switch(parse(&accepted)).await
+    }
+
+    async fn switch(&mut self, id: SubscriptionId) -> Result<(), Problem> {
+        self.gateway.compat.lines.listens(&self.key, &id);
+        self.listening = listen(&self.gateway, &self.mount, &id, self.place).await?;
+        self.linger();
+        self.id = id;
+        Ok(())
+    }
+
+    /// Questions that were asked on this subscription can be answered for a while.
+    fn linger(&self) {
+        let (gateway, key) = (self.gateway.clone(), self.key.clone());
+        let (mount, id) = (self.mount.clone(), self.id.clone());
+        let too_many = gateway.compat.lines.lingers(&key, &id);
+        tokio::spawn(async move {
+            if let Some(oldest) = too_many {
+                end(&gateway, &mount, &key, oldest).await;
+            }
+            let mut stopping = gateway.stopping.clone();
+            tokio::select! {
+                () = gateway.engine.clock().sleep(LINGERS) => {}
+                _ = stopping.wait_for(|stopping| *stopping) => {}
+            }
+            end(&gateway, &mount, &key, id).await;
+        });
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.gateway.compat.lines.leave(&self.key, self.number);
+        self.linger();
+    }
+}
+
+async fn end(gateway: &Gateway, mount: &Mount, key: &Key, id: SubscriptionId) {
+    let close = Close { subscription_id: id.to_string(), ..Close::default() };
+    if let Err(error) = gateway.engine.close(&mount.asker.caller, &close).await {
+        tracing::debug!(?error, "a subscription ends by itself");
+    }
+    gateway.compat.lines.forget(key, &id, gateway.engine.clock().now());
+}
+
+async fn listen(
+    gateway: &Gateway,
+    mount: &Mount,
+    id: &SubscriptionId,
+    from: Cursor,
+) -> Result<Listening, Problem> {
+    let listening = gateway.engine.listen(&mount.asker.caller, id, Resume::After(from)).await?;
+    listening.ok_or_else(|| Problem::not_found("subscription"))
+}
+
+async fn subscribe(
+    gateway: &Gateway,
+    mount: &Mount,
+    request: Request,
+) -> Result<Result<Accepted, Rejected>, Problem> {
+    let host = host(gateway, mount, &request.capabilities);
+    let agreed = gateway.engine.subscribe(&mount.asker.caller, &host, request).await;
+    agreed.map_err(|error: SubmitError| error.into())
+}
+
+/// The agent itself, but for those who want a signature: what is signed is the server's manifest.
+fn host(gateway: &Gateway, mount: &Mount, asked: &Capabilities) -> Host {
+    let host = gateway.host();
+    if asked.accept_signed_manifests_only == Some(true) {
+        return host;
+    }
+    let (agent_id, agent_name) = (mount.agent.to_string(), mount.agent_name.clone());
+    Host { producer: Producer { agent_id, agent_name, ..Producer::default() }, ..host }
+}
+
+/// The terms of somebody who did not ask for any: everything as it comes.
+fn unasked(mount: &Mount) -> Request {
+    let scope = json!({ "agent_id": mount.agent.to_string() });
+    Request {
+        aaep_version: VERSION.to_owned(),
+        subscriber_id: NAMELESS.to_owned(),
+        capabilities: Capabilities {
+            supports_confirmation_reply: Some(true),
+            supports_clarification_reply: Some(true),
+            coalesce_boundaries: Some(Boundary::ALL.to_vec()),
+            event_filters: Some(Filters { include: Some(vec!["*".to_owned()]), exclude: None }),
+            others: [(EXTENSION.to_owned(), scope)].into_iter().collect(),
+            ..Capabilities::default()
+        },
+        ..Request::default()
+    }
+}
+
+/// Adds what such a message may lack, and takes it for this agent and this subscription.
+fn bind(terms: &mut Map<String, Value>, mount: &Mount, id: &SubscriptionId) {
+    match terms.get("type").and_then(Value::as_str) {
+        Some("subscription.request") => {
+            terms.entry("subscriber_id").or_insert_with(|| NAMELESS.into());
+        }
+        Some(_) | None => {
+            terms.insert("subscription_id".to_owned(), id.to_string().into());
+        }
+    }
+    let Some(capabilities) = terms.get_mut("capabilities").and_then(Value::as_object_mut) else {
+        return;
+    };
+    let own = capabilities.entry(EXTENSION).or_insert_with(|| json!({}));
+    if let Some(own) = own.as_object_mut() {
+        own.insert("agent_id".to_owned(), mount.agent.to_string().into());
+    }
+}
+
+fn rejected(flaws: &[Flaw]) -> Rejected {
+    let first = flaws.first();
+    let is_version = first.is_some_and(|flaw| flaw.field == "aaep_version");
+    let said = first.map(|flaw| format!("{}: expected {}", flaw.field, flaw.expected));
+    Rejected {
+        reason_code: match is_version {
+            true => Reason::VersionUnsupported,
+            false => Reason::CapabilitiesIncompatible,
+        },
+        reason_message: said.unwrap_or_else(|| "these terms cannot be read".to_owned()),
+        retry_after_seconds: None,
+        alternative_manifest_uri: None,
+    }
+}
+
+fn parse(accepted: &Accepted) -> SubscriptionId {
+    accepted.subscription_id.parse().expect("the engine gives out ids")
+}

@@ -1,0 +1,153 @@
+//! What comes on this layout. Other tools leave out what a message must have, or send more; what
+//! they mean is taken, and what cannot be meant is passed over.
+
+use protocol::aaep::event::Decision;
+use protocol::aaep::handshake::{
+    ClarificationReply, ConfirmationReply, Handshake, Response as Answer,
+};
+use serde_json::{Map, Value};
+
+/// The longest of what an answer may bring along, as the schemas have it.
+const DECIDED_BY_CHARS_MAX: usize = 256;
+const RATIONALE_CHARS_MAX: usize = 4_096;
+const RESPONSE_CHARS_MAX: usize = 16_384;
+
+#[derive(Debug, PartialEq)]
+pub enum Said {
+    /// A user wants something.
+    Words(String),
+    /// On which subscription is for the token to say.
+    Reply(Box<Handshake>),
+    /// A `subscription.request` or `.renegotiate`, as it came.
+    Terms(Map<String, Value>),
+    Close,
+    /// Well-formed, and nothing to us.
+    Other,
+}
+
+/// Reads one message, or says what was expected.
+pub fn read(text: &str) -> Result<Said, String> {
+    let message: Map<String, Value> =
+        serde_json::from_str(text).map_err(|_| "body: expected a JSON object".to_owned())?;
+    let word = |name: &str| message.get(name).and_then(Value::as_str);
+    match (word("type"), word("kind")) {
+        (Some("subscription.request" | "subscription.renegotiate"), _) => Ok(Said::Terms(message)),
+        (Some("subscription.close"), _) => Ok(Said::Close),
+        (Some("confirmation.reply"), _) => Ok(confirmation(&message)),
+        (Some("clarification.reply"), _) => Ok(clarification(&message)),
+        (None, Some("user_input")) | (Some("user_input"), _) => match word("text") {
+            Some(text) => Ok(Said::Words(text.to_owned())),
+            None => Err("text: expected what the user said".to_owned()),
+        },
+        (Some(_), _) | (None, Some(_) | None) => Ok(Said::Other),
+    }
+}
+
+fn confirmation(message: &Map<String, Value>) -> Said {
+    let word = |name: &str| message.get(name).and_then(Value::as_str);
+    let decision = match word("decision") {
+        Some("accept") => Decision::Accept,
+        Some("reject") => Decision::Reject,
+        Some(_) | None => return Said::Other,
+    };
+    let Some(reply_token) = word("reply_token") else { return Said::Other };
+    Said::Reply(Box::new(Handshake::ConfirmationReply(ConfirmationReply {
+        reply_token: reply_token.to_owned(),
+        decision,
+        subscription_id: String::new(),
+        timestamp: word("timestamp").unwrap_or_default().to_owned(),
+        decided_by: fitting(word("decided_by"), DECIDED_BY_CHARS_MAX),
+        decision_rationale: fitting(word("decision_rationale"), RATIONALE_CHARS_MAX),
+        // Whatever it is: somebody who wants something else has not agreed to this.
+        modified_action: match message.get("modified_action") {
+            None | Some(Value::Null) => None,
+            Some(Value::Object(action)) => Some(action.clone()),
+            Some(_) => Some(Map::new()),
+        },
+        correlation_id: None,
+    })))
+}
+
+fn clarification(message: &Map<String, Value>) -> Said {
+    let word = |name: &str| message.get(name).and_then(Value::as_str);
+    let response = match message.get("response") {
+        Some(Value::Bool(yes)) => Answer::Truth(*yes),
+        Some(Value::Number(number)) => Answer::Number(number.clone()),
+        Some(Value::String(text)) if is_fitting(text, RESPONSE_CHARS_MAX) => {
+            Answer::Text(text.clone())
+        }
+        // An empty answer is none: the question stays open.
+        Some(Value::String(_) | Value::Null | Value::Array(_) | Value::Object(_)) | None => {
+            return Said::Other;
+        }
+    };
+    let Some(reply_token) = word("reply_token") else { return Said::Other };
+    Said::Reply(Box::new(Handshake::ClarificationReply(ClarificationReply {
+        reply_token: reply_token.to_owned(),
+        response,
+        subscription_id: String::new(),
+        timestamp: word("timestamp").unwrap_or_default().to_owned(),
+        decided_by: fitting(word("decided_by"), DECIDED_BY_CHARS_MAX),
+        confidence: None,
+        correlation_id: None,
+    })))
+}
+
+fn is_fitting(text: &str, chars_max: usize) -> bool {
+    !text.is_empty() && text.chars().count() <= chars_max
+}
+
+fn fitting(text: Option<&str>, chars_max: usize) -> Option<String> {
+    text.filter(|text| is_fitting(text, chars_max)).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_meant_is_taken_and_the_rest_passed_over() {
+        let kind = |text: &str| match read(text) {
+            Ok(Said::Words(_)) => "words",
+            Ok(Said::Reply(_)) => "reply",
+            Ok(Said::Terms(_)) => "terms",
+            Ok(Said::Close) => "close",
+            Ok(Said::Other) => "other",
+            Err(_) => "garbage",
+        };
+        for (text, expected) in [
+            (r#"{"kind":"user_input","text":"hello"}"#, "words"),
+            (r#"{"kind":"user_input","text":""}"#, "words"),
+            (r#"{"type":"user_input","text":"hello"}"#, "words"),
+            (r#"{"kind":"user_input"}"#, "garbage"),
+            (r#"{"kind":"user_input","text":7}"#, "garbage"),
+            (r#"{"type":"confirmation.reply","reply_token":"rpl_1","decision":"accept"}"#, "reply"),
+            (r#"{"type":"confirmation.reply","reply_token":"rpl_1","decision":"maybe"}"#, "other"),
+            (r#"{"type":"confirmation.reply","decision":"accept"}"#, "other"),
+            (r#"{"type":"clarification.reply","reply_token":"rpl_1","response":"a"}"#, "reply"),
+            (r#"{"type":"clarification.reply","reply_token":"rpl_1","response":false}"#, "reply"),
+            (r#"{"type":"clarification.reply","reply_token":"rpl_1","response":""}"#, "other"),
+            (r#"{"type":"clarification.reply","reply_token":"rpl_1","response":[]}"#, "other"),
+            (r#"{"type":"subscription.request"}"#, "terms"),
+            (r#"{"type":"subscription.renegotiate","subscription_id":"?"}"#, "terms"),
+            (r#"{"type":"subscription.close"}"#, "close"),
+            (r#"{"type":"ping"}"#, "other"),
+            ("{}", "other"),
+            ("[]", "garbage"),
+            ("\"accept\"", "garbage"),
+            ("", "garbage"),
+            ("{", "garbage"),
+        ] {
+            assert_eq!(kind(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn whoever_wants_something_else_has_not_agreed() {
+        let text = r#"{"type":"confirmation.reply","reply_token":"rpl_1","decision":"accept",
+            "modified_action":"less"}"#;
+        let Ok(Said::Reply(reply)) = read(text) else { panic!("it is a reply") };
+        let Handshake::ConfirmationReply(reply) = *reply else { panic!("it is a decision") };
+        assert_eq!(reply.modified_action, Some(Map::new()));
+    }
+}

@@ -1,0 +1,159 @@
+//! `GET ws`: the same messages both ways on one socket, without a subprotocol.
+
+use std::time::Duration;
+
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
+use axum::extract::{FromRequestParts, Request, State, WebSocketUpgrade};
+use axum::response::Response;
+use bytes::Bytes;
+use protocol::time::Span;
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use super::line::{Line, Next};
+use super::lines::{Lines, Order};
+use super::{Mount, NotReceived, Via, is_still_allowed, now, page_of_this_machine, receive};
+use crate::http::Gateway;
+use crate::http::aaep::listening::MESSAGE_BYTES_MAX;
+use crate::http::events::Place;
+use crate::http::problem::Problem;
+
+/// How often it is looked whether the token still holds.
+const LOOK: Span = Span::from_millis(1_000);
+
+/// How many looks lie between pings.
+const LOOKS_PER_PING: u32 = 10;
+
+/// How long a peer may take to close its side.
+const FAREWELL_MAX: Duration = Duration::from_secs(1);
+
+pub async fn open(State(gateway): State<Gateway>, request: Request) -> Result<Response, Problem> {
+    let (mut parts, _) = request.into_parts();
+    let mount = Mount::from_request_parts(&mut parts, &gateway).await?;
+    let is_own_page = mount.secret.is_none() && page_of_this_machine(&parts.headers).is_some();
+    if !is_own_page {
+        gateway.sockets.origins.check(&parts.headers)?;
+    }
+    let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, &gateway).await;
+    let upgrade = upgrade.map_err(|_| {
+        Problem::new("upgrade_required", "expected a WebSocket handshake over HTTP/1.1")
+    })?;
+    if *gateway.stopping.borrow() {
+        return Err(Problem::new("stopping", "the server is stopping"));
+    }
+    let place = Place::take(&gateway, &mount.asker, gateway.limits.streams_per_token_max)?;
+    let joined = Lines::apart();
+    let own = joined.own.clone();
+    let from = now(&gateway).await?;
+    let line = Line::open(gateway.clone(), mount.clone(), joined, from).await?;
+    Ok(upgrade
+        .max_message_size(MESSAGE_BYTES_MAX)
+        .max_frame_size(MESSAGE_BYTES_MAX)
+        .on_failed_upgrade(|error| tracing::debug!(%error, "a socket did not open"))
+        .on_upgrade(move |socket| {
+            Box::pin(Talking { gateway, mount, line, own, socket, _place: place }.run())
+        }))
+}
+
+/// One open socket.
+struct Talking {
+    gateway: Gateway,
+    mount: Mount,
+    line: Line,
+    /// To the line itself: answers to what comes here go out here.
+    own: mpsc::Sender<Order>,
+    socket: WebSocket,
+    _place: Place,
+}
+
+enum Wake {
+    Line(Result<Next, Problem>),
+    Said(Option<Result<Message, axum::Error>>),
+    Look,
+    Stop,
+}
+
+/// The code and the reason with which it ends; none if the peer has gone.
+type Farewell = Option<(u16, &'static str)>;
+
+impl Talking {
+    async fn run(mut self) {
+        let mut stopping = self.gateway.stopping.clone();
+        let mut n_looks = 0;
+        let farewell = loop {
+            let wake = tokio::select! {
+                next = self.line.next() => Wake::Line(next),
+                said = self.socket.recv() => Wake::Said(said),
+                () = self.gateway.engine.clock().sleep(LOOK) => Wake::Look,
+                _ = stopping.wait_for(|stopping| *stopping) => Wake::Stop,
+            };
+            let done = match wake {
+                Wake::Line(next) => self.tell(next).await,
+                Wake::Said(said) => self.hear(said).await,
+                Wake::Look if !is_still_allowed(&self.gateway, &self.mount).await => {
+                    Err(Some((4_002, "the token has ended or changed")))
+                }
+                Wake::Look => {
+                    n_looks = (n_looks + 1) % LOOKS_PER_PING;
+                    let ping = Message::Ping(Bytes::new());
+                    match n_looks {
+                        0 => self.socket.send(ping).await.map_err(|_| None),
+                        _ => Ok(()),
+                    }
+                }
+                Wake::Stop => Err(Some((1_001, "the server is stopping"))),
+            };
+            if let Err(farewell) = done {
+                break farewell;
+            }
+        };
+        self.close(farewell).await;
+    }
+
+    async fn tell(&mut self, next: Result<Next, Problem>) -> Result<(), Farewell> {
+        const BROKEN: Farewell = Some((1_011, "the server failed"));
+        let next = next.map_err(|_| BROKEN)?;
+        let frames = self.line.frames(next).await.map_err(|_| BROKEN)?;
+        let frames = frames.map_err(|_| Some((4_000, "closed by the subscriber")))?;
+        for frame in frames {
+            self.send(frame.text).await?;
+        }
+        Ok(())
+    }
+
+    async fn hear(&mut self, said: Option<Result<Message, axum::Error>>) -> Result<(), Farewell> {
+        let text = match said {
+            Some(Ok(Message::Text(text))) => text,
+            Some(Ok(Message::Binary(_))) => {
+                return self.refuse("expected text frames of JSON").await;
+            }
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => return Ok(()),
+            Some(Ok(Message::Close(_))) | None => return Err(None),
+            Some(Err(_)) => return Err(Some((1_009, "what came cannot be read, or is too large"))),
+        };
+        match receive(&self.gateway, &self.mount, Via::Socket(&self.own), &text).await {
+            Ok(()) => Ok(()),
+            Err(NotReceived::Garbage(expected)) => self.refuse(&expected).await,
+            Err(NotReceived::Refused(problem)) => self.refuse(&problem.detail).await,
+        }
+    }
+
+    async fn refuse(&mut self, why: &str) -> Result<(), Farewell> {
+        self.send(json!({ "error": why }).to_string()).await
+    }
+
+    async fn send(&mut self, text: String) -> Result<(), Farewell> {
+        self.socket.send(Message::Text(text.into())).await.map_err(|_| None)
+    }
+
+    async fn close(&mut self, farewell: Farewell) {
+        let closing = async {
+            if let Some((code, reason)) = farewell {
+                let reason = Utf8Bytes::from_static(reason);
+                let _ = self.socket.send(Message::Close(Some(CloseFrame { code, reason }))).await;
+            }
+            while let Some(Ok(_)) = self.socket.recv().await {}
+        };
+        let _ = tokio::time::timeout(FAREWELL_MAX, closing).await;
+    }
+}

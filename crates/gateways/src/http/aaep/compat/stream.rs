@@ -1,0 +1,136 @@
+//! `GET events`: frames without a name, one `data` line each.
+
+use std::convert::Infallible;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use protocol::aaep::shape::Cursor;
+use protocol::time::Span;
+use tokio::sync::mpsc;
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::ReceiverStream;
+
+use super::line::{Frame, Line, Next};
+use super::lines::Key;
+use super::{Mount, is_still_allowed, now, readable};
+use crate::http::Gateway;
+use crate::http::events::Place;
+use crate::http::problem::Problem;
+
+/// How often it is looked whether the token still holds.
+const LOOK: Span = Span::from_millis(1_000);
+
+/// How many looks lie between signs of life on a quiet stream. Clients give up after 30 seconds.
+const LOOKS_PER_BEAT: u32 = 10;
+
+/// Chunks on their way to a slow reader. Past this it falls behind in the ledger instead.
+const CHUNKS_MAX: usize = 2;
+
+pub async fn listen(
+    State(gateway): State<Gateway>,
+    mount: Mount,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    if *gateway.stopping.borrow() {
+        return Err(Problem::new("stopping", "the server is stopping"));
+    }
+    let place = Place::take(&gateway, &mount.asker, gateway.limits.streams_per_token_max)?;
+    // The place is older than the membership: what happens in between is told.
+    let newest = now(&gateway).await?;
+    let joined = gateway.compat.lines.join(&Key::of(&mount), gateway.engine.clock().now());
+    let from = joined.from.or_else(|| resumed(&headers, newest)).unwrap_or(newest);
+    let line = Line::open(gateway.clone(), mount.clone(), joined, from).await?;
+    let (chunks, stream) = mpsc::channel::<Bytes>(CHUNKS_MAX);
+    tokio::spawn(Sending { gateway, mount, line, chunks, _place: place }.run());
+    let body = Body::from_stream(ReceiverStream::new(stream).map(Ok::<_, Infallible>));
+    let kind = [
+        (header::CONTENT_TYPE, "text/event-stream; charset=utf-8"),
+        (header::CACHE_CONTROL, "no-cache"),
+        (header::HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    Ok(readable(&headers, (kind, body).into_response()))
+}
+
+/// Where a browser was that comes back by itself. Anybody else begins anew.
+fn resumed(headers: &HeaderMap, newest: Cursor) -> Option<Cursor> {
+    let text = headers.get("last-event-id")?.to_str().ok()?;
+    Cursor::parse(text).filter(|cursor| cursor.sequence <= newest.sequence)
+}
+
+/// One open stream.
+struct Sending {
+    gateway: Gateway,
+    mount: Mount,
+    line: Line,
+    chunks: mpsc::Sender<Bytes>,
+    _place: Place,
+}
+
+enum Wake {
+    Line(Result<Next, Problem>),
+    Look,
+    Stop,
+}
+
+impl Sending {
+    async fn run(mut self) {
+        if self.chunks.send(Bytes::from_static(b": connected\n\n")).await.is_err() {
+            return;
+        }
+        let mut stopping = self.gateway.stopping.clone();
+        let mut n_looks = 0;
+        loop {
+            let wake = tokio::select! {
+                next = self.line.next() => Wake::Line(next),
+                () = self.gateway.engine.clock().sleep(LOOK) => Wake::Look,
+                () = self.chunks.closed() => return,
+                _ = stopping.wait_for(|stopping| *stopping) => Wake::Stop,
+            };
+            let chunk = match wake {
+                Wake::Line(next) => match self.chunk(next).await {
+                    Ok(Some(chunk)) => chunk,
+                    Ok(None) => return,
+                    Err(problem) => {
+                        tracing::warn!(code = problem.code, "a stream was cut off");
+                        return;
+                    }
+                },
+                Wake::Look if !is_still_allowed(&self.gateway, &self.mount).await => return,
+                Wake::Look => {
+                    n_looks = (n_looks + 1) % LOOKS_PER_BEAT;
+                    if n_looks > 0 {
+                        continue;
+                    }
+                    Bytes::from_static(b": beat\n\n")
+                }
+                Wake::Stop => return,
+            };
+            if !chunk.is_empty() && self.chunks.send(chunk).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// What goes out next; nothing once the listener wants no more.
+    async fn chunk(&mut self, next: Result<Next, Problem>) -> Result<Option<Bytes>, Problem> {
+        let frames = self.line.frames(next?).await?;
+        Ok(frames.ok().map(|frames| {
+            let mut text = String::new();
+            for frame in &frames {
+                write(&mut text, frame);
+            }
+            Bytes::from(text)
+        }))
+    }
+}
+
+fn write(text: &mut String, frame: &Frame) {
+    if let Some(id) = frame.id {
+        text.push_str(&format!("id: {id}\n"));
+    }
+    text.push_str("data: ");
+    text.push_str(&frame.text);
+    text.push_str("\n\n");
+}
