@@ -26,8 +26,9 @@ const JOINED_BYTES_MAX: usize = 1024 * 1024;
 /// More requests than this for one session wait for a disk that does not keep up.
 const WAITING_REQUESTS_MAX: usize = 1_024;
 
-/// Entries to compare a resent batch with. One that lies further apart counts as recorded.
-const COMPARED_ENTRIES_MAX: usize = 1_024;
+/// What is read of the ledger to compare a batch with that is sent again. It was recorded together,
+/// or nearly so.
+const COMPARED_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// The requests that wait, by session. One that is here, with or without any, has somebody who
 /// works on it.
@@ -141,14 +142,15 @@ impl Engine {
             positions.extend(place.map(|place| place.position));
             known.holds.insert(key, hold);
         }
-        let (Some(first), Some(last)) = (positions.first(), positions.last()) else {
-            return Ok(AssumedHold::Session(Arc::new(known)));
-        };
-        let n_entries = usize::try_from(last - first + 1).unwrap_or(usize::MAX);
-        let limit = n_entries.min(COMPARED_ENTRIES_MAX);
-        for one in self.store.history(asked.stream, last + 1, limit).await? {
-            let entry = one.entry;
+        let mut n_bytes = 0;
+        for position in positions {
+            let page = self.store.history(asked.stream, position + 1, 1).await?;
+            let Some(entry) = page.into_iter().next().map(|one| one.entry) else { continue };
             let text = entry.body.text().unwrap_or_default();
+            n_bytes += text.len();
+            if n_bytes > COMPARED_BYTES_MAX {
+                return Err(StoreError::Overloaded);
+            }
             let event = codec::decode(&entry.name, entry.version, text);
             if let Ok(step::Event::Session(session::Event::Announced(announced))) = event {
                 known.said.insert(entry.position, announced.events);

@@ -88,7 +88,7 @@ impl Engine {
                 Command::Conversation(conversation::Command::Transfer(elapse))
             }
             Subject::Session(_) => {
-                let audience = self.audience(&due.stream);
+                let audience = self.audience(&due.stream, at).await?;
                 Command::Session(session::Command::Elapse { due: at, audience })
             }
             Subject::Token(_) | Subject::Teamspace | Subject::Graph(_) | Subject::Ledger => {

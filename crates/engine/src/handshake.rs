@@ -268,8 +268,16 @@ impl Engine {
         };
         let is_ours = entry.stream.teamspace == caller.teamspace;
         let is_genuine = is_ours && self.reply_key.is_genuine(token, put);
+        if !is_genuine {
+            return Ok(None);
+        }
+        // Who has no part in it any more has no say either.
+        let may_hear = match self.session(&entry.stream).await? {
+            Some(session) => self.may_hear(caller, &session).await?,
+            None => false,
+        };
         let session = session.clone();
-        Ok(is_genuine.then_some(AskedQuestion { session, producer_token }))
+        Ok(may_hear.then_some(AskedQuestion { session, producer_token }))
     }
 
     async fn offer(&self, caller: &Caller, host: &Host) -> Result<Offer, StoreError> {

@@ -11,7 +11,6 @@ use std::collections::{HashMap, VecDeque};
 use std::future::{self, Future};
 use std::sync::Arc;
 
-use protocol::aaep::capabilities::Capabilities;
 use protocol::aaep::negotiate::{self, Scope, Start};
 use protocol::aaep::read;
 use protocol::aaep::reply_token::Put;
@@ -42,7 +41,8 @@ pub struct Listening {
     caller: Caller,
     id: SubscriptionId,
     scope: Scope,
-    can_answer: bool,
+    can_confirm: bool,
+    can_clarify: bool,
     shaper: Shaper,
     /// What is told before all else: what goes on when somebody begins to listen.
     first: VecDeque<Told>,
@@ -52,10 +52,16 @@ pub struct Listening {
     /// How many events of the first of them were pushed, once it is known that it is heard.
     n_pushed: Option<usize>,
     scout: Option<Ear>,
+    /// What the scout has read and not yet looked through.
+    scouted: VecDeque<Arc<Followed>>,
+    /// Until when the terms last that were agreed when this began: older ones are history.
+    until: Time,
     /// Which sessions this listener hears.
     sights: HashMap<SessionId, bool>,
     ended: Option<subscription::Closed>,
 }
+
+const CONFIRMATION: &str = "aaep:agent.awaiting.confirmation";
 
 /// What a listener hears next.
 #[derive(Debug)]
@@ -112,7 +118,9 @@ impl Engine {
             engine: self.clone(),
             caller: caller.clone(),
             id: id.clone(),
-            can_answer: can_answer(&subscription.honored),
+            can_confirm: subscription.honored.supports_confirmation_reply == Some(true),
+            can_clarify: subscription.honored.supports_clarification_reply == Some(true),
+            until: subscription.until,
             shaper: Shaper::new(&subscription.honored, start),
             first: VecDeque::new(),
             // The entry of the place is read again; what was told of it is passed over.
@@ -120,6 +128,7 @@ impl Engine {
             page: VecDeque::new(),
             n_pushed: None,
             scout: None,
+            scouted: VecDeque::new(),
             sights: HashMap::new(),
             ended: None,
             scope,
@@ -172,12 +181,22 @@ impl Engine {
             let place = self.place_of_event(&session_stream(caller, &session), event_id).await?;
             return Ok(place.map(|place| at(place.seq, place.index)));
         }
-        Ok(self.feed.newest_first().into_iter().find_map(|followed| {
-            let is_ours = followed.sequenced.entry.stream.teamspace == caller.teamspace;
-            let mut events = followed.announced().iter().filter(|_| is_ours);
-            let found = events.find(|one| *one.event.event_id == *event_id)?;
-            Some(Cursor { sequence: followed.seq(), index: found.index })
-        }))
+        // Two agents may count alike: then it is the oldest that this caller may hear.
+        let mut oldest = None;
+        for followed in self.feed.newest_first() {
+            let stream = &followed.sequenced.entry.stream;
+            let mut events = followed.announced().iter();
+            let found = events.find(|one| *one.event.event_id == *event_id);
+            let Some(found) = found.filter(|_| stream.teamspace == caller.teamspace) else {
+                continue;
+            };
+            if let Some(session) = self.session(stream).await?
+                && self.may_hear(caller, &session).await?
+            {
+                oldest = Some(Cursor { sequence: followed.seq(), index: found.index });
+            }
+        }
+        Ok(oldest)
     }
 }
 
@@ -224,6 +243,11 @@ impl Listening {
                 return None;
             }
         }
+    }
+
+    /// The place up to which everything was told.
+    pub fn place(&self) -> Option<Cursor> {
+        self.first.is_empty().then(|| self.shaper.watermark())
     }
 
     /// Ends when the shaper has something again.
@@ -276,24 +300,39 @@ impl Listening {
         let pushed = self.shaper.pushed().sequence;
         if self.scout.as_ref().is_none_or(|scout| scout.cursor() < pushed) {
             self.scout = Some(Ear::new(&self.engine.feed, pushed.saturating_sub(1)));
+            self.scouted.clear();
         }
         let Some(scout) = &mut self.scout else { return Ok(()) };
-        let page = tokio::select! {
-            page = scout.next() => page?,
-            () = wake => return Ok(()),
-        };
-        for followed in page {
+        if self.scouted.is_empty() {
+            let page = tokio::select! {
+                page = scout.next() => page?,
+                () = wake => return Ok(()),
+            };
+            self.scouted.extend(page);
+        }
+        while let Some(followed) = self.scouted.front().cloned() {
+            // The scout is ahead of what is told: who takes part is looked up anew there, too.
+            if self.is_about_sides(&followed) {
+                self.sights.clear();
+            }
             let is_heard = self.is_heard(&followed).await?;
             for one in followed.announced().iter().filter(|one| is_heard && one.event.is_critical) {
                 if !self.shaper.wants_critical() {
-                    self.scout = Some(Ear::new(&self.engine.feed, followed.seq() - 1));
+                    // What was taken of the entry is passed over next time.
                     return Ok(());
                 }
                 let cursor = Cursor { sequence: followed.seq(), index: one.index };
                 self.shaper.push_critical(&one.event, cursor);
             }
+            self.scouted.pop_front();
         }
         Ok(())
+    }
+
+    /// Whether somebody else may take part in a conversation of the teamspace after this entry.
+    fn is_about_sides(&self, followed: &Followed) -> bool {
+        let entry = &followed.sequenced.entry;
+        entry.stream.teamspace == self.caller.teamspace && changes_sides(&entry.name)
     }
 
     /// What an entry means for the subscription itself.
@@ -302,8 +341,7 @@ impl Listening {
         if entry.stream.teamspace != self.caller.teamspace {
             return;
         }
-        if changes_sides(&entry.name) {
-            // Who takes part may be another one now.
+        if self.is_about_sides(followed) {
             self.sights.clear();
         }
         if !matches!(&entry.stream.subject, Subject::Subscription(id) if *id == self.id) {
@@ -315,8 +353,12 @@ impl Listening {
             return;
         };
         match event {
+            // Whoever comes back passes terms that were replaced since.
+            subscription::Event::Agreed(agreed) if agreed.until <= self.until => {}
             subscription::Event::Agreed(agreed) => {
-                self.can_answer = can_answer(&agreed.honored);
+                self.until = agreed.until;
+                self.can_confirm = agreed.honored.supports_confirmation_reply == Some(true);
+                self.can_clarify = agreed.honored.supports_clarification_reply == Some(true);
                 self.scope = negotiate::scope(&agreed.honored).unwrap_or_default();
                 self.sights.clear();
                 self.shaper.retune(&agreed.honored, now);
@@ -350,8 +392,12 @@ impl Listening {
             listener: &listener,
         };
         let token = self.engine.reply_key.token(at, put);
-        if self.can_answer {
-            self.engine.asked.note(&session);
+        let can_answer = match text("type") {
+            CONFIRMATION => self.can_confirm,
+            _ => self.can_clarify,
+        };
+        if can_answer {
+            self.engine.asked.note(&session, text("event_id"));
         }
         document.insert("reply_token".to_owned(), token.into());
         Body::Copy(Value::Object(document).to_string())
@@ -377,11 +423,6 @@ pub(crate) fn announced(sequenced: &Sequenced) -> Vec<Announced> {
 
 fn at(sequence: u64, index: usize) -> Cursor {
     Cursor { sequence, index: u32::try_from(index).expect("an entry has few events") }
-}
-
-fn can_answer(honored: &Capabilities) -> bool {
-    honored.supports_confirmation_reply == Some(true)
-        || honored.supports_clarification_reply == Some(true)
 }
 
 pub(crate) fn session_stream(caller: &Caller, id: &SessionId) -> Stream {

@@ -233,7 +233,7 @@ mod tests {
     fn say(line: &str) -> Value {
         match Bridge::default().heard(line) {
             Step::Say(line) => serde_json::from_str(&line).unwrap(),
-            step => panic!("{line}: {step:?}"),
+            step @ (Step::Send(_) | Step::Leave | Step::Nothing) => panic!("{line}: {step:?}"),
         }
     }
 

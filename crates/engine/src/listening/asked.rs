@@ -5,39 +5,47 @@ use std::sync::{Mutex, MutexGuard};
 
 use protocol::aaep::machine::Audience;
 use protocol::ledger::Stream;
+use protocol::time::Time;
 
 use crate::Engine;
+use crate::port::StoreError;
 
-/// Sessions that are remembered; beyond that the memory begins anew.
-const SESSIONS_MAX: usize = 65_536;
+/// Questions that are remembered; beyond that the memory begins anew.
+const QUESTIONS_MAX: usize = 65_536;
 
-/// The sessions in which a question was put to somebody who can answer. Forgotten with the process:
-/// then nobody counts as able, and what was asked is refused rather than taken for granted.
+/// The questions that were put to somebody who can answer them. Forgotten with the process: then
+/// nobody counts as able, and what was asked is refused rather than taken for granted.
 #[derive(Debug, Default)]
 pub struct Asked {
-    sessions: Mutex<HashSet<Stream>>,
+    questions: Mutex<HashSet<(Stream, String)>>,
 }
 
 impl Asked {
-    pub(super) fn note(&self, session: &Stream) {
-        let mut sessions = self.lock();
-        if sessions.len() >= SESSIONS_MAX {
-            sessions.clear();
+    pub(super) fn note(&self, session: &Stream, event_id: &str) {
+        let mut questions = self.lock();
+        if questions.len() >= QUESTIONS_MAX {
+            questions.clear();
         }
-        sessions.insert(session.clone());
+        questions.insert((session.clone(), event_id.to_owned()));
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashSet<Stream>> {
-        self.sessions.lock().expect("nothing panics while holding it")
+    fn lock(&self) -> MutexGuard<'_, HashSet<(Stream, String)>> {
+        self.questions.lock().expect("nothing panics while holding it")
     }
 }
 
 impl Engine {
-    /// Whether somebody could have answered the questions of a session.
-    pub(crate) fn audience(&self, session: &Stream) -> Audience {
-        match self.asked.lock().contains(session) {
-            true => Audience::Able,
-            false => Audience::Nobody,
-        }
+    /// Whether somebody could have answered every question of a session that is due now.
+    pub(crate) async fn audience(
+        &self,
+        stream: &Stream,
+        due: Time,
+    ) -> Result<Audience, StoreError> {
+        let Some(session) = self.session(stream).await? else { return Ok(Audience::Nobody) };
+        let asked = self.asked.lock();
+        let mut questions = session.machine.pending().iter().filter(|one| one.due() <= due);
+        let is_asked =
+            questions.all(|one| asked.contains(&(stream.clone(), one.event_id().to_owned())));
+        Ok(if is_asked { Audience::Able } else { Audience::Nobody })
     }
 }

@@ -13,12 +13,15 @@ use protocol::step::State;
 use protocol::time::Time;
 use serde_json::json;
 
-use super::{Listening, Told, announced, at};
+use super::{Listening, Told, announced, at, session_stream};
 use crate::port::{List, ListOf, StoreError};
 
-/// The newest sessions, among which those under way are looked for. More than these nobody follows
-/// by ear.
+/// Sessions under way that a new listener is told of. More than these nobody follows by ear.
 pub const UNDER_WAY_MAX: usize = 64;
+
+/// The newest sessions, among which those under way are looked for. One that is listened to by its
+/// name is always found.
+pub const SESSIONS_LOOKED_AT_MAX: usize = 1_024;
 
 const STATE_CHANGED: &str = "aaep:agent.state.changed";
 
@@ -27,27 +30,50 @@ impl Listening {
         &mut self,
         honored: &Capabilities,
     ) -> Result<(), StoreError> {
-        let filters = honored.event_filters.clone().unwrap_or_default();
-        let (teamspace, of) = (self.caller.teamspace.clone(), ListOf::Sessions);
-        let list = List { teamspace, of, before: None, limit: UNDER_WAY_MAX };
-        for row in self.engine.store.list(list).await? {
-            let state = self.engine.read_state(&row.stream, &row.state_text).await?;
-            let State::Session(session) = state else { continue };
+        let mut n_under_way = 0;
+        for (stream, session) in self.newest_sessions().await? {
             if !session.is_open() || !self.is_wanted(&session).await? {
                 continue;
             }
-            if filters.pass(STATE_CHANGED) {
-                let language = honored.languages.as_deref().and_then(<[String]>::first);
-                let language = language.map_or("en", String::as_str);
-                let body = Body::Copy(stands(&session, language, self.engine.clock.now()));
-                self.first.push_back(Told { body, id: None });
+            n_under_way += 1;
+            if n_under_way > UNDER_WAY_MAX {
+                break;
             }
+            self.tell_how_it_stands(honored, &session);
             for question in &session.questions {
-                let told = self.open_question(&row.stream, question).await?;
+                let told = self.open_question(&stream, question).await?;
                 self.first.extend(told);
             }
         }
         Ok(())
+    }
+
+    async fn newest_sessions(&self) -> Result<Vec<(Stream, Session)>, StoreError> {
+        if let Some(id) = self.scope.session_id.as_ref().and_then(|id| id.parse().ok()) {
+            let stream = session_stream(&self.caller, &id);
+            let session = self.engine.session(&stream).await?;
+            return Ok(session.map(|session| (stream, session)).into_iter().collect());
+        }
+        let (teamspace, of) = (self.caller.teamspace.clone(), ListOf::Sessions);
+        let list = List { teamspace, of, before: None, limit: SESSIONS_LOOKED_AT_MAX };
+        let mut sessions = Vec::new();
+        for row in self.engine.store.list(list).await? {
+            let state = self.engine.read_state(&row.stream, &row.state_text).await?;
+            if let State::Session(session) = state {
+                sessions.push((row.stream, *session));
+            }
+        }
+        Ok(sessions)
+    }
+
+    fn tell_how_it_stands(&mut self, honored: &Capabilities, session: &Session) {
+        let filters = honored.event_filters.clone().unwrap_or_default();
+        if filters.pass(STATE_CHANGED) {
+            let language = honored.languages.as_deref().and_then(<[String]>::first);
+            let language = language.map_or("en", String::as_str);
+            let body = Body::Copy(stands(session, language, self.engine.clock.now()));
+            self.first.push_back(Told { body, id: None });
+        }
     }
 
     async fn open_question(

@@ -11,6 +11,9 @@ use super::{EXTENSION, EXTENSION_CONTEXT, VERSION, language};
 #[cfg(test)]
 mod tests;
 
+/// The most patterns of filters: each is looked at for every event.
+pub const PATTERNS_MAX: usize = 256;
+
 /// What this server can do for the one who asks, and what its policy allows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Offer {
@@ -106,6 +109,14 @@ pub fn version(asked: &str) -> Result<&'static str, Refusal> {
 /// The terms that hold, or why there are none.
 pub fn negotiate(asked: &Capabilities, offer: &Offer) -> Result<Capabilities, Refusal> {
     admit(offer.standing)?;
+    let patterns = asked.event_filters.as_ref().map_or(0, |filters| {
+        let n = |list: &Option<Vec<String>>| list.as_ref().map_or(0, Vec::len);
+        n(&filters.include) + n(&filters.exclude)
+    });
+    if patterns > PATTERNS_MAX {
+        let message = format!("event_filters: expected at most {PATTERNS_MAX} patterns");
+        return Err(refusal(Reason::CapabilitiesIncompatible, message));
+    }
     if asked.accept_signed_manifests_only == Some(true) && !offer.can_sign {
         let message = "accept_signed_manifests_only: this server has no key to sign with";
         return Err(refusal(Reason::ManifestSignatureRequired, message));

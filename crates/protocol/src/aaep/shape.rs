@@ -10,7 +10,7 @@
 //! - Memory is bounded: [`Shaper::wants_more`] says when to stop pushing. Critical events beyond
 //!   that come in with [`Shaper::push_critical`].
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use crate::time::{Span, Time};
@@ -48,6 +48,10 @@ pub const HELD_BYTES_MAX: usize = 256 * 1024;
 /// How many critical events wait for a subscriber who does not read. They are few: ingest limits
 /// them.
 pub const CRITICAL_MAX: usize = 256;
+
+/// How many critical events that were told ahead of their turn are remembered, so as not to tell
+/// them again. Of more, the oldest come twice.
+pub const AHEAD_MAX: usize = 4_096;
 
 /// As long as no more than this is held, critical events come in their turn where they can: those
 /// before them are a few writes to the same connection.
@@ -115,6 +119,8 @@ pub struct Shaper {
     pushed: Cursor,
     /// The last event that came in by `push_critical`.
     scouted: Cursor,
+    /// Those that came in so and were not pushed since.
+    ahead: BTreeSet<Cursor>,
     n_held: usize,
     n_bytes: usize,
     /// When what was told last is spoken.
@@ -138,6 +144,7 @@ impl Shaper {
             outstanding: BTreeMap::new(),
             pushed: start,
             scouted: start,
+            ahead: BTreeSet::new(),
             n_held: 0,
             n_bytes: 0,
             spoken_at: Time::from_millis(0),
@@ -196,7 +203,7 @@ impl Shaper {
         let before = std::mem::replace(&mut self.pushed, cursor);
         if event.is_critical {
             self.settle(now);
-            let is_new = cursor > self.scouted;
+            let is_new = !self.ahead.remove(&cursor);
             if is_new {
                 self.critical.push_back((Arc::clone(event), cursor));
             }
@@ -218,6 +225,11 @@ impl Shaper {
     pub fn push_critical(&mut self, event: &Arc<Prepared>, cursor: Cursor) {
         if event.is_critical && cursor > self.pushed && cursor > self.scouted {
             self.scouted = cursor;
+            self.ahead.insert(cursor);
+            if self.ahead.len() > AHEAD_MAX {
+                // Told once more when its turn comes, rather than forgotten.
+                self.ahead.pop_first();
+            }
             self.critical.push_back((Arc::clone(event), cursor));
         }
     }

@@ -10,15 +10,17 @@ use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use engine::access::Bearer;
 use engine::handshake::Host;
 use engine::listening::{Heard, Listening, Resume, Told};
 use futures_util::{StreamExt, stream};
 use protocol::aaep::flaw::Flaw;
 use protocol::aaep::handshake::{Close, Handshake, Producer, Reason, Rejected, read_handshake};
 use protocol::aaep::shape::Cursor;
+use protocol::caller::Caller;
 use protocol::ids::SubscriptionId;
 use protocol::rejection::Rejection;
-use protocol::time::Span;
+use protocol::time::{Span, Time};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -184,12 +186,23 @@ pub async fn listen(
     if *gateway.stopping.borrow() {
         return Err(Problem::new("stopping", "the server is stopping"));
     }
-    let listening = gateway.engine.listen(&asker.caller, &id, resume).await?.ok_or_else(none)?;
     let place = Place::take(&gateway, &asker, gateway.limits.streams_per_token_max)?;
+    let listening = gateway.engine.listen(&asker.caller, &id, resume).await?.ok_or_else(none)?;
     let secret = bearer_secret(&headers)?.map(str::to_owned);
     let stopping = gateway.stopping.clone();
-    let open = Open { gateway, id, secret, listening, stopping, n_looks: 0, _place: place };
-    let greeting = stream::once(future::ready(Bytes::from_static(GREETING)));
+    let (caller, looked_at) = (asker.caller, gateway.engine.clock().now());
+    let open = Open {
+        gateway,
+        id,
+        caller,
+        secret,
+        listening,
+        stopping,
+        looked_at,
+        n_looks: 0,
+        _place: place,
+    };
+    let greeting = stream::once(future::ready(open.sign_of_life("retry: 1000\n: connected")));
     let chunks = greeting.chain(stream::unfold(Some(open), Open::continued));
     let body = Body::from_stream(chunks.map(Ok::<_, Infallible>));
     let headers = [
@@ -213,17 +226,17 @@ fn resume(headers: &HeaderMap) -> Result<Resume, Problem> {
     }
 }
 
-/// What comes first, so that clients know that they are heard.
-const GREETING: &[u8] = b"retry: 1000\n: connected\n\n";
-
 /// One open stream. It lives with its connection, and goes on as that asks for more.
 struct Open {
     gateway: Gateway,
     id: SubscriptionId,
+    caller: Caller,
     /// With which to ask again whether the caller is still allowed; none on the control socket.
     secret: Option<String>,
     listening: Listening,
     stopping: watch::Receiver<bool>,
+    /// When it was last made sure that the caller is still allowed.
+    looked_at: Time,
     /// Since the last sign of life.
     n_looks: u32,
     _place: Place,
@@ -251,16 +264,26 @@ impl Open {
                 () = open.gateway.engine.clock().sleep(LOOK) => Next::Look,
                 () = stopped(&mut open.stopping) => Next::Stop,
             };
+            // Also while there is always something to tell.
+            let now = open.gateway.engine.clock().now();
+            if now.since(open.looked_at) >= LOOK {
+                open.looked_at = now;
+                if !open.is_still_allowed().await {
+                    return None;
+                }
+                if open.is_closed().await {
+                    return Some((open.closing("closed", ""), None));
+                }
+            }
             match next {
                 Next::Heard(Heard::Told(told)) => return Some((open.several(&told), Some(open))),
                 Next::Heard(Heard::Closed(closed)) => {
                     return Some((open.closing(&closed.code, &closed.message), None));
                 }
-                Next::Look if !open.is_still_allowed().await => return None,
                 Next::Look => {
                     open.n_looks = (open.n_looks + 1) % LOOKS_PER_BEAT;
                     if open.n_looks == 0 {
-                        return Some((Bytes::from_static(b": beat\n\n"), Some(open)));
+                        return Some((open.sign_of_life(": beat"), Some(open)));
                     }
                 }
                 Next::Stop => return None,
@@ -294,8 +317,26 @@ impl Open {
         match &self.secret {
             None => true,
             Some(secret) => {
-                matches!(self.gateway.engine.authenticate(secret).await, Ok(Some(_)))
+                // Whoever has other roles now comes back with them.
+                let bearer = self.gateway.engine.authenticate(secret).await.ok().flatten();
+                bearer.is_some_and(|Bearer { caller, .. }| {
+                    caller.principal == self.caller.principal && caller.roles == self.caller.roles
+                })
             }
+        }
+    }
+
+    /// Whether somebody has ended the subscription, though there is more to tell.
+    async fn is_closed(&self) -> bool {
+        matches!(self.gateway.engine.subscription(&self.caller, &self.id).await, Ok(None))
+    }
+
+    /// A comment, with the place up to which everything was told: whoever was told nothing since
+    /// comes back to it.
+    fn sign_of_life(&self, comment: &str) -> Bytes {
+        match self.listening.place() {
+            Some(place) => Bytes::from(format!("id: {place}\n{comment}\n\n")),
+            None => Bytes::from(format!("{comment}\n\n")),
         }
     }
 }

@@ -52,7 +52,7 @@ pub const AAEP: [Operation; 14] = [
         who: Who::Party,
         ..action(
             "/aaep/v1/subscriptions",
-            "subscribe",
+            "open_subscription",
             "Agrees on the terms on which somebody listens.",
             schema::<MessageInput>,
         )

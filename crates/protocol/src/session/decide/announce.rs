@@ -248,9 +248,24 @@ fn check_limits(
 ) -> Result<(), Rejection> {
     let full =
         |what, n_max, retry_after| Err(Rejection::SessionFull { index, what, n_max, retry_after });
-    // The last one is left for the end.
-    let n_max = if event.payload.is_terminal() { 0 } else { 1 };
-    if session.n_events + n_max >= SESSION_EVENTS_MAX {
+    // What is open can always be brought to its end; the rules limit how much that is.
+    let ends_part = match &event.payload {
+        Payload::ToolCompleted { .. } => true,
+        Payload::OutputStreaming(chunk) => chunk.complete && chunk.text.is_empty(),
+        Payload::SessionStarted { .. }
+        | Payload::SessionCompleted
+        | Payload::SessionErrored
+        | Payload::SessionCancelled
+        | Payload::StateChanged { .. }
+        | Payload::ProgressUpdated { .. }
+        | Payload::ToolInvoked { .. }
+        | Payload::AwaitingConfirmation(_)
+        | Payload::AwaitingClarification(_)
+        | Payload::HandoffRequested(_)
+        | Payload::Extension { .. } => false,
+    };
+    let ends = ends_part || event.payload.is_terminal();
+    if !ends && session.n_events + 1 >= SESSION_EVENTS_MAX {
         return full("events", SESSION_EVENTS_MAX, None);
     }
     let window = session.critical.at(context.now);

@@ -372,11 +372,10 @@ impl Cast {
             }
             request = request.json(&body);
         }
-        if ["open_socket", "open_aaep_socket"].contains(&case.operation.as_str()) {
-            let protocol = if ["open_socket", "compat_socket"].contains(&case.operation.as_str()) {
-                "tasuki.v1"
-            } else {
-                "aaep.v1"
+        if case.operation.ends_with("_socket") {
+            let protocol = match case.operation.as_str() {
+                "open_aaep_socket" => "aaep.v1",
+                _ => "tasuki.v1",
             };
             let handshake = [
                 ("sec-websocket-protocol", protocol),
@@ -412,7 +411,7 @@ impl Cast {
                 json!({ "teamspace": task.to_lowercase(), "operator": "root" })
             }
             (None, "save_graph") => graph(),
-            (None, "subscribe") => subscribes(),
+            (None, "open_subscription") => subscribes(),
             (None, "reply") => json!({
                 "type": "confirmation.reply", "reply_token": "rpl_1", "decision": "accept",
                 "subscription_id": "sub_1", "timestamp": "2026-05-24T14:22:01.000Z",

@@ -107,7 +107,7 @@ configure_queue          -          not     not     not       yes          not  
 const PARTIES: &str = "
                       state  customer sender target stranger coordinator system operator human
 open_socket           -      yes       yes     yes     yes       yes          yes     yes       yes
-subscribe             -      yes       yes     yes     yes       yes          yes     yes       yes
+open_subscription     -      yes       yes     yes     yes       yes          yes     yes       yes
 listen       subscription    gone      yes     gone    gone      gone         gone    gone      gone
 reply                 -      yes       yes     yes     yes       yes          yes     yes       yes
 open_aaep_socket      -      yes       yes     yes     yes       yes          yes     yes       yes
