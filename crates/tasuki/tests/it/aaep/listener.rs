@@ -60,6 +60,17 @@ impl Listener {
         Self { client, subscription, body, waiting: Vec::new(), place }
     }
 
+    /// The place with which the stream begins.
+    pub async fn greeted(&mut self) -> String {
+        while self.place.is_none() {
+            let frame = self.body.frame().await.expect("a greeting").expect("the stream goes on");
+            let text = String::from_utf8(frame.into_data().unwrap_or_default().to_vec());
+            let text = text.expect("a stream is text");
+            self.place = text.lines().find_map(|line| line.strip_prefix("id: ")).map(str::to_owned);
+        }
+        self.place.clone().expect("it was just seen")
+    }
+
     /// The next event, or the message that ends the subscription. `None` once the stream is over.
     pub async fn next(&mut self) -> Option<Value> {
         loop {

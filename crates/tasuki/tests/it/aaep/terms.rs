@@ -189,3 +189,41 @@ async fn a_customer_hears_what_happens_in_their_conversation_and_nothing_else() 
     let decided = ok(&bank.teller, Call::get(path)).await;
     assert_eq!(decided["decision"], "accept", "the customer decides about her own money");
 }
+
+#[tokio::test]
+async fn a_revoked_token_ends_a_stream_that_is_never_quiet() {
+    let bank = Bank::open().await;
+    let issued = ok(&bank.operator, Call::post("/v1/tokens", json!({ "agent": "dana" }))).await;
+    let client = bank.server.with_token(issued["token"].as_str().expect("a token"));
+    let mut dana = Listener::open(client, &terms(json!({}))).await;
+    let started = json!({ "summary_normal": "It goes on and on." });
+    bank.announce(&[bank.event(1, "session.started", started)]).await;
+    dana.until("session.started").await;
+    let id = issued["token_id"].as_str().expect("an id");
+    ok(&bank.operator, Call::post(format!("/v1/tokens/{id}/revoke"), json!({}))).await;
+    let mut number = 1;
+    loop {
+        number += 1;
+        assert!(number < 5_000, "it hears everything, though its token is revoked");
+        let mut event = bank.event(1, "progress.updated", json!({ "progress": { "percent": 5 } }));
+        event["event_id"] = format!("evt_{number}").into();
+        bank.announce(&[event]).await;
+        if dana.next().await.is_none() {
+            break;
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_was_told_nothing_comes_back_to_where_they_were() {
+    let bank = Bank::open().await;
+    let deaf = terms(json!({ "event_filters": { "exclude": ["aaep:agent.state.changed"] } }));
+    let accepted = ok(&bank.dana, Call::post("/aaep/v1/subscriptions", request(&deaf))).await;
+    let id = accepted["subscription_id"].as_str().expect("an id").to_owned();
+    let mut dana = Listener::resume(bank.dana.clone(), id.clone(), None).await;
+    let place = dana.greeted().await;
+    drop(dana);
+    bank.announce(&bank.opening(300)).await;
+    let mut dana = Listener::resume(bank.dana.clone(), id, Some(place)).await;
+    assert_eq!(dana.next().await.expect("an event")["event_id"], "evt_1", "nothing is missing");
+}

@@ -118,3 +118,20 @@ fn a_long_text_goes_out_in_as_few_events_as_hold_it() {
     // The first comes at once, and progress once at the end.
     assert!(listener.n_deliveries <= fewest + 4, "{} for {fewest}", listener.n_deliveries);
 }
+
+#[test]
+fn what_a_scout_passed_over_is_told_in_its_turn() {
+    let mut from = Producer::default();
+    from.critical("sess_1");
+    from.critical("sess_2");
+    let terms = honored(json!({}));
+    let mut shaper = Shaper::new(&terms, Cursor::default());
+    let [(first, at_first), (second, at_second)] = &from.events[..] else { panic!("two events") };
+    shaper.push_critical(second, *at_second);
+    let told = |delivery: Option<Delivery>| delivery.map(|delivery| delivery.cursor);
+    assert_eq!(told(shaper.poll(at(0))), Some(*at_second));
+    shaper.push(first, *at_first, at(0));
+    assert_eq!(told(shaper.poll(at(0))), Some(*at_first), "though a later one was told before");
+    shaper.push(second, *at_second, at(0));
+    assert_eq!(told(shaper.poll(at(0))), None, "and that one is not told twice");
+}
