@@ -51,6 +51,9 @@ pub struct Settings {
     /// How long each stage of a handoff may take that does not say so itself.
     #[serde(default, skip_serializing_if = "Slas::is_default")]
     pub sla: Slas,
+    /// What cannot be undone is confirmed by the hash of its call, or not at all.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strong_consent_required: bool,
     /// Work must be verified by somebody who did not do it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verifier_required: bool,

@@ -289,6 +289,7 @@ fn teamspace_shapes() -> Vec<(&'static str, Event)> {
                 validating: day,
                 warn_percent: Some(80),
             },
+            strong_consent_required: false,
             verifier_required: true,
         },
     };

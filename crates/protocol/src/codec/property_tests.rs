@@ -5,6 +5,7 @@ mod work;
 
 mod completions;
 mod conversations;
+mod graphs;
 mod sessions;
 mod subscriptions;
 
@@ -21,7 +22,6 @@ use conversations::conversations;
 use super::{decode, encode};
 use crate::caller::Role;
 use crate::fork::Forked;
-use crate::graph;
 use crate::handoff::Status;
 use crate::handoff::artifact::{Finding, Seen};
 use crate::handoff::command::{RejectReason, SlaStage};
@@ -155,7 +155,7 @@ fn events() -> impl Strategy<Value = Event> {
         2 => agents::agents().prop_map(Event::Agent),
         1 => tokens(),
         1 => teamspaces(),
-        1 => graphs(),
+        1 => graphs::graphs(),
         1 => sessions::sessions(),
         1 => subscriptions::subscriptions(),
         3 => messages(),
@@ -356,31 +356,18 @@ fn tokens() -> impl Strategy<Value = Event> {
     )
 }
 
-fn graphs() -> impl Strategy<Value = Event> {
-    let saved = (text(), any::<[u64; 6]>()).prop_map(|(hash, counts)| {
-        let [version, size_bytes, n_routers, n_specialists, n_rules, n_signals] = counts;
-        graph::Event::Saved(graph::Saved {
-            version,
-            hash,
-            size_bytes,
-            n_routers,
-            n_specialists,
-            n_rules,
-            n_signals,
-        })
-    });
-    let removed =
-        any::<u64>().prop_map(|version| graph::Event::Removed(graph::Removed { version }));
-    prop_oneof![saved, removed].prop_map(Event::Graph)
-}
-
 fn teamspaces() -> impl Strategy<Value = Event> {
-    let flags = (any::<[bool; 3]>(), option::of(any::<u32>()));
+    let flags = (any::<[bool; 4]>(), option::of(any::<u32>()));
     (text(), text(), flags).prop_map(|(name, description, (flags, message_retention_days))| {
-        let [evidence_required, verifier_required, is_new] = flags;
+        let [evidence_required, verifier_required, strong_consent_required, is_new] = flags;
         let sla = Slas::default();
-        let settings =
-            Settings { evidence_required, message_retention_days, sla, verifier_required };
+        let settings = Settings {
+            evidence_required,
+            message_retention_days,
+            sla,
+            strong_consent_required,
+            verifier_required,
+        };
         let configuration = Configuration { name, description, settings };
         Event::Teamspace(match is_new {
             true => teamspace::Event::Created(configuration),

@@ -68,13 +68,13 @@ impl Command {
         }
     }
 
-    /// The events of a session that is known need nothing else.
+    /// The events of a session that is known need what holds in the teamspace, and nothing else.
     pub(crate) fn needs(&self, session: Option<&Session>) -> Needs {
         match (self, session) {
             (Command::Announce { events }, None) => {
                 let first = events.first().and_then(|said| read(said.text()).ok());
                 let conversation = first.as_ref().and_then(state::conversation_of);
-                Needs { caller: true, conversation, ..Needs::default() }
+                Needs { caller: true, conversation, settings: true, ..Needs::default() }
             }
             (Command::Answer(_), Some(session)) => {
                 Needs { caller: true, directory: told(session), ..Needs::default() }
@@ -82,8 +82,8 @@ impl Command {
             (Command::Elapse { .. }, Some(session)) => {
                 Needs { directory: told(session), ..Needs::default() }
             }
-            (Command::Announce { .. }, Some(_))
-            | (Command::Answer(_) | Command::Elapse { .. }, None)
+            (Command::Announce { .. }, Some(_)) => Needs { settings: true, ..Needs::default() },
+            (Command::Answer(_) | Command::Elapse { .. }, None)
             | (Command::HandOver(_) | Command::Deliver { .. }, _) => Needs::default(),
         }
     }

@@ -4,7 +4,7 @@ use super::command::{Given, Response};
 use super::event::{Announced, Event};
 use super::state::{Place, Session, opening};
 use crate::aaep::event::Decision;
-use crate::aaep::machine::{self, Audience};
+use crate::aaep::machine::{self, Audience, Weak};
 use crate::aaep::read::read;
 use crate::ids::SessionId;
 use crate::step::BadHistory;
@@ -78,7 +78,7 @@ fn follow(session: &mut Session, announced: &Announced, at: Time) {
     for (index, said) in announced.events.iter().enumerate() {
         let place = Place { position, index };
         let Ok(event) = read(said.text()) else { continue };
-        let _ = session.follow(&event, (place, at), &|_| false, &mut Vec::new());
+        let _ = session.follow(&event, (place, at, Weak::Allowed), &|_| false, &mut Vec::new());
     }
 }
 

@@ -160,11 +160,11 @@ impl Session {
     pub(super) fn follow(
         &mut self,
         event: &Event<'_>,
-        (place, at): (Place, Time),
+        (place, at, weak): (Place, Time, Weak),
         is_used: &dyn Fn(&Used) -> bool,
         uses: &mut Vec<Used>,
     ) -> Result<Followed, Flaw> {
-        let followed = self.machine.follow(event, at, Weak::default(), is_used, uses)?;
+        let followed = self.machine.follow(event, at, weak, is_used, uses)?;
         self.n_events += 1;
         if event.is_critical() {
             self.critical = self.critical.at(at);

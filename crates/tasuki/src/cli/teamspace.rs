@@ -70,6 +70,9 @@ struct SetArgs {
     /// Whether work must be verified by somebody who did not do it
     #[arg(long, value_name = "BOOL")]
     verifier_required: Option<bool>,
+    /// Whether what cannot be undone must be confirmed by the hash of its call
+    #[arg(long, value_name = "BOOL")]
+    strong_consent_required: Option<bool>,
     /// Whether what is accepted must come with evidence
     #[arg(long, value_name = "BOOL")]
     evidence_required: Option<bool>,
@@ -151,6 +154,8 @@ impl SetArgs {
         settings.insert("sla".to_owned(), Value::Object(sla));
         set(&mut settings, "message_retention_days", self.message_retention_days);
         set(&mut settings, "verifier_required", self.verifier_required.map(Value::Bool));
+        let strong = self.strong_consent_required.map(Value::Bool);
+        set(&mut settings, "strong_consent_required", strong);
         set(&mut settings, "evidence_required", self.evidence_required.map(Value::Bool));
         json!({
             "name": self.name.map_or_else(|| before["name"].clone(), Value::String),
@@ -253,6 +258,7 @@ fn shown(answer: &Value) -> String {
         ("warning", warning),
         ("verifier required", flag("verifier_required")),
         ("evidence required", flag("evidence_required")),
+        ("strong consent required", flag("strong_consent_required")),
         ("messages are kept", retention),
         ("revision", text(&answer["revision"])),
     ];

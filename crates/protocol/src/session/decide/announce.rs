@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use super::{Decision, Known};
 use crate::aaep::event::{self, Payload};
 use crate::aaep::flaw::{Flaw, Tier};
-use crate::aaep::machine::{Followed, Used};
+use crate::aaep::machine::{Followed, Used, Weak};
 use crate::aaep::manifest::AGENT_ID;
 use crate::aaep::read::read;
 use crate::aaep::voice;
@@ -111,10 +111,14 @@ impl Batch<'_> {
             looked_at.borrow_mut().push(key);
             is_used
         };
+        let weak = match self.context.facts.settings.strong_consent_required {
+            true => Weak::Refused,
+            false => Weak::Allowed,
+        };
         let session = self.session.as_mut().expect("it was opened above");
         check_limits(session, index, &event, self.context)?;
         let followed = session
-            .follow(&event, (place, self.context.now), &is_used, &mut uses)
+            .follow(&event, (place, self.context.now, weak), &is_used, &mut uses)
             .map_err(|flaw| refused(vec![flaw]))?;
         self.record(said, place, followed, &uses);
         self.rely_on(looked_at.into_inner());

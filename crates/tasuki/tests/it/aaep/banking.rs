@@ -269,3 +269,18 @@ async fn who_comes_late_is_asked_too() {
     dana.answer(&question, "accept").await;
     assert_eq!(bank.decision().await["decision"], "accept");
 }
+
+#[tokio::test]
+async fn a_teamspace_may_want_every_call_named_by_its_hash() {
+    let bank = Bank::open().await;
+    let strict = json!({ "settings": { "strong_consent_required": true } });
+    ok(&bank.operator, Call::put("/v1/teamspace", strict)).await;
+    let call = Call::post("/aaep/v1/events", json!(bank.opening(300)));
+    let answer = refused(&bank.teller, call).await;
+    let at = (&answer.body["rule"], &answer.body["field"], &answer.body["index"]);
+    assert_eq!(at, (&json!("4.3.1"), &json!("extensions.tasuki.action_hash"), &json!(6)));
+    let mut opening = bank.opening(300);
+    opening[6]["@context"] = json!(["https://aaep-protocol.org/context/v1", "urn:tasuki:aaep:v1"]);
+    opening[6]["extensions"] = json!({ "tasuki": { "action_hash": "ab".repeat(32) } });
+    bank.announce(&opening).await;
+}
