@@ -183,7 +183,7 @@ async fn stream(
     lasting: Duration,
 ) -> Result<Streamed> {
     let names = Names { session: &session, agent: ANNOUNCER };
-    let start = json!({ "requested_by": "user:bench" });
+    let start = json!({ "requested_by": "user:bench", "summary_normal": "An answer begins." });
     line.announce(&written(names, 0, "session.started", &start)).await?;
     let pause = Duration::from_secs(1) / plan.chunks_per_second;
     let n_chunks_max = (lasting.as_secs_f64() / pause.as_secs_f64()) as usize;
