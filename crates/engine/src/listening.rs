@@ -179,7 +179,7 @@ impl Engine {
     ) -> Result<Option<Cursor>, StoreError> {
         if let Some(session) = scope.session_id.as_ref().and_then(|id| id.parse().ok()) {
             let place = self.place_of_event(&session_stream(caller, &session), event_id).await?;
-            return Ok(place.map(|place| at(place.seq, place.index)));
+            return Ok(place);
         }
         // Two agents may count alike: then it is the oldest that this caller may hear.
         let mut oldest = None;
@@ -419,10 +419,6 @@ pub(crate) fn announced(sequenced: &Sequenced) -> Vec<Announced> {
         Some(Announced { index, event: Arc::new(Prepared::new(said.text().into(), &event)) })
     };
     (0..).zip(&announced.events).filter_map(prepared).collect()
-}
-
-fn at(sequence: u64, index: usize) -> Cursor {
-    Cursor { sequence, index: u32::try_from(index).expect("an entry has few events") }
 }
 
 pub(crate) fn session_stream(caller: &Caller, id: &SessionId) -> Stream {

@@ -1,8 +1,6 @@
 //! Reading sessions: their events by cursor, and what became of a question.
 
-use std::fmt;
-use std::str::FromStr;
-
+use protocol::aaep::cursor::Cursor;
 use protocol::aaep::machine::{Outcome, Used};
 use protocol::codec;
 use protocol::ledger::{Stream, Subject};
@@ -24,13 +22,6 @@ pub const SESSION_EVENTS_PAGE_MAX: usize = 256;
 
 /// Entries that are read at once for a page: one may carry as much as a page.
 const PAGE_ENTRIES: u64 = 32;
-
-/// A place in a session: the sequence number of an entry, and the index of an event within it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Cursor {
-    pub seq: u64,
-    pub index: usize,
-}
 
 /// One event, where it is and when it was recorded.
 #[derive(Debug, Clone)]
@@ -127,7 +118,7 @@ impl Engine {
         let Some(value) = self.session_hold(stream, &used).await? else { return Ok(None) };
         let Some(place) = Place::parse(&value) else { return Ok(None) };
         let entry = self.entry_at(stream, place.position).await?;
-        Ok(entry.map(|entry| Cursor { seq: entry.seq, index: place.index }))
+        Ok(entry.map(|entry| Cursor::at(entry.seq, place.index)))
     }
 
     /// What became of a question; `None` if it was never asked.
@@ -209,9 +200,9 @@ impl Engine {
         stream: &Stream,
         cursor: Cursor,
     ) -> Result<Option<u64>, StoreError> {
-        let Some(before) = cursor.seq.checked_sub(1) else { return Ok(None) };
+        let Some(before) = cursor.sequence.checked_sub(1) else { return Ok(None) };
         let entries = self.store.entries(before, 1).await?;
-        let own = entries.into_iter().find(|one| one.seq == cursor.seq);
+        let own = entries.into_iter().find(|one| one.seq == cursor.sequence);
         Ok(own.filter(|one| one.entry.stream == *stream).map(|one| one.entry.position))
     }
 }
@@ -225,7 +216,7 @@ pub fn events_of(sequenced: &Sequenced) -> impl Iterator<Item = Placed> + use<> 
         Ok(step::Event::Session(Event::Announced(announced))) => announced.events,
         Ok(_) | Err(_) => Vec::new(),
     };
-    let place = move |(index, said)| Placed { cursor: Cursor { seq, index }, at, said };
+    let place = move |(index, said)| Placed { cursor: Cursor::at(seq, index), at, said };
     events.into_iter().enumerate().map(place)
 }
 
@@ -239,21 +230,5 @@ impl Question {
             | Question::Withdrawn
             | Question::Erased { .. } => None,
         }
-    }
-}
-
-impl FromStr for Cursor {
-    type Err = NoSuchPlace;
-
-    fn from_str(text: &str) -> Result<Self, NoSuchPlace> {
-        let (seq, index) = text.split_once('.').ok_or(NoSuchPlace)?;
-        let seq = seq.parse().map_err(|_| NoSuchPlace)?;
-        Ok(Self { seq, index: index.parse().map_err(|_| NoSuchPlace)? })
-    }
-}
-
-impl fmt::Display for Cursor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.seq, self.index)
     }
 }

@@ -13,11 +13,12 @@
 //! - [`shape`]: the events as one subscription gets them. [`language`]: in which language, and
 //!   [`text`]: cut where a listener would pause.
 //! - [`manifest`]: what a producer says about itself; [`jws`], [`keys`]: who vouches for it.
-//! - [`stamp`]: a moment as events write it.
+//! - [`stamp`]: a moment as events write it. [`cursor`]: where an event stands.
 //! - [`texts`]: what we announce ourselves, in every language that we have. [`voice`]: of what.
 //! - [`handover`]: what a requested handoff asks of a conversation.
 
 pub mod capabilities;
+pub mod cursor;
 pub mod event;
 pub mod flaw;
 pub mod handover;

@@ -2,6 +2,7 @@
 //! questions wait for an answer, so that they can give one.
 
 use protocol::aaep::capabilities::Capabilities;
+use protocol::aaep::cursor::Cursor;
 use protocol::aaep::shape::Body;
 use protocol::aaep::stamp::stamp;
 use protocol::aaep::texts::{Message, hints};
@@ -13,7 +14,7 @@ use protocol::step::State;
 use protocol::time::Time;
 use serde_json::json;
 
-use super::{Listening, Told, announced, at, session_stream};
+use super::{Listening, Told, announced, session_stream};
 use crate::port::{List, ListOf, StoreError};
 
 /// Sessions under way that a new listener is told of. More than these nobody follows by ear.
@@ -84,7 +85,7 @@ impl Listening {
         let place = question.place;
         let page = self.engine.store.history(session, place.position + 1, 1).await?;
         let Some(entry) = page.first() else { return Ok(None) };
-        let at = at(entry.seq, place.index);
+        let at = Cursor::at(entry.seq, place.index);
         let found = announced(entry).into_iter().find(|one| one.index == at.index);
         Ok(found.map(|one| {
             let body = self.question(at, &Body::Verbatim(one.event));

@@ -14,7 +14,8 @@ use axum::extract::{FromRequest, Path, Request, State};
 use axum::http::header;
 use engine::announce::session_stream;
 use engine::port::ListOf;
-use engine::sessions::{Cursor, DECISION_WAIT_MAX, Placed, Question, SESSION_EVENTS_PAGE_MAX};
+use engine::sessions::{DECISION_WAIT_MAX, Placed, Question, SESSION_EVENTS_PAGE_MAX};
+use protocol::aaep::cursor::Cursor;
 use protocol::aaep::machine::Outcome;
 use protocol::aaep::read::read;
 use protocol::caller::Caller;
@@ -301,8 +302,8 @@ pub async fn events(
         let detail = "after: expected the cursor of an event of this session";
         Problem::new("cursor_invalid", detail).field("after")
     };
-    let after = input.after.as_deref().map(str::parse::<Cursor>).transpose();
-    let after = after.map_err(|_| no_place())?;
+    let after = input.after.as_deref();
+    let after = after.map(|text| Cursor::parse(text).ok_or_else(no_place)).transpose()?;
     let limit = parse_limit(input.limit.as_deref())?.min(SESSION_EVENTS_PAGE_MAX);
     let stream = session_stream(&caller, &id);
     let found = gateway.engine.session_events(&stream, after, limit).await?;

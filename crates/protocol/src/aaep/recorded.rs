@@ -78,23 +78,8 @@ impl Recorded {
             return None;
         }
         let remark = one.event(event);
-        let token = match &event.payload {
-            Payload::AwaitingConfirmation(asked) => Some(&asked.reply_token),
-            Payload::AwaitingClarification(asked) => Some(&asked.reply_token),
-            Payload::SessionStarted { .. }
-            | Payload::SessionCompleted
-            | Payload::SessionErrored
-            | Payload::SessionCancelled
-            | Payload::StateChanged { .. }
-            | Payload::ProgressUpdated { .. }
-            | Payload::ToolInvoked { .. }
-            | Payload::ToolCompleted { .. }
-            | Payload::OutputStreaming(_)
-            | Payload::HandoffRequested(_)
-            | Payload::Extension { .. } => None,
-        };
-        if let Some(token) = token {
-            self.asked_in.insert(token.as_ref().to_owned(), id.to_owned());
+        if let Some(token) = event.payload.reply_token() {
+            self.asked_in.insert(token.to_owned(), id.to_owned());
         }
         if event.payload.is_terminal() && one.session.phase() == Phase::Over {
             self.asked_in.retain(|_, session| session != id);

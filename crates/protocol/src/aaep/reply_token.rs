@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use super::shape::Cursor;
+use super::cursor::Cursor;
 use crate::canonical::{self, Hash};
 use crate::ids::SubscriptionId;
 use crate::ledger::Stream;
@@ -38,21 +38,6 @@ pub struct Put<'a> {
 impl fmt::Debug for ReplyKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ReplyKey")
-    }
-}
-
-impl fmt::Display for Cursor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.sequence, self.index)
-    }
-}
-
-impl Cursor {
-    /// `812.3`, in its one spelling.
-    pub fn parse(text: &str) -> Option<Self> {
-        let (sequence, index) = text.split_once('.')?;
-        let cursor = Self { sequence: sequence.parse().ok()?, index: index.parse().ok()? };
-        (cursor.to_string() == text).then_some(cursor)
     }
 }
 
@@ -192,14 +177,6 @@ mod tests {
         for hostile in ["", "rpl_", "rpl_0", "rpl_é", "sub_1", &format!("rpl_{}", "z".repeat(64))]
         {
             assert!(!key.is_genuine(hostile, put), "{hostile}");
-        }
-    }
-
-    #[test]
-    fn a_cursor_has_one_spelling() {
-        assert_eq!(Cursor::parse("812.3"), Some(Cursor { sequence: 812, index: 3 }));
-        for text in ["", "812", "812.", ".3", "0812.3", "812.03", "812.3.1", "812.-1", "+1.1"] {
-            assert_eq!(Cursor::parse(text), None, "{text}");
         }
     }
 }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use crate::time::{Span, Time};
 
 use super::capabilities::Capabilities;
+pub use super::cursor::Cursor;
 use super::text::n_words;
 
 mod bucket;
@@ -61,13 +62,6 @@ pub const LEADING_EVENTS_MAX: usize = 32;
 pub const PACE_WAIT_MS_MAX: i64 = 30_000;
 
 const MS_PER_MINUTE: i64 = 60_000;
-
-/// A place among all events: the sequence number of the ledger's entry, and the index in it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Cursor {
-    pub sequence: u64,
-    pub index: u32,
-}
 
 /// One event that goes out.
 #[derive(Debug)]

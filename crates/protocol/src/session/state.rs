@@ -227,29 +227,11 @@ fn asked(event: &Event<'_>, place: Place) -> Option<Question> {
     let owned = |text: &Option<Text<'_>>| text.as_ref().map(|text| text.as_ref().to_owned());
     let link = &event.envelope.link;
     Some(Question {
-        reply_token: reply_token(event)?.to_owned(),
+        reply_token: event.payload.reply_token()?.to_owned(),
         place,
         tool_call_id: owned(&link.tool_call_id),
         action_hash: owned(&link.action_hash),
     })
-}
-
-fn reply_token<'e>(event: &'e Event<'_>) -> Option<&'e str> {
-    match &event.payload {
-        Payload::AwaitingConfirmation(it) => Some(&it.reply_token),
-        Payload::AwaitingClarification(it) => Some(&it.reply_token),
-        Payload::SessionStarted { .. }
-        | Payload::SessionCompleted
-        | Payload::SessionErrored
-        | Payload::SessionCancelled
-        | Payload::StateChanged { .. }
-        | Payload::ProgressUpdated { .. }
-        | Payload::ToolInvoked { .. }
-        | Payload::ToolCompleted { .. }
-        | Payload::OutputStreaming(_)
-        | Payload::HandoffRequested(_)
-        | Payload::Extension { .. } => None,
-    }
 }
 
 /// The key that an id of a session occupies. Its value says where the event is that used it.
@@ -287,7 +269,7 @@ pub(super) fn hold_keys(session: &SessionId, event: &Event<'_>) -> Vec<String> {
     {
         used.push(Used::Call(id.as_ref().to_owned()));
     }
-    used.extend(reply_token(event).map(|token| Used::Token(token.to_owned())));
+    used.extend(event.payload.reply_token().map(|token| Used::Token(token.to_owned())));
     used.iter().map(|used| hold_key(session, used)).collect()
 }
 

@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 
 use engine::announce::{Heard, session_stream};
-use engine::sessions::{Cursor, Question};
+use engine::sessions::Question;
 use engine::submit::{Done, SubmitError};
+use protocol::aaep::cursor::Cursor;
 use protocol::aaep::event::Decision;
 use protocol::aaep::machine::Outcome;
 use protocol::agent::{self, Kind, Profile};
@@ -390,7 +391,7 @@ async fn requests_that_wait_share_an_entry_and_fail_alone() {
     assert_eq!(seen.len(), 191, "each once");
     let place = server.engine.place_of_event(&stream, "evt_7").await.unwrap();
     assert!(place.is_some(), "an event is found by its id");
-    let nowhere = Some(Cursor { seq: 1, index: 0 });
+    let nowhere = Some(Cursor { sequence: 1, index: 0 });
     assert!(server.engine.session_events(&stream, nowhere, 5).await.unwrap().is_err());
 }
 
