@@ -1,6 +1,8 @@
 //! The messages of listeners: the handshake, its changes and its end, and answers. Every transport
 //! hands them in here, and sends back what comes out.
 
+mod token;
+
 use protocol::aaep::capabilities::Capabilities;
 use protocol::aaep::event::Boundary;
 use protocol::aaep::handshake::{
@@ -8,18 +10,14 @@ use protocol::aaep::handshake::{
     Renegotiate, Request, Response as Said,
 };
 use protocol::aaep::negotiate::{self, Offer, Standing};
-use protocol::aaep::read;
-use protocol::aaep::reply_token::{self, Put};
 use protocol::aaep::{EXTENSION_CONTEXT, VERSION};
 use protocol::agent::Kind;
 use protocol::caller::{Caller, Principal};
 use protocol::ids::SubscriptionId;
-use protocol::ledger::Subject;
 use protocol::rejection::Rejection;
 use protocol::session::{Answer, Given, Response};
-use protocol::step::{Command, Event};
+use protocol::step::Command;
 use protocol::subscription::{self, Open, REASON_BYTES_MAX};
-use protocol::{codec, session};
 
 use crate::Engine;
 use crate::listening::subscription_stream;
@@ -189,97 +187,6 @@ impl Engine {
         self.answer(caller, &asked.session, answer).await.map(|_| ())
     }
 
-    /// An answer on one of several subscriptions of a listener: the one that its token was given
-    /// out for, whatever the answer itself says.
-    pub async fn reply_on(
-        &self,
-        caller: &Caller,
-        subscriptions: &[SubscriptionId],
-        mut reply: Handshake,
-    ) -> Result<(), SubmitError> {
-        for id in subscriptions {
-            let (token, given, named) = match &mut reply {
-                Handshake::ConfirmationReply(it) => {
-                    (&it.reply_token, Given::Decision(it.decision), &mut it.subscription_id)
-                }
-                Handshake::ClarificationReply(it) => {
-                    let given = Given::Response(Response::YesNo(true));
-                    (&it.reply_token, given, &mut it.subscription_id)
-                }
-                Handshake::Request(_)
-                | Handshake::Accepted(_)
-                | Handshake::Rejected(_)
-                | Handshake::Renegotiate(_)
-                | Handshake::Close(_) => return Ok(()),
-            };
-            *named = id.to_string();
-            if self.asked(caller, token, id.as_str(), &given).await?.is_some() {
-                return self.reply(caller, &reply).await;
-            }
-        }
-        tracing::debug!(caller = %caller.principal, "an answer belongs to no question");
-        Ok(())
-    }
-
-    /// The question that a token was given out for, if it was given to this very listener.
-    async fn asked(
-        &self,
-        caller: &Caller,
-        token: &str,
-        subscription: &str,
-        given: &Given,
-    ) -> Result<Option<AskedQuestion>, StoreError> {
-        let (Some(place), Ok(id)) = (reply_token::place(token), subscription.parse()) else {
-            return Ok(None);
-        };
-        let Some(listens) = self.subscription(caller, &id).await? else { return Ok(None) };
-        let can_answer = match given {
-            Given::Decision(_) => listens.honored.supports_confirmation_reply,
-            Given::Response(_) => listens.honored.supports_clarification_reply,
-        };
-        if can_answer != Some(true) || place.sequence == 0 {
-            return Ok(None);
-        }
-        let page = self.store.entries(place.sequence - 1, 1).await?;
-        let Some(found) = page.first().filter(|found| found.seq == place.sequence) else {
-            return Ok(None);
-        };
-        let entry = &found.entry;
-        let (Subject::Session(session), Some(text)) = (&entry.stream.subject, entry.body.text())
-        else {
-            return Ok(None);
-        };
-        let decoded = codec::decode(&entry.name, entry.version, text);
-        let Ok(Event::Session(session::Event::Announced(announced))) = decoded else {
-            return Ok(None);
-        };
-        let said = usize::try_from(place.index).ok().and_then(|index| announced.events.get(index));
-        let Some(event) = said.and_then(|said| read::read(said.text()).ok()) else {
-            return Ok(None);
-        };
-        let put = Put {
-            session: &entry.stream,
-            event_id: &event.envelope.event_id,
-            subscription: &id,
-            listener: &caller.principal.to_string(),
-        };
-        let Some(producer_token) = event.payload.reply_token().map(str::to_owned) else {
-            return Ok(None);
-        };
-        let is_ours = entry.stream.teamspace == caller.teamspace;
-        let is_genuine = is_ours && self.reply_key.is_genuine(token, put);
-        if !is_genuine {
-            return Ok(None);
-        }
-        // Who has no part in it any more has no say either.
-        let may_hear = match self.session(&entry.stream).await? {
-            Some(session) => self.may_hear(caller, &session).await?,
-            None => false,
-        };
-        let session = session.clone();
-        Ok(may_hear.then_some(AskedQuestion { session, producer_token }))
-    }
-
     async fn offer(&self, caller: &Caller, host: &Host) -> Result<Offer, StoreError> {
         let may_answer = match &caller.principal {
             Principal::Operator(_) | Principal::Customer(_) => true,
@@ -303,12 +210,6 @@ impl Engine {
             exclude: Vec::new(),
         })
     }
-}
-
-/// The question behind a token.
-struct AskedQuestion {
-    session: protocol::ids::SessionId,
-    producer_token: String,
 }
 
 fn accepted(host: &Host, id: &SubscriptionId, honored: Capabilities) -> Accepted {

@@ -42,8 +42,33 @@ impl Listening {
             }
             self.tell_how_it_stands(honored, &session);
             for question in &session.questions {
-                let told = self.open_question(&stream, question).await?;
-                self.first.extend(told);
+                let asked = self.open_question(&stream, question).await?;
+                self.first.extend(asked.map(|(_, told)| told));
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks again what was asked before the place where this goes on and still waits: on another
+    /// subscription, with a token that is good only there. What was asked later comes by itself.
+    pub async fn ask_again(&mut self) -> Result<(), StoreError> {
+        // Who is new here was just told what waits.
+        let Some(place) = self.place() else { return Ok(()) };
+        let mut n_asking = 0;
+        for (stream, session) in self.newest_sessions().await? {
+            if session.questions.is_empty() || !self.is_wanted(&session).await? {
+                continue;
+            }
+            n_asking += 1;
+            if n_asking > UNDER_WAY_MAX {
+                break;
+            }
+            for question in &session.questions {
+                if let Some((at, told)) = self.open_question(&stream, question).await?
+                    && at <= place
+                {
+                    self.first.push_back(told);
+                }
             }
         }
         Ok(())
@@ -81,7 +106,7 @@ impl Listening {
         &self,
         session: &Stream,
         question: &Question,
-    ) -> Result<Option<Told>, StoreError> {
+    ) -> Result<Option<(Cursor, Told)>, StoreError> {
         let place = question.place;
         let page = self.engine.store.history(session, place.position + 1, 1).await?;
         let Some(entry) = page.first() else { return Ok(None) };
@@ -89,7 +114,7 @@ impl Listening {
         let found = announced(entry).into_iter().find(|one| one.index == at.index);
         Ok(found.map(|one| {
             let body = self.question(at, &Body::Verbatim(one.event));
-            Told { body, id: None }
+            (at, Told { body, id: None })
         }))
     }
 }

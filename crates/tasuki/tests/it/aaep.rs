@@ -1,9 +1,11 @@
 //! What agents announce, over HTTP: a session from its start to its end, with a person who decides,
 //! and everything that is refused on the way.
 
-mod banking;
+mod lines;
 mod listener;
+mod story;
 mod terms;
+mod troubles;
 
 mod announced;
 mod callback;

@@ -286,7 +286,7 @@ async fn receive(
         Said::Words(words) => drop(begin(gateway, mount, via, words).await?),
         Said::Reply(reply) => {
             let known = gateway.compat.lines.subscriptions(&Key::of(mount));
-            let replied = gateway.engine.reply_on(caller, &known, *reply).await;
+            let replied = gateway.engine.reply_on(caller, &mount.agent, &known, *reply).await;
             replied.map_err(Problem::from)?;
         }
         Said::Terms(terms) => tell(gateway, mount, via, Order::Terms(terms)).await?,

@@ -1,7 +1,7 @@
 //! The layout that other tools speak, with a client that has their manners: unnamed frames, no
 //! resume, replies that name no subscription or any, a question before it listens.
 
-mod client;
+pub mod client;
 
 use std::process::Command;
 

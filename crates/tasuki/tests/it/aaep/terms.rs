@@ -2,11 +2,36 @@
 //! what each listener then hears.
 
 use serde_json::{Value, json};
-use tasuki::client::Call;
+use tasuki::client::{Call, Client};
 
-use super::banking::Bank;
 use super::listener::{Listener, request, terms};
-use crate::server::{ok, refused};
+use super::story::Story;
+use crate::server::{Server, ok, refused};
+
+/// A bank with an agent and a person who listens.
+struct Bank {
+    server: Server,
+    operator: Client,
+    teller: Client,
+    dana: Client,
+    story: Story,
+}
+
+impl Bank {
+    async fn open() -> Self {
+        let server = Server::start();
+        let operator = server.with_token(&server.token("root", &["--kind", "operator"]));
+        for (name, kind) in [("teller", "worker"), ("dana", "human"), ("omar", "human")] {
+            ok(&operator, Call::put(format!("/v1/agents/{name}"), json!({ "kind": kind }))).await;
+        }
+        let (teller, dana) = (server.agent("teller"), server.agent("dana"));
+        Self { server, operator, teller, dana, story: Story::new("sess_bank") }
+    }
+
+    async fn announce(&self, events: &[Value]) {
+        ok(&self.teller, Call::post("/aaep/v1/events", json!(events))).await;
+    }
+}
 
 #[tokio::test]
 async fn nobody_is_granted_more_than_they_asked_for() {
@@ -91,7 +116,7 @@ async fn terms_change_and_end() {
     );
     let by_omar = bank.server.agent("omar").call(Call::post("/aaep/v1/replies", change)).await;
     assert_eq!(by_omar.expect("an answer").status, 404, "a name is no credential");
-    bank.announce(&bank.opening(300)).await;
+    bank.announce(&bank.story.opening(300)).await;
     let mut heard = Vec::new();
     while heard.last() != Some(&json!("aaep:agent.awaiting.confirmation")) {
         heard.push(dana.next().await.expect("the stream goes on")["type"].clone());
@@ -125,14 +150,14 @@ async fn each_hears_in_their_language_and_at_their_boundaries() {
     });
     let chunk = |number: u32, text: &str, position: usize, complete: bool| {
         let more = json!({ "chunk": text, "position": position, "complete": complete });
-        bank.event(number, "output.streaming", more)
+        bank.story.event(number, "output.streaming", more)
     };
     bank.announce(&[
-        bank.event(1, "session.started", started),
+        bank.story.event(1, "session.started", started),
         chunk(2, "Your bal", 0, false),
         chunk(3, "ance is $3. It", 8, false),
         chunk(4, " is fine.", 22, true),
-        bank.event(5, "session.completed", json!({ "summary_normal": "Done." })),
+        bank.story.event(5, "session.completed", json!({ "summary_normal": "Done." })),
     ])
     .await;
     let heard = dana.until_the_end().await;
@@ -150,7 +175,7 @@ async fn each_hears_in_their_language_and_at_their_boundaries() {
 async fn whoever_comes_back_goes_on_where_they_were() {
     let bank = Bank::open().await;
     let mut dana = Listener::open(bank.dana.clone(), &terms(json!({}))).await;
-    bank.announce(&bank.opening(300)).await;
+    bank.announce(&bank.story.opening(300)).await;
     let second = [dana.next().await, dana.next().await].map(|event| event.expect("an event"));
     assert_eq!(second[1]["event_id"], "evt_2");
     let (client, subscription) = (dana.client.clone(), dana.subscription.clone());
@@ -172,8 +197,8 @@ async fn a_customer_hears_what_happens_in_their_conversation_and_nothing_else() 
     let conversation = opened["conversation_id"].as_str().expect("an id").to_owned();
     let customer = bank.server.with_token(opened["customer_token"].as_str().expect("a token"));
     let mut ann = Listener::open(customer, &terms(json!({}))).await;
-    bank.announce(&bank.opening(300)).await;
-    let mut hers = bank.opening(300);
+    bank.announce(&bank.story.opening(300)).await;
+    let mut hers = bank.story.opening(300);
     for event in &mut hers {
         event["session_id"] = "sess_ann".into();
     }
@@ -197,7 +222,7 @@ async fn a_revoked_token_ends_a_stream_that_is_never_quiet() {
     let client = bank.server.with_token(issued["token"].as_str().expect("a token"));
     let mut dana = Listener::open(client, &terms(json!({}))).await;
     let started = json!({ "summary_normal": "It goes on and on." });
-    bank.announce(&[bank.event(1, "session.started", started)]).await;
+    bank.announce(&[bank.story.event(1, "session.started", started)]).await;
     dana.until("session.started").await;
     let id = issued["token_id"].as_str().expect("an id");
     ok(&bank.operator, Call::post(format!("/v1/tokens/{id}/revoke"), json!({}))).await;
@@ -205,7 +230,8 @@ async fn a_revoked_token_ends_a_stream_that_is_never_quiet() {
     loop {
         number += 1;
         assert!(number < 5_000, "it hears everything, though its token is revoked");
-        let mut event = bank.event(1, "progress.updated", json!({ "progress": { "percent": 5 } }));
+        let mut event =
+            bank.story.event(1, "progress.updated", json!({ "progress": { "percent": 5 } }));
         event["event_id"] = format!("evt_{number}").into();
         bank.announce(&[event]).await;
         if dana.next().await.is_none() {
@@ -223,7 +249,22 @@ async fn who_was_told_nothing_comes_back_to_where_they_were() {
     let mut dana = Listener::resume(bank.dana.clone(), id.clone(), None).await;
     let place = dana.greeted().await;
     drop(dana);
-    bank.announce(&bank.opening(300)).await;
+    bank.announce(&bank.story.opening(300)).await;
     let mut dana = Listener::resume(bank.dana.clone(), id, Some(place)).await;
     assert_eq!(dana.next().await.expect("an event")["event_id"], "evt_1", "nothing is missing");
+}
+
+#[tokio::test]
+async fn a_teamspace_may_want_every_call_named_by_its_hash() {
+    let bank = Bank::open().await;
+    let strict = json!({ "settings": { "strong_consent_required": true } });
+    ok(&bank.operator, Call::put("/v1/teamspace", strict)).await;
+    let call = Call::post("/aaep/v1/events", json!(bank.story.opening(300)));
+    let answer = refused(&bank.teller, call).await;
+    let at = (&answer.body["rule"], &answer.body["field"], &answer.body["index"]);
+    assert_eq!(at, (&json!("4.3.1"), &json!("extensions.tasuki.action_hash"), &json!(6)));
+    let mut opening = bank.story.opening(300);
+    opening[6]["@context"] = json!(["https://aaep-protocol.org/context/v1", "urn:tasuki:aaep:v1"]);
+    opening[6]["extensions"] = json!({ "tasuki": { "action_hash": "ab".repeat(32) } });
+    bank.announce(&opening).await;
 }

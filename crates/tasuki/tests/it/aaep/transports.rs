@@ -1,77 +1,17 @@
-//! AAEP over what lasts: a WebSocket, the Unix socket, and standard input and output. The same
-//! story goes over each, told by a producer and heard by a listener of its own.
+//! AAEP over what lasts: a WebSocket, the Unix socket, and standard input and output. What they
+//! have in common beyond the stories that go over every line.
 
 mod bounds;
-mod peer;
 
-use std::path::PathBuf;
-
-use protocol::aaep::handshake::read_handshake;
 use serde_json::{Value, json};
-use tasuki::client::Call;
-use tempfile::TempDir;
 
-use self::peer::{Peer, Road};
-use super::{SESSION, TOKEN, asks, event};
-use crate::server::{Server, ok};
-
-/// A server with all its sockets, an agent who works in a bank, and a person who listens.
-struct Branch {
-    server: Server,
-    teller: String,
-    dana: String,
-    socket: PathBuf,
-    _folder: TempDir,
-}
-
-impl Branch {
-    async fn open() -> Self {
-        Self::open_with(&[]).await
-    }
-
-    async fn open_with(environment: &[(&str, &str)]) -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let socket = folder.path().join("run/aaep/tasuki.sock");
-        let server = Server::start_on(&folder.path().join("data"), |command| {
-            command.arg("--aaep-socket").arg(&socket).envs(environment.iter().copied());
-        });
-        let operator = server.with_token(&server.token("root", &["--kind", "operator"]));
-        for (name, kind) in [("teller", "worker"), ("dana", "human")] {
-            let agent = json!({ "kind": kind });
-            ok(&operator, Call::put(format!("/v1/agents/{name}"), agent)).await;
-        }
-        let (teller, dana) = (server.token("teller", &[]), server.token("dana", &[]));
-        Self { server, teller, dana, socket, _folder: folder }
-    }
-
-    async fn producer(&self, road: Road) -> Peer {
-        Peer::open(self, road, "teller", &self.teller).await
-    }
-
-    /// Somebody who may answer, with a subscription.
-    async fn listener(&self, road: Road) -> (Peer, String) {
-        let mut dana = Peer::open(self, road, "dana", &self.dana).await;
-        dana.send(request(json!({}))).await;
-        let accepted = dana.next().await;
-        assert_eq!(accepted["type"], "subscription.accepted", "{accepted}");
-        let id = accepted["subscription_id"].as_str().expect("an id").to_owned();
-        (dana, id)
-    }
-}
+use super::lines::branch::Branch;
+use super::lines::peer::{Peer, Road};
+use super::{SESSION, TOKEN, asks, event, listener};
 
 /// A request of somebody who can answer, with our own capabilities.
 fn request(ours: Value) -> Value {
-    json!({
-        "type": "subscription.request",
-        "aaep_version": "1.0.0",
-        "subscriber_id": "reader",
-        "capabilities": {
-            "supports_confirmation_reply": true,
-            "supports_clarification_reply": true,
-            "coalesce_boundaries": ["none"],
-            "tasuki": ours,
-        },
-    })
+    listener::request(&listener::terms(json!({ "tasuki": ours })))
 }
 
 fn state(number: u32, from: &str, to: &str) -> Value {
@@ -108,17 +48,14 @@ fn transfer(number: u32) -> Value {
     event(number, "tool.invoked", call)
 }
 
-/// After somebody said yes.
+/// What the agent then says.
 fn ending() -> Vec<Value> {
-    let done = json!({ "tool": "transfer_funds", "tool_call_id": "call_2", "status": "success" });
-    let first = "Transferred $500 successfully.";
+    let first = "Your balance is $12,500.";
     vec![
-        transfer(8),
-        event(9, "tool.completed", done),
-        state(10, "calling_tool", "writing_output"),
-        chunk(11, first, 0, false),
-        chunk(12, " New balance: $12,000.", first.len(), true),
-        event(13, "session.completed", json!({})),
+        state(8, "thinking", "writing_output"),
+        chunk(9, first, 0, false),
+        chunk(10, " Nothing was moved.", first.len(), true),
+        event(11, "session.completed", json!({})),
     ]
 }
 
@@ -162,63 +99,24 @@ fn split(mut heard: Vec<Value>) -> (Value, Vec<Value>) {
 }
 
 #[tokio::test]
-async fn the_banking_session_runs_over_a_websocket() {
-    bank(Road::WebSocket).await;
-}
-
-#[tokio::test]
-async fn the_banking_session_runs_over_the_unix_socket() {
-    bank(Road::Unix).await;
-}
-
-#[tokio::test]
-async fn the_banking_session_runs_over_standard_input_and_output() {
-    bank(Road::Stdio).await;
-}
-
-async fn bank(road: Road) {
-    let branch = Branch::open().await;
-    let (mut dana, subscription) = branch.listener(road).await;
-    let mut teller = branch.producer(road).await;
-    announce(&mut teller, &opening()).await;
-    let (asked, heard) = split(hear(&mut dana, 7).await);
-    assert_eq!(heard, opening()[..6], "as they were announced");
-    let token = &asked["reply_token"];
-    assert_ne!(token, TOKEN, "the listener has a token of its own");
-
-    // Nothing happens before somebody has decided.
-    teller.send(transfer(8)).await;
-    let refused = teller.next().await;
-    assert_eq!(
-        (&refused["type"], &refused["code"]),
-        (&json!("tasuki.refused"), &json!("protocol_violation"))
-    );
-    assert_eq!((&refused["index"], &refused["tier"]), (&json!(0), &json!("session")));
-    assert!(
-        ["rule", "field", "expected"].iter().all(|name| refused[*name].is_string()),
-        "{refused}"
-    );
-
-    dana.send(reply(&subscription, token, "accept")).await;
-    let told = teller.next().await;
-    read_handshake(&told.to_string()).expect("a reply as the protocol has it");
-    assert_eq!(
-        (&told["type"], &told["reply_token"]),
-        (&json!("confirmation.reply"), &json!(TOKEN))
-    );
-    assert_eq!((&told["decision"], &told["decided_by"]), (&json!("accept"), &json!("user:dana")));
-    announce(&mut teller, &ending()).await;
-    let mut heard = hear(&mut dana, 6).await;
-    for chunk in &mut heard[3..5] {
-        // What was announced is no boundary that the listener asked for.
-        assert!(chunk.get("coalesce_hint").is_none(), "{chunk}");
-        chunk["coalesce_hint"] = "sentence".into();
+async fn a_connection_says_what_became_of_each_message_and_ends_as_it_is_asked_to() {
+    for road in [Road::WebSocket, Road::Unix, Road::Stdio] {
+        let branch = Branch::open().await;
+        let (mut dana, subscription) = branch.listener(road).await;
+        let mut teller = branch.producer(road).await;
+        let told = [&opening()[..6], &ending()].concat();
+        announce(&mut teller, &told).await;
+        let mut heard = hear(&mut dana, told.len()).await;
+        for chunk in heard.iter_mut().filter(|event| event["chunk"].is_string()) {
+            // What was announced is no boundary that the listener asked for.
+            assert!(chunk.get("coalesce_hint").is_none(), "{chunk}");
+            chunk["coalesce_hint"] = "sentence".into();
+        }
+        assert_eq!(heard, told, "as they were announced over {road:?}");
+        let close = json!({ "type": "subscription.close", "subscription_id": subscription });
+        dana.send(close).await;
+        assert_eq!(dana.closed().await, Some(4005));
     }
-    assert_eq!(heard, ending());
-
-    let close = json!({ "type": "subscription.close", "subscription_id": subscription });
-    dana.send(close).await;
-    assert_eq!(dana.closed().await, Some(4005));
 }
 
 #[tokio::test]
@@ -287,7 +185,7 @@ async fn who_says_no_is_heard_and_who_says_nothing_too_late() {
 async fn a_listener_goes_on_where_it_was() {
     let branch = Branch::open().await;
     let mut teller = branch.producer(Road::WebSocket).await;
-    let mut dana = Peer::open(&branch, Road::WebSocket, "dana", &branch.dana).await;
+    let mut dana = Peer::open(&branch, Road::WebSocket, &branch.dana).await;
     dana.send(request(json!({ "places": true }))).await;
     assert_eq!(dana.next().await["type"], "subscription.accepted");
     announce(&mut teller, &opening()[..3]).await;
@@ -302,13 +200,13 @@ async fn a_listener_goes_on_where_it_was() {
     drop(dana);
     announce(&mut teller, &opening()[3..6]).await;
     for after in [place, json!("evt_3")] {
-        let mut back = Peer::open(&branch, Road::Unix, "dana", &branch.dana).await;
+        let mut back = Peer::open(&branch, Road::Unix, &branch.dana).await;
         back.send(request(json!({ "resume_after": after }))).await;
         assert_eq!(back.next().await["type"], "subscription.accepted");
         let heard = hear(&mut back, 3).await;
         assert_eq!(heard, opening()[3..6], "after {after}");
     }
-    let mut lost = Peer::open(&branch, Road::Stdio, "dana", &branch.dana).await;
+    let mut lost = Peer::open(&branch, Road::Stdio, &branch.dana).await;
     lost.send(request(json!({ "resume_after": "yesterday" }))).await;
     let refused = lost.next().await;
     assert_eq!(

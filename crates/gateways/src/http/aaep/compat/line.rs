@@ -2,6 +2,9 @@
 //! for one, and can ask for other terms as often as it likes: each agreement is a subscription of
 //! its own, and the line goes on where it was.
 
+use std::collections::VecDeque;
+
+use engine::announce::session_stream;
 use engine::handshake::Host;
 use engine::listening::{Heard, Listening, Resume, Told};
 use engine::submit::SubmitError;
@@ -13,7 +16,7 @@ use protocol::aaep::handshake::{
 };
 use protocol::aaep::shape::Cursor;
 use protocol::aaep::{EXTENSION, VERSION};
-use protocol::ids::SubscriptionId;
+use protocol::ids::{SessionId, SubscriptionId};
 use protocol::time::Span;
 use serde_json::{Map, Value, json};
 
@@ -27,6 +30,10 @@ const NAMELESS: &str = "compat";
 
 /// How long a question can still be answered after its stream has ended: long enough to come back.
 const LINGERS: Span = Span::from_millis(60_000);
+
+/// Sessions of which a line remembers that they asked. An older question is hardly the one that is
+/// answered after a restart.
+const ASKED_MAX: usize = 8;
 
 /// Events that are sent at once, if there are several.
 const TOGETHER_BYTES: usize = 16 * 1024;
@@ -42,6 +49,8 @@ pub struct Line {
     listening: Listening,
     /// Whoever goes on from here misses nothing.
     place: Cursor,
+    /// The sessions that asked something here, the newest last.
+    asked: VecDeque<SessionId>,
 }
 
 /// What happens next on a line.
@@ -88,7 +97,8 @@ impl Line {
             }
         };
         let Joined { number, orders, .. } = joined;
-        Ok(Self { gateway, mount, key, number, orders, id, honored, listening, place: from })
+        let (place, asked) = (from, VecDeque::new());
+        Ok(Self { gateway, mount, key, number, orders, id, honored, listening, place, asked })
     }
 
     /// What is next. Nothing is lost if this is not waited for.
@@ -129,6 +139,7 @@ impl Line {
             }
             self.place = event.id.unwrap_or(self.place);
             n_bytes += event.text().len();
+            self.remember(event.text());
             frames.push(Frame { text: event.text().to_owned(), id: event.id });
             told = if n_bytes < TOGETHER_BYTES { self.listening.ready() } else { None };
         }
@@ -211,19 +222,40 @@ impl Line {
         Ok(())
     }
 
-    /// Questions that were asked on this subscription can be answered for a while.
+    fn remember(&mut self, event: &str) {
+        // Most events ask nothing, and need not be read again to know it.
+        if !event.contains("agent.awaiting.") {
+            return;
+        }
+        let event: Value = serde_json::from_str(event).unwrap_or_default();
+        let session: Option<SessionId> =
+            event["session_id"].as_str().and_then(|session| session.parse().ok());
+        let Some(session) = session.filter(|session| !self.asked.contains(session)) else { return };
+        if self.asked.len() >= ASKED_MAX {
+            self.asked.pop_front();
+        }
+        self.asked.push_back(session);
+    }
+
+    /// Questions that were asked on this subscription can be answered for a while, and as long as
+    /// they wait if the server stops: who comes back then has this token and no other.
     fn linger(&self) {
         let (gateway, key) = (self.gateway.clone(), self.key.clone());
-        let (mount, id) = (self.mount.clone(), self.id.clone());
+        let (mount, id, asked) = (self.mount.clone(), self.id.clone(), self.asked.clone());
         let too_many = gateway.compat.lines.lingers(&key, &id);
         tokio::spawn(async move {
             if let Some(oldest) = too_many {
                 end(&gateway, &mount, &key, oldest).await;
             }
             let mut stopping = gateway.stopping.clone();
-            tokio::select! {
-                () = gateway.engine.clock().sleep(LINGERS) => {}
-                _ = stopping.wait_for(|stopping| *stopping) => {}
+            let stops = tokio::select! {
+                () = gateway.engine.clock().sleep(LINGERS) => false,
+                _ = stopping.wait_for(|stopping| *stopping) => true,
+            };
+            // Who works within this process asks nothing any more when it stops.
+            let is_played = gateway.player(&mount).is_some();
+            if stops && !is_played && some_wait(&gateway, &mount, &asked).await {
+                return;
             }
             end(&gateway, &mount, &key, id).await;
         });
@@ -235,6 +267,22 @@ impl Drop for Line {
         self.gateway.compat.lines.leave(&self.key, self.number);
         self.linger();
     }
+}
+
+/// Whether somebody can still answer what one of these sessions asked.
+async fn some_wait(gateway: &Gateway, mount: &Mount, asked: &VecDeque<SessionId>) -> bool {
+    for session in asked {
+        let stream = session_stream(&mount.asker.caller, session);
+        match gateway.engine.session(&stream).await {
+            Ok(Some(session)) if !session.machine.pending().is_empty() => return true,
+            Ok(_) => {}
+            Err(error) => {
+                tracing::debug!(?error, "a subscription ends, whatever it asked");
+                return false;
+            }
+        }
+    }
+    false
 }
 
 async fn end(gateway: &Gateway, mount: &Mount, key: &Key, id: SubscriptionId) {

@@ -164,7 +164,12 @@ impl<W: Wire> Open<W> {
             Err(error) => return Ok(Err(error.into())),
         };
         let id: SubscriptionId = accepted.subscription_id.parse().expect("it was just made");
-        let listening = engine.listen(caller, &id, resume).await?.ok_or(Farewell::Over)?;
+        let goes_on = resume != Resume::No;
+        let mut listening = engine.listen(caller, &id, resume).await?.ok_or(Farewell::Over)?;
+        if goes_on {
+            // With the tokens of the subscription that it had, nothing can be answered any more.
+            listening.ask_again().await?;
+        }
         let tells_places = scope.places;
         self.subscription = Some(Box::new(Subscribed { id, listening, tells_places }));
         Ok(Ok(vec![Handshake::Accepted(accepted).write()]))

@@ -22,7 +22,7 @@ pub const AT: &str = "/aaep/compat/scripted";
 /// Whatever is waited for is there sooner, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     Stream,
     Socket,

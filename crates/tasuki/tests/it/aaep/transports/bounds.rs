@@ -9,8 +9,9 @@ use tasuki::client::Call;
 use tokio::io::AsyncWriteExt;
 use tokio_tungstenite::tungstenite::Message;
 
-use super::peer::{Peer, Road};
-use super::{Branch, announce, hear, opening, request};
+use super::{announce, hear, opening, request};
+use crate::aaep::lines::branch::{Branch, Who};
+use crate::aaep::lines::peer::{Peer, Road};
 use crate::aaep::{event, progress};
 use crate::server::{ok, refused_start};
 use crate::wire::Request;
@@ -19,8 +20,9 @@ use crate::ws::socket::Socket;
 #[tokio::test]
 async fn a_websocket_opens_for_whoever_has_a_token_and_speaks_the_protocol() {
     let branch = Branch::open().await;
-    let bearer = ("authorization", format!("Bearer {}", branch.dana));
-    let offer = |entries: &str| ("sec-websocket-protocol", entries.replace("TOKEN", &branch.dana));
+    let bearer = ("authorization", format!("Bearer {}", branch.dana.token));
+    let offer =
+        |entries: &str| ("sec-websocket-protocol", entries.replace("TOKEN", &branch.dana.token));
     let evil = ("origin", "https://evil.example".to_owned());
     for (headers, status, code) in [
         (vec![offer("aaep.v1"), bearer.clone()], 101, ""),
@@ -40,7 +42,7 @@ async fn a_websocket_opens_for_whoever_has_a_token_and_speaks_the_protocol() {
         }
     }
     let plain = Request::new("GET /aaep/v1/ws")
-        .token(&branch.dana)
+        .token(&branch.dana.token)
         .header("sec-websocket-protocol", b"aaep.v1")
         .send(branch.server.address())
         .await;
@@ -100,7 +102,7 @@ async fn what_nobody_may_send_ends_the_connection() {
         }
         assert_eq!(peer.closed().await, Some(4004));
     }
-    let mut stranger = Peer::open(&branch, Road::Unix, "", "tasuki_0000").await;
+    let mut stranger = Peer::open(&branch, Road::Unix, &Who::new("", "tasuki_0000")).await;
     assert_eq!(stranger.next().await["code"], "unauthenticated");
     assert_eq!(stranger.closed().await, Some(4002));
 }
@@ -124,7 +126,7 @@ async fn a_connection_has_one_subscription() {
     assert_eq!(accepted["honored_capabilities"]["max_events_per_second"], 5, "{accepted}");
 
     for road in [Road::WebSocket, Road::Unix, Road::Stdio] {
-        let mut old = Peer::open(&branch, road, "dana", &branch.dana).await;
+        let mut old = Peer::open(&branch, road, &branch.dana).await;
         let mut asked = request(json!({}));
         asked["aaep_version"] = "9.0.0".into();
         old.send(asked).await;
@@ -170,7 +172,7 @@ async fn a_connection_ends_with_its_token_and_with_the_server() {
     for road in [Road::WebSocket, Road::Unix] {
         let issued = ok(&operator, Call::post("/v1/tokens", json!({ "agent": "dana" }))).await;
         let token = issued["token"].as_str().expect("a token");
-        let mut dana = Peer::open(&branch, road, "dana", token).await;
+        let mut dana = Peer::open(&branch, road, &Who::new("dana", token)).await;
         dana.send(request(json!({}))).await;
         assert_eq!(dana.next().await["type"], "subscription.accepted");
         let stopwatch = Stopwatch::start();
@@ -277,9 +279,9 @@ async fn standard_input_and_output_speak_json_rpc() {
     assert!(stdio.line().await.is_none());
     assert_eq!(stdio.child.wait().expect("it ends").code(), Some(0));
 
-    let mut nobody = Peer::open(&branch, Road::Stdio, "nobody", "").await.process();
+    let mut nobody = Peer::open(&branch, Road::Stdio, &Who::new("nobody", "")).await.process();
     assert_eq!(nobody.child.wait().expect("it ends").code(), Some(3), "there is no such agent");
     assert_eq!(branch.server.stop(), Some(0));
-    let mut late = Peer::open(&branch, Road::Stdio, "teller", "").await.process();
+    let mut late = Peer::open(&branch, Road::Stdio, &branch.teller).await.process();
     assert_eq!(late.child.wait().expect("it ends").code(), Some(4), "there is no server");
 }

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 
-use super::Branch;
+use super::branch::{Branch, Who};
 use crate::ws::socket::Socket;
 
 /// Whatever is waited for is there sooner, even on a busy machine.
@@ -53,9 +53,9 @@ impl Drop for Process {
 }
 
 impl Process {
-    fn start(branch: &Branch, name: &str) -> Self {
+    fn start(branch: &Branch, who: &Who) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_tasuki"))
-            .args(["aaep", "stdio", "--as", name, "--data"])
+            .args(["aaep", "stdio", "--as", who.name, "--teamspace", who.teamspace, "--data"])
             .arg(&branch.server.data)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -92,7 +92,8 @@ enum Came {
 
 impl Peer {
     /// By a token on the network, as the owner of the server elsewhere.
-    pub async fn open(branch: &Branch, road: Road, name: &str, token: &str) -> Self {
+    pub async fn open(branch: &Branch, road: Road, who: &Who) -> Self {
+        let token = &who.token;
         match road {
             Road::WebSocket => {
                 let headers = [
@@ -109,7 +110,7 @@ impl Peer {
                 peer.send(json!({ "type": "tasuki.hello", "token": token })).await;
                 peer
             }
-            Road::Stdio => Self::Stdio(Process::start(branch, name)),
+            Road::Stdio => Self::Stdio(Process::start(branch, who)),
         }
     }
 
@@ -149,6 +150,22 @@ impl Peer {
         match self.came().await {
             Came::Message(message) => message,
             Came::Closed(code) => panic!("the connection is closed: {code:?}"),
+        }
+    }
+
+    /// Everything that came until what was sent is dealt with: messages are taken one after the
+    /// other, and one that makes no sense is answered.
+    pub async fn received(&mut self) -> Vec<Value> {
+        let nonsense = json!({ "type": "subscription.close", "subscription_id": "sub_none" });
+        self.send(nonsense).await;
+        let mut came = Vec::new();
+        loop {
+            let message = self.next().await;
+            if message["type"] == "tasuki.refused" {
+                assert_eq!(message["code"], "not_found", "{message}");
+                return came;
+            }
+            came.push(message);
         }
     }
 
