@@ -8,6 +8,7 @@ use crate::caller::Caller;
 use crate::handoff::sla::Slas;
 use crate::rejection::Rejection;
 use crate::step::BadHistory;
+use crate::time::Span;
 
 /// A name is one line in a list.
 pub const NAME_BYTES_MAX: usize = 200;
@@ -16,6 +17,16 @@ pub const DESCRIPTION_BYTES_MAX: usize = 2_000;
 
 /// Whoever wants more wants them kept elsewhere.
 pub const MESSAGE_RETENTION_DAYS_MAX: u32 = 3_650;
+
+/// How long an accept allows what cannot be undone: time to make the call, and not to forget that
+/// somebody said yes.
+pub const CONSENT_SECONDS: u32 = 60;
+
+/// Shorter than this, no call would be in time.
+pub const CONSENT_SECONDS_MIN: u32 = 1;
+
+/// Whoever said yes an hour ago may think otherwise by now.
+pub const CONSENT_SECONDS_MAX: u32 = 3_600;
 
 /// What is true of a teamspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +53,9 @@ pub struct Configuration {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
+    /// For how many seconds an accept allows the call that was asked about; 60 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consent_seconds: Option<u32>,
     /// What is accepted must come with evidence of how it was checked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub evidence_required: bool,
@@ -149,7 +163,20 @@ fn check(configuration: &Configuration) -> Result<(), Rejection> {
         let expected = format!("a number from 1 to {MESSAGE_RETENTION_DAYS_MAX}");
         return invalid("settings.message_retention_days", expected);
     }
+    let seconds = settings.consent_seconds.unwrap_or(CONSENT_SECONDS);
+    if !(CONSENT_SECONDS_MIN..=CONSENT_SECONDS_MAX).contains(&seconds) {
+        let expected = format!("a number from {CONSENT_SECONDS_MIN} to {CONSENT_SECONDS_MAX}");
+        return invalid("settings.consent_seconds", expected);
+    }
     Ok(())
+}
+
+impl Settings {
+    /// How long an accept allows the call that was asked about.
+    pub fn consent_lasts(&self) -> Span {
+        let seconds = self.consent_seconds.unwrap_or(CONSENT_SECONDS);
+        Span::from_millis(i64::from(seconds) * 1_000)
+    }
 }
 
 #[cfg(test)]
@@ -159,7 +186,6 @@ mod tests {
     use super::*;
     use crate::caller::{Principal, Role};
     use crate::ids::TeamspaceId;
-    use crate::time::Span;
 
     #[test]
     fn a_teamspace_is_made_once_and_configured_often() {
@@ -198,7 +224,12 @@ mod tests {
         let second = |millis| Some(Span::from_millis(millis));
         let sla = |sla: Slas| Settings { sla, ..Settings::default() };
         let days = |days| Settings { message_retention_days: Some(days), ..Settings::default() };
+        let consent = |seconds| Settings { consent_seconds: Some(seconds), ..Settings::default() };
         let cases = [
+            (consent(CONSENT_SECONDS_MIN), None),
+            (consent(CONSENT_SECONDS_MAX), None),
+            (consent(CONSENT_SECONDS_MIN - 1), Some("settings.consent_seconds")),
+            (consent(CONSENT_SECONDS_MAX + 1), Some("settings.consent_seconds")),
             (Settings::default(), None),
             (sla(Slas { proposed: second(1_000), ..Slas::default() }), None),
             (sla(Slas { proposed: second(999), ..Slas::default() }), Some("settings.sla.proposed")),

@@ -25,8 +25,8 @@ use serde::{Deserialize, Serialize};
 
 use self::consent::Consents;
 pub use self::consent::{
-    Audience, Binding, Consent, NotSettled, Outcome, Question, QuestionKind, Response, Settled,
-    Weak,
+    Audience, Binding, Consent, Lasts, NotSettled, Outcome, Question, QuestionKind, Response,
+    Settled, Weak,
 };
 use self::limits::{AGENT_ID_BYTES_MAX, kept};
 pub use self::limits::{CALLS_MAX, CONSENTS_MAX, OUTPUTS_MAX, QUESTIONS_MAX, REFUSED_MAX};

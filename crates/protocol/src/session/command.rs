@@ -77,7 +77,7 @@ impl Command {
                 Needs { caller: true, conversation, settings: true, ..Needs::default() }
             }
             (Command::Answer(_), Some(session)) => {
-                Needs { caller: true, directory: told(session), ..Needs::default() }
+                Needs { caller: true, directory: told(session), settings: true, ..Needs::default() }
             }
             (Command::Elapse { .. }, Some(session)) => {
                 Needs { directory: told(session), ..Needs::default() }

@@ -7,6 +7,7 @@ use super::command::Given;
 use super::state::Session;
 use crate::aaep::machine::{Binding, Outcome};
 use crate::ids::{AgentId, TransferId};
+use crate::time::Time;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
@@ -81,6 +82,9 @@ pub struct Answered {
     /// The producer is told at its endpoint.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deliver: bool,
+    /// Of an accept: until when what cannot be undone may rest on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Time>,
 }
 
 /// Nobody answered in time.

@@ -4,7 +4,7 @@ use super::command::{Given, Response};
 use super::event::{Announced, Event};
 use super::state::{Place, Session, opening};
 use crate::aaep::event::Decision;
-use crate::aaep::machine::{self, Audience, Weak};
+use crate::aaep::machine::{self, Audience, Lasts, Weak};
 use crate::aaep::read::read;
 use crate::ids::SessionId;
 use crate::step::BadHistory;
@@ -34,7 +34,8 @@ pub fn evolve(
         Event::Announced(announced) => follow(&mut session, announced, at),
         Event::Answered(answered) => {
             let token = &answered.reply_token;
-            settle(&mut session.machine, token, &answered.given, at).map_err(|_| bad())?;
+            let lasts = answered.expires_at.map_or(Lasts::WithoutEnd, Lasts::Until);
+            settle(&mut session.machine, token, &answered.given, (at, lasts)).map_err(|_| bad())?;
             session.forget(token);
             session.telling.extend(answered.deliver.then(|| token.clone()));
         }
@@ -55,10 +56,10 @@ pub(super) fn settle(
     machine: &mut machine::Session,
     reply_token: &str,
     given: &Given,
-    at: Time,
+    (at, lasts): (Time, Lasts),
 ) -> Result<machine::Settled, machine::NotSettled> {
     match given {
-        Given::Decision(decision) => machine.resolve(reply_token, *decision, at),
+        Given::Decision(decision) => machine.resolve(reply_token, *decision, at, lasts),
         Given::Response(response) => machine.answer(reply_token, spoken(response), at),
     }
 }

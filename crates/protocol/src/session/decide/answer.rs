@@ -2,7 +2,7 @@
 //! one refusal, which does not say why.
 
 use super::Decision;
-use crate::aaep::machine::NotSettled;
+use crate::aaep::machine::{Lasts, NotSettled, Outcome};
 use crate::agent::Kind;
 use crate::caller::Principal;
 use crate::conversation::state::conversation_of;
@@ -48,7 +48,9 @@ pub fn decide(
     }
     let given = answer.given.heeding(answer.modified);
     let mut machine = session.machine.clone();
-    let settled = settle(&mut machine, &answer.reply_token, &given, context.now);
+    let until = context.now.plus(context.facts.settings.consent_lasts());
+    let when = (context.now, Lasts::Until(until));
+    let settled = settle(&mut machine, &answer.reply_token, &given, when);
     let settled = settled.map_err(|why| {
         no(match why {
             NotSettled::Unknown => Unanswered::UnknownToken,
@@ -71,6 +73,7 @@ pub fn decide(
         action_hash: asked.and_then(|asked| asked.action_hash.clone()),
         modified: answer.modified,
         deliver: session.tells(context.facts),
+        expires_at: (settled.outcome == Outcome::Accepted).then_some(until),
     };
     let position = session.n_entries + 1;
     Ok(Decision {

@@ -271,6 +271,49 @@ async fn who_comes_late_is_asked_too() {
 }
 
 #[tokio::test]
+async fn a_yes_does_not_last() {
+    let bank = Bank::open().await;
+    let short = json!({ "settings": { "consent_seconds": 1 } });
+    ok(&bank.operator, Call::put("/v1/teamspace", short)).await;
+    let mut dana = Listener::open(bank.dana.clone(), &terms(json!({}))).await;
+    bank.announce(&bank.opening(300)).await;
+    let question = dana.until("awaiting.confirmation").await;
+    dana.answer(&question, "accept").await;
+    let decided = bank.decision().await;
+    let (settled, expires) = (&decided["settled_at"], &decided["expires_at"]);
+    assert!(settled.as_str() < expires.as_str(), "{settled} {expires}");
+    // The agent loses a second with another question, which nobody answers.
+    let lost = json!({
+        "urgency": "critical", "question": "Which savings account?", "reply_token": "rpl_lost",
+        "timeout_seconds": 1,
+    });
+    bank.announce(&[bank.event(8, "awaiting.clarification", lost)]).await;
+    let lost = format!("/aaep/v1/sessions/{}/decisions/rpl_lost?wait=20s", bank.session);
+    assert_eq!(ok(&bank.teller, Call::get(lost)).await["status"], "timed_out");
+    let call = json!({
+        "tool": "transfer_funds", "irreversible": true, "risk_level": "high",
+        "summary_normal": "Transfers the money.",
+    });
+    let pay = |number| vec![bank.event(number, "tool.invoked", call.clone())];
+    let late = refused(&bank.teller, Call::post("/aaep/v1/events", json!(pay(9)))).await;
+    assert_eq!(
+        (&late.body["code"], &late.body["rule"]),
+        (&json!("protocol_violation"), &json!("4.3.1"))
+    );
+    let expected = late.body["expected"].as_str().expect("what to do");
+    assert!(expected.contains("ask again") && expected.contains("lapsed"), "{expected}");
+    // Asked again, and allowed again.
+    let mut again = bank.opening(300).pop().expect("the question");
+    again["event_id"] = "evt_10".into();
+    again["timestamp"] = "2026-05-24T14:22:10.000Z".into();
+    again["reply_token"] = "rpl_again".into();
+    bank.announce(&[again]).await;
+    let question = dana.until("awaiting.confirmation").await;
+    dana.answer(&question, "accept").await;
+    bank.announce(&pay(11)).await;
+}
+
+#[tokio::test]
 async fn a_teamspace_may_want_every_call_named_by_its_hash() {
     let bank = Bank::open().await;
     let strict = json!({ "settings": { "strong_consent_required": true } });

@@ -26,8 +26,8 @@ pub(super) struct Model {
 pub(super) enum Past {
     /// With our time, in seconds.
     Event(Box<Event<'static>>, u64),
-    /// Somebody's decision.
-    Replied(String, Decision),
+    /// Somebody's decision, with our time.
+    Replied(String, Decision, u64),
     /// The decision of a timeout.
     TimedOut(String, Decision),
     /// The end of a clarification.
@@ -62,7 +62,9 @@ impl Model {
                 return;
             }
             (Step::Event(event), _) => Past::Event(event.clone(), self.now),
-            (Step::Resolve(token, decision), _) => Past::Replied(token.clone(), *decision),
+            (Step::Resolve(token, decision), _) => {
+                Past::Replied(token.clone(), *decision, self.now)
+            }
             (Step::Elapse(token, _), Judgement::Settles(Outcome::Accepted)) => {
                 Past::TimedOut(token.clone(), Decision::Accept)
             }

@@ -10,7 +10,7 @@
 //! | `confirm t1 irreversible high` | `awaiting.confirmation` with the token `t1` |
 //! | `ask t2 kinds=numeric` | `awaiting.clarification` |
 //! | `accept t1`, `reject t1`, `answer t2 12`, `elapse t1` | what others do |
-//! | `wait 60` | our clock goes on, in seconds |
+//! | `wait 60` | our clock goes on, in seconds; an accept lasts 60 |
 //!
 //! Any event may carry `id=`, `session=`, `agent=`, `n=` (its number), `urgency=` and `back` (its
 //! timestamp is before the last one); a confirmation and a call may carry `hash=`.
@@ -24,9 +24,12 @@ use crate::aaep::event::{
 };
 use crate::aaep::flaw::Flaw;
 use crate::aaep::machine::{
-    Audience, Followed, NotSettled, Response, Session, Settled, Used, Weak,
+    Audience, Followed, Lasts, NotSettled, Response, Session, Settled, Used, Weak,
 };
 use crate::time::{Span, Time};
+
+/// How long an accept lasts in a script.
+const LASTS: Span = Span::from_minutes(1);
 
 /// One step of a script, read.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,7 +87,10 @@ impl World {
                 self.used.extend(uses);
                 return followed.map(Passed::Followed).map_err(No::Flaw);
             }
-            Step::Resolve(token, decision) => self.session.resolve(token, *decision, self.now),
+            Step::Resolve(token, decision) => {
+                let lasts = Lasts::Until(self.now.plus(LASTS));
+                self.session.resolve(token, *decision, self.now, lasts)
+            }
             Step::Answer(token, answer) => self.session.answer(token, answer.response(), self.now),
             Step::Elapse(token, audience) => self.session.elapse(token, self.now, *audience),
             Step::Wait(seconds) => {
