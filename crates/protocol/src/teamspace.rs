@@ -28,6 +28,12 @@ pub const CONSENT_SECONDS_MIN: u32 = 1;
 /// Whoever said yes an hour ago may think otherwise by now.
 pub const CONSENT_SECONDS_MAX: u32 = 3_600;
 
+/// After this long a silence a session counts as left: who works for longer says so now and then.
+pub const SESSION_SILENCE_MINUTES: u32 = 24 * 60;
+
+/// Whoever wants longer wants sessions that never end.
+pub const SESSION_SILENCE_MINUTES_MAX: u32 = 30 * 24 * 60;
+
 /// What is true of a teamspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Teamspace {
@@ -62,6 +68,9 @@ pub struct Settings {
     /// For how many days messages are kept; as the server is configured when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_retention_days: Option<u32>,
+    /// After how many minutes without a word of its producer a session is ended; 1,440 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_silence_minutes: Option<u32>,
     /// How long each stage of a handoff may take that does not say so itself.
     #[serde(default, skip_serializing_if = "Slas::is_default")]
     pub sla: Slas,
@@ -168,6 +177,11 @@ fn check(configuration: &Configuration) -> Result<(), Rejection> {
         let expected = format!("a number from {CONSENT_SECONDS_MIN} to {CONSENT_SECONDS_MAX}");
         return invalid("settings.consent_seconds", expected);
     }
+    let minutes = settings.session_silence_minutes.unwrap_or(SESSION_SILENCE_MINUTES);
+    if !(1..=SESSION_SILENCE_MINUTES_MAX).contains(&minutes) {
+        let expected = format!("a number from 1 to {SESSION_SILENCE_MINUTES_MAX}");
+        return invalid("settings.session_silence_minutes", expected);
+    }
     Ok(())
 }
 
@@ -225,7 +239,13 @@ mod tests {
         let sla = |sla: Slas| Settings { sla, ..Settings::default() };
         let days = |days| Settings { message_retention_days: Some(days), ..Settings::default() };
         let consent = |seconds| Settings { consent_seconds: Some(seconds), ..Settings::default() };
+        let silence =
+            |minutes| Settings { session_silence_minutes: Some(minutes), ..Settings::default() };
         let cases = [
+            (silence(1), None),
+            (silence(SESSION_SILENCE_MINUTES_MAX), None),
+            (silence(0), Some("settings.session_silence_minutes")),
+            (silence(SESSION_SILENCE_MINUTES_MAX + 1), Some("settings.session_silence_minutes")),
             (consent(CONSENT_SECONDS_MIN), None),
             (consent(CONSENT_SECONDS_MAX), None),
             (consent(CONSENT_SECONDS_MIN - 1), Some("settings.consent_seconds")),

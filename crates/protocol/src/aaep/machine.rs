@@ -142,6 +142,18 @@ impl Session {
         &self.agent_id
     }
 
+    /// The number of the next event, if this session numbers its events.
+    pub fn next_number(&self) -> Option<u64> {
+        self.next_number
+    }
+
+    /// The first millisecond that is not before what the last event says.
+    pub fn last_timestamp(&self) -> Time {
+        let millis = self.timestamp_micros.div_euclid(1_000);
+        let is_past = self.timestamp_micros.rem_euclid(1_000) > 0;
+        Time::from_millis(millis + i64::from(is_past))
+    }
+
     /// Calls and outputs that are open: for whoever ends the session of a producer that is gone.
     pub fn loose_ends(&self) -> LooseEnds<'_> {
         LooseEnds { calls: self.calls.open(), outputs: self.outputs.open() }

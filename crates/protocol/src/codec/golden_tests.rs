@@ -283,6 +283,7 @@ fn teamspace_shapes() -> Vec<(&'static str, Event)> {
             consent_seconds: None,
             evidence_required: true,
             message_retention_days: Some(30),
+            session_silence_minutes: None,
             sla: Slas {
                 accepted: day,
                 activated: day,
@@ -299,7 +300,8 @@ fn teamspace_shapes() -> Vec<(&'static str, Event)> {
         ("most", Event::Teamspace(teamspace::Event::Created(most.clone()))),
         ("least", Event::Teamspace(teamspace::Event::Configured(least))),
         ("most", Event::Teamspace(teamspace::Event::Configured(most.clone()))),
-        ("consent", Event::Teamspace(teamspace::Event::Configured(consent(most)))),
+        ("consent", Event::Teamspace(teamspace::Event::Configured(consent(most.clone())))),
+        ("silence", Event::Teamspace(teamspace::Event::Configured(silence(most)))),
     ]
 }
 
@@ -309,6 +311,11 @@ fn consent(configuration: Configuration) -> Configuration {
         strong_consent_required: true,
         ..configuration.settings
     };
+    Configuration { settings, ..configuration }
+}
+
+fn silence(configuration: Configuration) -> Configuration {
+    let settings = Settings { session_silence_minutes: Some(60), ..configuration.settings };
     Configuration { settings, ..configuration }
 }
 

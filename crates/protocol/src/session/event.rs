@@ -30,6 +30,9 @@ pub struct Announced {
     /// Questions that nobody needs to answer any more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withdrawn: Vec<String>,
+    /// Of a session that begins, what its teamspace says about silence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silence_minutes: Option<u32>,
     /// What the session is after them, if that was just worked out.
     #[serde(skip)]
     pub foreseen: Foreseen,
@@ -184,7 +187,13 @@ impl PartialEq for Foreseen {
 
 impl Announced {
     pub fn new(events: Vec<Said>) -> Self {
-        Self { events, consents: Vec::new(), withdrawn: Vec::new(), foreseen: Foreseen::default() }
+        Self {
+            events,
+            consents: Vec::new(),
+            withdrawn: Vec::new(),
+            silence_minutes: None,
+            foreseen: Foreseen::default(),
+        }
     }
 }
 

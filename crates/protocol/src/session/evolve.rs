@@ -37,12 +37,14 @@ pub fn evolve(
             let lasts = answered.expires_at.map_or(Lasts::WithoutEnd, Lasts::Until);
             settle(&mut session.machine, token, &answered.given, (at, lasts)).map_err(|_| bad())?;
             session.forget(token);
+            session.heard_at = Some(at);
             session.telling.extend(answered.deliver.then(|| token.clone()));
         }
         Event::TimedOut(over) => {
             let audience = if over.unheard { Audience::Nobody } else { Audience::Able };
             session.machine.elapse(&over.reply_token, at, audience).map_err(|_| bad())?;
             session.forget(&over.reply_token);
+            session.heard_at = Some(at);
             session.telling.extend(over.deliver.then(|| over.reply_token.clone()));
         }
         Event::HandedOver(handover) => session.handover = Some(handover.clone()),
@@ -87,7 +89,8 @@ fn opened(id: &SessionId, announced: &Announced, at: Time) -> Option<Session> {
     let event = read(announced.events.first()?.text()).ok()?;
     let producer = event.envelope.agent_id.parse().ok()?;
     let opening = opening(&event, producer).ok()?;
-    Some(Session::new(id, opening, at))
+    let silence_minutes = announced.silence_minutes;
+    Some(Session { silence_minutes, ..Session::new(id, opening, at) })
 }
 
 impl Given {

@@ -33,9 +33,11 @@ fn announced() -> impl Strategy<Value = session::Event> {
         reply_token: it.2,
         binding: it.3,
     });
-    (vec(said, 1..4), vec(consents, 0..3), vec(text(), 0..3)).prop_map(
-        |(events, consents, withdrawn)| {
-            let announced = Announced { consents, withdrawn, ..Announced::new(events) };
+    let more = (vec(text(), 0..3), option::of(any::<u32>()));
+    (vec(said, 1..4), vec(consents, 0..3), more).prop_map(
+        |(events, consents, (withdrawn, silence_minutes))| {
+            let announced =
+                Announced { consents, withdrawn, silence_minutes, ..Announced::new(events) };
             session::Event::Announced(Box::new(announced))
         },
     )
