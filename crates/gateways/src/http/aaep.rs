@@ -3,6 +3,7 @@
 
 pub mod compat;
 mod connection;
+pub mod erase;
 pub mod listening;
 pub mod local;
 pub mod socket;

@@ -3,6 +3,7 @@
 mod announce;
 mod answer;
 mod elapse;
+mod end;
 mod hand_over;
 
 use std::collections::HashMap;
@@ -45,6 +46,7 @@ pub fn decide(
         Command::Announce { events } => announce::decide(id, state, events, context),
         Command::Answer(answer) => answer::decide(id, state, answer, context),
         Command::Elapse { due, audience } => elapse::decide(id, state, (*due, *audience), context),
+        Command::End => end::decide(state, context),
         Command::HandOver(handover) => hand_over::decide(id, state, handover, context),
         Command::Deliver { reply_token } => hand_over::delivered(state, reply_token, context),
     }

@@ -1,5 +1,5 @@
-//! A producer that is not heard of any more: when its session counts as left, and how the server
-//! ends it for those who listen. What is open is closed first, as the rules want.
+//! A session that the server ends for its producer: because nothing was heard of it for long, or
+//! because all of it is erased. What is open is closed first, as the rules want.
 
 use serde_json::{Map, Value, json};
 
@@ -13,6 +13,13 @@ use crate::aaep::{CONTEXT, EXTENSION, EXTENSION_CONTEXT, VERSION, voice};
 use crate::canonical;
 use crate::teamspace::SESSION_SILENCE_MINUTES;
 use crate::time::{Span, Time};
+
+/// Why the server ends a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    Silent,
+    Erased,
+}
 
 /// The name of the deadline.
 pub(super) const SILENCE: &str = "silence";
@@ -36,33 +43,36 @@ impl Session {
         Some(heard.plus(silence).plus(Span::from_millis(late)))
     }
 
-    /// The events with which the server ends a session that was left.
-    pub(super) fn ended_for_its_producer(&self, now: Time) -> Announced {
+    /// The events with which the server ends a session.
+    pub(super) fn ended_for_its_producer(&self, why: Why, now: Time) -> Announced {
         let mut ended = self.clone();
         let position = self.n_entries + 1;
-        let mut events = Vec::new();
-        for payload in self.closing() {
-            let index = events.len();
-            let text = Value::Object(ended.by_the_server(payload, index, now)).to_string();
+        let mut announced = Announced::new(Vec::new());
+        let message = why.message(self.producer.as_str());
+        for payload in self.closing(why) {
+            let index = announced.events.len();
+            let event = ended.by_the_server(&message, payload, index, now);
+            let text = Value::Object(event).to_string();
             // What is closed was open under the same names, so nothing is passed over here.
             let Ok(event) = read(&text) else { continue };
             let when = (Place { position, index }, now, Weak::Allowed);
-            if ended.follow(&event, when, &|_| false, &mut Vec::new()).is_ok() {
-                events.extend(Said::new(text));
-            }
+            let followed = ended.follow(&event, when, &|_| false, &mut Vec::new());
+            let Ok(followed) = followed else { continue };
+            let withdrawn = followed.withdrawn.into_iter().map(|settled| settled.reply_token);
+            announced.withdrawn.extend(withdrawn);
+            announced.events.extend(Said::new(text));
         }
-        Announced::new(events)
+        announced
     }
 
     /// What each event says besides what all have.
-    fn closing(&self) -> Vec<Value> {
+    fn closing(&self, why: Why) -> Vec<Value> {
         let ends = self.machine.loose_ends();
-        let message = Message::SessionAbandoned { agent: self.producer.as_str() };
-        let why = message.in_language(DEFAULT_LANGUAGE).normal;
+        let message = why.message(self.producer.as_str()).in_language(DEFAULT_LANGUAGE).normal;
         let calls = ends.calls.iter().map(|(tool, call)| {
             let mut payload = json!({
                 "type": "aaep:agent.tool.completed", "tool": tool, "status": "timeout",
-                "error_message": why,
+                "error_message": message,
             });
             if let Some(call) = call {
                 payload["tool_call_id"] = (*call).into();
@@ -81,14 +91,20 @@ impl Session {
         });
         let end = json!({
             "type": "aaep:agent.session.cancelled",
-            "cancelled_by": "timeout", "cancellation_reason": "producer_silent",
+            "cancelled_by": why.by(), "cancellation_reason": why.as_str(),
         });
         calls.chain(outputs).chain([end]).collect()
     }
 
     /// An event in the name of the producer, with the mark that it is not from it. Its id cannot be
     /// known beforehand, so that nobody has used it.
-    fn by_the_server(&self, payload: Value, index: usize, now: Time) -> Map<String, Value> {
+    fn by_the_server(
+        &self,
+        message: &Message<'_>,
+        payload: Value,
+        index: usize,
+        now: Time,
+    ) -> Map<String, Value> {
         let id = self.id.as_str();
         let moment = format!("{id} {} {index} {}", self.n_entries, now.as_millis());
         let digest = canonical::hex(&canonical::sha256(&[moment.as_bytes()]));
@@ -111,10 +127,32 @@ impl Session {
         if let Some(number) = self.machine.next_number() {
             event.insert("sequence_number".to_owned(), number.into());
         }
-        let message = Message::SessionAbandoned { agent: self.producer.as_str() };
         message.put_summaries(DEFAULT_LANGUAGE, &mut event);
         event.extend(payload);
         event
+    }
+}
+
+impl Why {
+    fn as_str(self) -> &'static str {
+        match self {
+            Why::Silent => "producer_silent",
+            Why::Erased => "erased",
+        }
+    }
+
+    fn by(self) -> &'static str {
+        match self {
+            Why::Silent => "timeout",
+            Why::Erased => "system",
+        }
+    }
+
+    fn message(self, agent: &str) -> Message<'_> {
+        match self {
+            Why::Silent => Message::SessionAbandoned { agent },
+            Why::Erased => Message::SessionCancelled { agent },
+        }
     }
 }
 
@@ -172,7 +210,7 @@ mod tests {
                 let session = said(&payloads, is_numbered, timestamp);
                 assert!(session.is_open(), "{what}");
                 let now = session.left_at().expect("it is silent");
-                let ended = session.ended_for_its_producer(now);
+                let ended = session.ended_for_its_producer(Why::Silent, now);
                 assert_eq!(ended.events.len(), payloads.len() + 1, "{what}: {ended:?}");
                 let all = ended.events.iter().all(|said| said.text().contains("\"by\":\"server\""));
                 assert!(all, "{what}");

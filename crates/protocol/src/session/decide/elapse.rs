@@ -7,6 +7,7 @@ use crate::handoff::decide::Context;
 use crate::ids::SessionId;
 use crate::rejection::Rejection;
 use crate::session::event::{Event, TimedOut};
+use crate::session::silence::Why;
 use crate::session::state::Session;
 use crate::time::Time;
 
@@ -21,7 +22,7 @@ pub fn decide(
     let Some(session) = state else { return Ok(Decision::default()) };
     let mut decision = Decision::default();
     if session.left_at().is_some_and(|left| left <= due && left <= context.now) {
-        let ended = session.ended_for_its_producer(context.now);
+        let ended = session.ended_for_its_producer(Why::Silent, context.now);
         decision.events.push(Event::Announced(Box::new(ended)));
         return Ok(decision);
     }

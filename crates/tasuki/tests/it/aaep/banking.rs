@@ -271,6 +271,42 @@ async fn who_comes_late_is_asked_too() {
 }
 
 #[tokio::test]
+async fn what_a_session_says_can_be_erased() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let data = folder.path().join("data");
+    let bank = Bank::with(Server::start_on(&data, |_| {})).await;
+    let mut dana = Listener::open(bank.dana.clone(), &terms(json!({}))).await;
+    bank.announce(&bank.opening(300)).await;
+    let question = dana.until("awaiting.confirmation").await;
+    let path = format!("/aaep/v1/sessions/{}/erase", bank.session);
+    let erase = |reason: &str| Call::post(path.clone(), json!({ "reason": reason }));
+    for who in [&bank.teller, &bank.dana] {
+        assert_eq!(refused(who, erase("mine")).await.status, 403);
+    }
+    assert_eq!(refused(&bank.operator, erase(" ")).await.body["field"], "reason");
+    let one = json!({ "position": 7, "reason": "asked for" });
+    let beyond = refused(&bank.operator, Call::post(path.clone(), one)).await;
+    assert_eq!(beyond.body["field"], "position");
+    let erased = ok(&bank.operator, erase("they asked")).await;
+    assert_eq!(
+        (&erased["erased"], &erased["has_more"], &erased["status"]),
+        (&json!(2), &json!(false), &json!("cancelled"))
+    );
+    assert_eq!(ok(&bank.operator, erase("they asked")).await["erased"], 0);
+    assert_eq!(bank.decision().await["status"], "withdrawn");
+    dana.answer(&question, "accept").await;
+    let late =
+        refused(&bank.teller, Call::post("/aaep/v1/events", json!(bank.carried_out()))).await;
+    assert_eq!(late.body["code"], "protocol_violation");
+    let events = format!("/aaep/v1/sessions/{}/events", bank.session);
+    assert_eq!(ok(&bank.operator, Call::get(events)).await["items"], json!([]));
+    assert_eq!(bank.server.stop(), Some(0));
+    let mut verify = std::process::Command::new(env!("CARGO_BIN_EXE_tasuki"));
+    let verified = verify.args(["audit", "verify", "--data"]).arg(&data).output();
+    assert!(verified.expect("the executable runs").status.success());
+}
+
+#[tokio::test]
 async fn a_yes_does_not_last() {
     let bank = Bank::open().await;
     let short = json!({ "settings": { "consent_seconds": 1 } });
