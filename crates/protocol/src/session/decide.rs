@@ -9,6 +9,7 @@ mod hand_over;
 use std::collections::HashMap;
 
 pub use answer::Unanswered;
+pub(super) use answer::is_automatic;
 
 use super::command::Command;
 use super::event::{Event, Said};

@@ -1,6 +1,7 @@
 //! What is true of a session after an event.
 
 use super::command::{Given, Response};
+use super::decide::is_automatic;
 use super::event::{Announced, Event};
 use super::state::{Place, Session, opening};
 use crate::aaep::event::Decision;
@@ -34,7 +35,11 @@ pub fn evolve(
         Event::Announced(announced) => follow(&mut session, announced, at),
         Event::Answered(answered) => {
             let token = &answered.reply_token;
-            let lasts = answered.expires_at.map_or(Lasts::WithoutEnd, Lasts::Until);
+            let lasts = match answered.expires_at {
+                Some(until) => Lasts::Until(until),
+                None if is_automatic(answered.decided_by.as_deref()) => Lasts::NotAtAll,
+                None => Lasts::WithoutEnd,
+            };
             settle(&mut session.machine, token, &answered.given, (at, lasts)).map_err(|_| bad())?;
             session.forget(token);
             session.heard_at = Some(at);

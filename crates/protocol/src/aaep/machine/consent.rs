@@ -50,6 +50,8 @@ pub enum Lasts {
     Until(Time),
     /// Nobody knows when it was given, or it was before accepts had an end.
     WithoutEnd,
+    /// A rule gave it and no person: nothing irreversible rests on it.
+    NotAtAll,
 }
 
 /// Whether an irreversible call may rest on a weak binding.

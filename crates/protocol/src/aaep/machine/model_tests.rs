@@ -58,9 +58,11 @@ fn a_faulty_machine_is_caught() {
         }),
         ("a reject allows", |world, step| match step {
             Step::Resolve(token, _) => world.take(&Step::Resolve(token.clone(), Decision::Accept)),
-            Step::Event(_) | Step::Answer(..) | Step::Elapse(..) | Step::Wait(_) => {
-                world.take(step)
-            }
+            Step::Event(_)
+            | Step::Automatic(_)
+            | Step::Answer(..)
+            | Step::Elapse(..)
+            | Step::Wait(_) => world.take(step),
         }),
         ("ids are forgotten", |world, step| {
             world.used.clear();

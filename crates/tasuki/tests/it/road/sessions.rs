@@ -219,6 +219,28 @@ async fn only_the_first_answer_of_somebody_entitled_counts() {
 }
 
 #[tokio::test]
+async fn a_rule_does_not_consent_to_what_cannot_be_undone() {
+    let server = bank().await;
+    announce(&server, opening()).await.expect("the session opens");
+    let by =
+        |who: &str| Answer { decided_by: Some(who.to_owned()), ..answer(TOKEN, Decision::Accept) };
+    for who in ["auto:configured_policy", "AUTO:x", " system:cron"] {
+        assert_eq!(says(&server, &agent("dana"), by(who)).await, Heard::No, "{who}");
+    }
+    assert_eq!(says(&server, &agent("dana"), by("user:auto:dana")).await, Heard::Yes);
+    announce(&server, ending()).await.expect("somebody has consented");
+    // What does not say that it cannot be undone may be accepted so, and then is undone if need be.
+    let server = bank().await;
+    let unsaid = asks(2, json!({ "irreversible": false, "risk_level": "low" }));
+    announce(&server, vec![started(1), unsaid]).await.expect("the session opens");
+    assert_eq!(says(&server, &agent("dana"), by("auto:policy")).await, Heard::Yes);
+    assert_eq!(code(&announce(&server, vec![transfers(3)]).await), "protocol_violation");
+    let stream = session_stream(&operator(), &session());
+    let rebuilt = server.engine.rebuild(&stream).await.expect("the ledger makes sense");
+    assert_eq!(Some(&rebuilt), server.engine.current(&stream).await.unwrap().as_deref());
+}
+
+#[tokio::test]
 async fn what_nobody_answers_ends_by_itself_once_also_after_a_restart() {
     let server = bank().await;
     announce(&server, opening()).await.expect("the session opens");

@@ -69,10 +69,14 @@ impl Session {
         lasts: Lasts,
     ) -> Result<Settled, NotSettled> {
         let index = self.consents.in_time(reply_token, now)?;
-        let Asked::Confirmation { allowed, .. } = self.consents.questions[index].asked() else {
+        let Asked::Confirmation { allowed, reversal, .. } = self.consents.questions[index].asked()
+        else {
             return Err(NotSettled::WrongKind);
         };
-        if !allowed.contains(&decision) {
+        let needs_a_person = decision == Decision::Accept
+            && lasts == Lasts::NotAtAll
+            && *reversal == Reversal::Irreversible;
+        if !allowed.contains(&decision) || needs_a_person {
             return Err(NotSettled::NotAllowed);
         }
         Ok(self.consents.settle(index, decision, By::Reply(lasts)))
@@ -177,7 +181,7 @@ impl By {
     fn until(self) -> Option<Time> {
         match self {
             By::Reply(Lasts::Until(until)) => Some(until),
-            By::Reply(Lasts::WithoutEnd) | By::Timeout => None,
+            By::Reply(Lasts::WithoutEnd | Lasts::NotAtAll) | By::Timeout => None,
         }
     }
 }
@@ -185,7 +189,9 @@ impl By {
 impl Covers {
     fn of(reversal: Reversal, by: By) -> Self {
         match (reversal, by) {
-            (_, By::Timeout) | (Reversal::Promised, By::Reply(_)) => Covers::Reversible,
+            (_, By::Timeout | By::Reply(Lasts::NotAtAll)) | (Reversal::Promised, By::Reply(_)) => {
+                Covers::Reversible
+            }
             (Reversal::Irreversible, By::Reply(_)) => Covers::Irreversible,
             (Reversal::Possible, By::Reply(_)) => Covers::Either,
         }

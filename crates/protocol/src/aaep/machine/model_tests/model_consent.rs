@@ -397,7 +397,7 @@ fn is_confirmation(event: &Event<'_>) -> bool {
     confirmation(event).is_some()
 }
 
-fn is_irreversible(event: &Event<'_>) -> bool {
+pub(super) fn is_irreversible(event: &Event<'_>) -> bool {
     confirmation(event)
         .is_some_and(|it| it.irreversible || it.reversibility == Some(Reversibility::Irreversible))
 }
