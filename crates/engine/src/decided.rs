@@ -99,6 +99,9 @@ fn body(tell: &Tell, now: Time, question: &Question) -> Option<String> {
             data["outcome"] = json!(outcome);
             data["answered_by"] = answer.by.as_str().into();
             data["settled_at"] = stamp(*at).into();
+            if let Some(until) = answer.expires_at {
+                data["expires_at"] = stamp(until).into();
+            }
             data["reply"] = json!(reply);
         }
         Question::TimedOut { outcome, at } => {

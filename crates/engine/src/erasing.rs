@@ -1,11 +1,11 @@
-//! Erasing all that was said in a conversation, entry by entry and on the record. What is erased
-//! stays erased, so whoever was interrupted asks again and goes on.
+//! Erasing all that was said in a conversation or a session, entry by entry and on the record. What
+//! is erased stays erased, so whoever was interrupted asks again and goes on.
 
 use protocol::caller::Caller;
 use protocol::ledger::{Erased, Stream};
 use protocol::rejection::Rejection;
 use protocol::step::{Command, State};
-use protocol::{conversation, erasure};
+use protocol::{conversation, erasure, session};
 use tokio::task::JoinSet;
 
 use crate::Engine;
@@ -54,6 +54,35 @@ impl Engine {
                 Err(error) => return Err(error),
             }
         }
+        self.erase_all(caller, stream, reason).await
+    }
+
+    /// The same for a session. One that still goes on is ended.
+    pub async fn erase_session(
+        &self,
+        caller: &Caller,
+        stream: &Stream,
+        reason: &str,
+    ) -> Result<ErasedAll, SubmitError> {
+        if !caller.is_operator() {
+            return Err(Rejection::NotAllowed { action: "erase", who: "an operator" }.into());
+        }
+        erasure::check_reason(reason)?;
+        let session = self.session(stream).await?;
+        let session = session.ok_or(Rejection::NotFound { what: "session" })?;
+        if session.is_open() {
+            let end = Command::Session(session::Command::End);
+            self.submit(caller, stream.clone(), end, None).await?;
+        }
+        self.erase_all(caller, stream, reason).await
+    }
+
+    async fn erase_all(
+        &self,
+        caller: &Caller,
+        stream: &Stream,
+        reason: &str,
+    ) -> Result<ErasedAll, SubmitError> {
         let mut left = self.not_erased(stream, ERASED_MAX + 1).await?;
         let has_more = left.len() > ERASED_MAX;
         left.truncate(ERASED_MAX);

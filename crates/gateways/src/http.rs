@@ -271,6 +271,7 @@ impl Routes {
             .route("/aaep/v1/sessions", |at| at.get(aaep::list))
             .route("/aaep/v1/sessions/{session}", |at| at.get(aaep::show))
             .route("/aaep/v1/sessions/{session}/events", |at| at.get(aaep::events))
+            .route("/aaep/v1/sessions/{session}/erase", |at| at.post(aaep::erase::erase))
             .route("/aaep/v1/sessions/{session}/decisions/{reply_token}", |at| {
                 at.get(aaep::decision)
             })

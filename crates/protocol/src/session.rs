@@ -6,6 +6,7 @@ pub mod command;
 mod decide;
 pub mod event;
 mod evolve;
+mod silence;
 pub mod state;
 
 pub use command::{Answer, Command, Given, Response};

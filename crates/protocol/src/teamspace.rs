@@ -8,6 +8,7 @@ use crate::caller::Caller;
 use crate::handoff::sla::Slas;
 use crate::rejection::Rejection;
 use crate::step::BadHistory;
+use crate::time::Span;
 
 /// A name is one line in a list.
 pub const NAME_BYTES_MAX: usize = 200;
@@ -16,6 +17,22 @@ pub const DESCRIPTION_BYTES_MAX: usize = 2_000;
 
 /// Whoever wants more wants them kept elsewhere.
 pub const MESSAGE_RETENTION_DAYS_MAX: u32 = 3_650;
+
+/// How long an accept allows what cannot be undone: time to make the call, and not to forget that
+/// somebody said yes.
+pub const CONSENT_SECONDS: u32 = 60;
+
+/// Shorter than this, no call would be in time.
+pub const CONSENT_SECONDS_MIN: u32 = 1;
+
+/// Whoever said yes an hour ago may think otherwise by now.
+pub const CONSENT_SECONDS_MAX: u32 = 3_600;
+
+/// After this long a silence a session counts as left: who works for longer says so now and then.
+pub const SESSION_SILENCE_MINUTES: u32 = 24 * 60;
+
+/// Whoever wants longer wants sessions that never end.
+pub const SESSION_SILENCE_MINUTES_MAX: u32 = 30 * 24 * 60;
 
 /// What is true of a teamspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,12 +59,18 @@ pub struct Configuration {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
+    /// For how many seconds an accept allows the call that was asked about; 60 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consent_seconds: Option<u32>,
     /// What is accepted must come with evidence of how it was checked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub evidence_required: bool,
     /// For how many days messages are kept; as the server is configured when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_retention_days: Option<u32>,
+    /// After how many minutes without a word of its producer a session is ended; 1,440 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_silence_minutes: Option<u32>,
     /// How long each stage of a handoff may take that does not say so itself.
     #[serde(default, skip_serializing_if = "Slas::is_default")]
     pub sla: Slas,
@@ -149,7 +172,25 @@ fn check(configuration: &Configuration) -> Result<(), Rejection> {
         let expected = format!("a number from 1 to {MESSAGE_RETENTION_DAYS_MAX}");
         return invalid("settings.message_retention_days", expected);
     }
+    let seconds = settings.consent_seconds.unwrap_or(CONSENT_SECONDS);
+    if !(CONSENT_SECONDS_MIN..=CONSENT_SECONDS_MAX).contains(&seconds) {
+        let expected = format!("a number from {CONSENT_SECONDS_MIN} to {CONSENT_SECONDS_MAX}");
+        return invalid("settings.consent_seconds", expected);
+    }
+    let minutes = settings.session_silence_minutes.unwrap_or(SESSION_SILENCE_MINUTES);
+    if !(1..=SESSION_SILENCE_MINUTES_MAX).contains(&minutes) {
+        let expected = format!("a number from 1 to {SESSION_SILENCE_MINUTES_MAX}");
+        return invalid("settings.session_silence_minutes", expected);
+    }
     Ok(())
+}
+
+impl Settings {
+    /// How long an accept allows the call that was asked about.
+    pub fn consent_lasts(&self) -> Span {
+        let seconds = self.consent_seconds.unwrap_or(CONSENT_SECONDS);
+        Span::from_millis(i64::from(seconds) * 1_000)
+    }
 }
 
 #[cfg(test)]
@@ -159,7 +200,6 @@ mod tests {
     use super::*;
     use crate::caller::{Principal, Role};
     use crate::ids::TeamspaceId;
-    use crate::time::Span;
 
     #[test]
     fn a_teamspace_is_made_once_and_configured_often() {
@@ -198,7 +238,18 @@ mod tests {
         let second = |millis| Some(Span::from_millis(millis));
         let sla = |sla: Slas| Settings { sla, ..Settings::default() };
         let days = |days| Settings { message_retention_days: Some(days), ..Settings::default() };
+        let consent = |seconds| Settings { consent_seconds: Some(seconds), ..Settings::default() };
+        let silence =
+            |minutes| Settings { session_silence_minutes: Some(minutes), ..Settings::default() };
         let cases = [
+            (silence(1), None),
+            (silence(SESSION_SILENCE_MINUTES_MAX), None),
+            (silence(0), Some("settings.session_silence_minutes")),
+            (silence(SESSION_SILENCE_MINUTES_MAX + 1), Some("settings.session_silence_minutes")),
+            (consent(CONSENT_SECONDS_MIN), None),
+            (consent(CONSENT_SECONDS_MAX), None),
+            (consent(CONSENT_SECONDS_MIN - 1), Some("settings.consent_seconds")),
+            (consent(CONSENT_SECONDS_MAX + 1), Some("settings.consent_seconds")),
             (Settings::default(), None),
             (sla(Slas { proposed: second(1_000), ..Slas::default() }), None),
             (sla(Slas { proposed: second(999), ..Slas::default() }), Some("settings.sla.proposed")),

@@ -3,6 +3,7 @@
 
 pub mod compat;
 mod connection;
+pub mod erase;
 pub mod listening;
 pub mod local;
 pub mod socket;
@@ -176,6 +177,9 @@ pub struct DecisionView {
     pub due_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settled_at: Option<String>,
+    /// Until when what cannot be undone may rest on this accept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
@@ -418,11 +422,13 @@ fn decided(id: &SessionId, reply_token: String, question: Question) -> DecisionV
         decision_rationale: None,
         due_at: None,
         settled_at: at.as_ref().map(Time::to_string),
+        expires_at: None,
     };
     match question {
         Question::Open { due } => shown.due_at = Some(due.to_string()),
         Question::Answered { answer, .. } => {
             shown.answered_by = Some(answer.by);
+            shown.expires_at = answer.expires_at.as_ref().map(Time::to_string);
             shown.decided_by = answer.decided_by;
             shown.decision_rationale = answer.rationale;
             if let Given::Response(response) = answer.given {

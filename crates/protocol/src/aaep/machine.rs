@@ -25,8 +25,8 @@ use serde::{Deserialize, Serialize};
 
 use self::consent::Consents;
 pub use self::consent::{
-    Audience, Binding, Consent, NotSettled, Outcome, Question, QuestionKind, Response, Settled,
-    Weak,
+    Audience, Binding, Consent, Lasts, NotSettled, Outcome, Question, QuestionKind, Response,
+    Settled, Weak,
 };
 use self::limits::{AGENT_ID_BYTES_MAX, kept};
 pub use self::limits::{CALLS_MAX, CONSENTS_MAX, OUTPUTS_MAX, QUESTIONS_MAX, REFUSED_MAX};
@@ -140,6 +140,18 @@ impl Session {
     /// Who announces in this session. Empty before its start.
     pub fn agent_id(&self) -> &str {
         &self.agent_id
+    }
+
+    /// The number of the next event, if this session numbers its events.
+    pub fn next_number(&self) -> Option<u64> {
+        self.next_number
+    }
+
+    /// The first millisecond that is not before what the last event says.
+    pub fn last_timestamp(&self) -> Time {
+        let millis = self.timestamp_micros.div_euclid(1_000);
+        let is_past = self.timestamp_micros.rem_euclid(1_000) > 0;
+        Time::from_millis(millis + i64::from(is_past))
     }
 
     /// Calls and outputs that are open: for whoever ends the session of a producer that is gone.

@@ -13,7 +13,7 @@ use super::flaw::{Flaw, Tier};
 use super::handshake::{Handshake, Response as Said};
 use super::machine::rules::{self, Rule};
 use super::machine::{
-    NotSettled, Phase, QUESTIONS_MAX, QuestionKind, Response, Session, Used, Weak,
+    Lasts, NotSettled, Phase, QUESTIONS_MAX, QuestionKind, Response, Session, Used, Weak,
 };
 use crate::time::{Span, Time};
 
@@ -117,7 +117,7 @@ impl Recorded {
                 // Whoever proposes another action has refused this one.
                 let is_refusal = reply.modified_action.is_some();
                 let decision = if is_refusal { Decision::Reject } else { reply.decision };
-                one.session.resolve(token, decision, at)
+                one.session.resolve(token, decision, at, Lasts::WithoutEnd)
             }
             Handshake::ClarificationReply(reply) => {
                 let response = match &reply.response {
@@ -258,7 +258,8 @@ impl Otherwise {
     fn accepting(before: &Session, questions: &[(String, String, Time)]) -> Option<Self> {
         let mut session = before.clone();
         for (token, _, due) in questions {
-            session.resolve(token, Decision::Accept, self::before(*due)).ok()?;
+            let at = self::before(*due);
+            session.resolve(token, Decision::Accept, at, Lasts::WithoutEnd).ok()?;
         }
         let event_ids: Vec<_> = questions.iter().map(|(_, event_id, _)| &**event_id).collect();
         Some(Self { session, event_ids: event_ids.join(" and ") })

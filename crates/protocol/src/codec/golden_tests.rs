@@ -280,8 +280,10 @@ fn teamspace_shapes() -> Vec<(&'static str, Event)> {
         name: "Red".to_owned(),
         description: "Mends builds".to_owned(),
         settings: Settings {
+            consent_seconds: None,
             evidence_required: true,
             message_retention_days: Some(30),
+            session_silence_minutes: None,
             sla: Slas {
                 accepted: day,
                 activated: day,
@@ -297,8 +299,24 @@ fn teamspace_shapes() -> Vec<(&'static str, Event)> {
         ("least", Event::Teamspace(teamspace::Event::Created(least.clone()))),
         ("most", Event::Teamspace(teamspace::Event::Created(most.clone()))),
         ("least", Event::Teamspace(teamspace::Event::Configured(least))),
-        ("most", Event::Teamspace(teamspace::Event::Configured(most))),
+        ("most", Event::Teamspace(teamspace::Event::Configured(most.clone()))),
+        ("consent", Event::Teamspace(teamspace::Event::Configured(consent(most.clone())))),
+        ("silence", Event::Teamspace(teamspace::Event::Configured(silence(most)))),
     ]
+}
+
+fn consent(configuration: Configuration) -> Configuration {
+    let settings = Settings {
+        consent_seconds: Some(30),
+        strong_consent_required: true,
+        ..configuration.settings
+    };
+    Configuration { settings, ..configuration }
+}
+
+fn silence(configuration: Configuration) -> Configuration {
+    let settings = Settings { session_silence_minutes: Some(60), ..configuration.settings };
+    Configuration { settings, ..configuration }
 }
 
 fn message_shapes() -> Vec<(&'static str, Event)> {

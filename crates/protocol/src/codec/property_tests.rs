@@ -357,13 +357,16 @@ fn tokens() -> impl Strategy<Value = Event> {
 }
 
 fn teamspaces() -> impl Strategy<Value = Event> {
-    let flags = (any::<[bool; 4]>(), option::of(any::<u32>()));
-    (text(), text(), flags).prop_map(|(name, description, (flags, message_retention_days))| {
+    let flags = (any::<[bool; 4]>(), any::<[Option<u32>; 3]>());
+    (text(), text(), flags).prop_map(|(name, description, (flags, numbers))| {
+        let [consent_seconds, message_retention_days, session_silence_minutes] = numbers;
         let [evidence_required, verifier_required, strong_consent_required, is_new] = flags;
         let sla = Slas::default();
         let settings = Settings {
+            consent_seconds,
             evidence_required,
             message_retention_days,
+            session_silence_minutes,
             sla,
             strong_consent_required,
             verifier_required,

@@ -20,6 +20,8 @@ pub enum Command {
     Answer(Box<Answer>),
     /// The time of a question is over. Nobody may have been there to answer it.
     Elapse { due: Time, audience: Audience },
+    /// An operator wants nothing to be left of it.
+    End,
     /// Something became of a handoff that the producer requested.
     HandOver(Handover),
     /// The producer was told at its endpoint what became of a question.
@@ -63,6 +65,7 @@ impl Command {
             Command::Announce { .. } => "announce",
             Command::Answer(_) => "answer",
             Command::Elapse { .. } => "elapse_session",
+            Command::End => "end_session",
             Command::HandOver(_) => "hand_over",
             Command::Deliver { .. } => "deliver_decision",
         }
@@ -77,14 +80,16 @@ impl Command {
                 Needs { caller: true, conversation, settings: true, ..Needs::default() }
             }
             (Command::Answer(_), Some(session)) => {
-                Needs { caller: true, directory: told(session), ..Needs::default() }
+                Needs { caller: true, directory: told(session), settings: true, ..Needs::default() }
             }
             (Command::Elapse { .. }, Some(session)) => {
                 Needs { directory: told(session), ..Needs::default() }
             }
             (Command::Announce { .. }, Some(_)) => Needs { settings: true, ..Needs::default() },
             (Command::Answer(_) | Command::Elapse { .. }, None)
-            | (Command::HandOver(_) | Command::Deliver { .. }, _) => Needs::default(),
+            | (Command::End | Command::HandOver(_) | Command::Deliver { .. }, _) => {
+                Needs::default()
+            }
         }
     }
 
@@ -96,7 +101,10 @@ impl Command {
                 read.flat_map(|event| hold_keys(id, &event)).collect()
             }
             Command::HandOver(handover) => vec![handover_key(id, &handover.event_id)],
-            Command::Answer(_) | Command::Elapse { .. } | Command::Deliver { .. } => Vec::new(),
+            Command::Answer(_)
+            | Command::Elapse { .. }
+            | Command::End
+            | Command::Deliver { .. } => Vec::new(),
         }
     }
 }

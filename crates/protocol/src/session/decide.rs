@@ -3,11 +3,13 @@
 mod announce;
 mod answer;
 mod elapse;
+mod end;
 mod hand_over;
 
 use std::collections::HashMap;
 
 pub use answer::Unanswered;
+pub(super) use answer::is_automatic;
 
 use super::command::Command;
 use super::event::{Event, Said};
@@ -45,6 +47,7 @@ pub fn decide(
         Command::Announce { events } => announce::decide(id, state, events, context),
         Command::Answer(answer) => answer::decide(id, state, answer, context),
         Command::Elapse { due, audience } => elapse::decide(id, state, (*due, *audience), context),
+        Command::End => end::decide(state, context),
         Command::HandOver(handover) => hand_over::decide(id, state, handover, context),
         Command::Deliver { reply_token } => hand_over::delivered(state, reply_token, context),
     }

@@ -7,6 +7,7 @@ use super::command::Given;
 use super::state::Session;
 use crate::aaep::machine::{Binding, Outcome};
 use crate::ids::{AgentId, TransferId};
+use crate::time::Time;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
@@ -29,6 +30,9 @@ pub struct Announced {
     /// Questions that nobody needs to answer any more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withdrawn: Vec<String>,
+    /// Of a session that begins, what its teamspace says about silence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silence_minutes: Option<u32>,
     /// What the session is after them, if that was just worked out.
     #[serde(skip)]
     pub foreseen: Foreseen,
@@ -81,6 +85,9 @@ pub struct Answered {
     /// The producer is told at its endpoint.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deliver: bool,
+    /// Of an accept: until when what cannot be undone may rest on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Time>,
 }
 
 /// Nobody answered in time.
@@ -180,7 +187,13 @@ impl PartialEq for Foreseen {
 
 impl Announced {
     pub fn new(events: Vec<Said>) -> Self {
-        Self { events, consents: Vec::new(), withdrawn: Vec::new(), foreseen: Foreseen::default() }
+        Self {
+            events,
+            consents: Vec::new(),
+            withdrawn: Vec::new(),
+            silence_minutes: None,
+            foreseen: Foreseen::default(),
+        }
     }
 }
 

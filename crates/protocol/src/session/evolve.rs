@@ -1,10 +1,11 @@
 //! What is true of a session after an event.
 
 use super::command::{Given, Response};
+use super::decide::is_automatic;
 use super::event::{Announced, Event};
 use super::state::{Place, Session, opening};
 use crate::aaep::event::Decision;
-use crate::aaep::machine::{self, Audience, Weak};
+use crate::aaep::machine::{self, Audience, Lasts, Weak};
 use crate::aaep::read::read;
 use crate::ids::SessionId;
 use crate::step::BadHistory;
@@ -34,14 +35,21 @@ pub fn evolve(
         Event::Announced(announced) => follow(&mut session, announced, at),
         Event::Answered(answered) => {
             let token = &answered.reply_token;
-            settle(&mut session.machine, token, &answered.given, at).map_err(|_| bad())?;
+            let lasts = match answered.expires_at {
+                Some(until) => Lasts::Until(until),
+                None if is_automatic(answered.decided_by.as_deref()) => Lasts::NotAtAll,
+                None => Lasts::WithoutEnd,
+            };
+            settle(&mut session.machine, token, &answered.given, (at, lasts)).map_err(|_| bad())?;
             session.forget(token);
+            session.heard_at = Some(at);
             session.telling.extend(answered.deliver.then(|| token.clone()));
         }
         Event::TimedOut(over) => {
             let audience = if over.unheard { Audience::Nobody } else { Audience::Able };
             session.machine.elapse(&over.reply_token, at, audience).map_err(|_| bad())?;
             session.forget(&over.reply_token);
+            session.heard_at = Some(at);
             session.telling.extend(over.deliver.then(|| over.reply_token.clone()));
         }
         Event::HandedOver(handover) => session.handover = Some(handover.clone()),
@@ -55,10 +63,10 @@ pub(super) fn settle(
     machine: &mut machine::Session,
     reply_token: &str,
     given: &Given,
-    at: Time,
+    (at, lasts): (Time, Lasts),
 ) -> Result<machine::Settled, machine::NotSettled> {
     match given {
-        Given::Decision(decision) => machine.resolve(reply_token, *decision, at),
+        Given::Decision(decision) => machine.resolve(reply_token, *decision, at, lasts),
         Given::Response(response) => machine.answer(reply_token, spoken(response), at),
     }
 }
@@ -86,7 +94,8 @@ fn opened(id: &SessionId, announced: &Announced, at: Time) -> Option<Session> {
     let event = read(announced.events.first()?.text()).ok()?;
     let producer = event.envelope.agent_id.parse().ok()?;
     let opening = opening(&event, producer).ok()?;
-    Some(Session::new(id, opening, at))
+    let silence_minutes = announced.silence_minutes;
+    Some(Session { silence_minutes, ..Session::new(id, opening, at) })
 }
 
 impl Given {

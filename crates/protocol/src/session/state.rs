@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::CRITICAL_WINDOW;
 use super::event::Handover;
+use super::silence::SILENCE;
 use crate::aaep::event::{Event, Payload, Text};
 use crate::aaep::flaw::{Flaw, Tier};
 use crate::aaep::machine::{self, Followed, Used, Weak};
@@ -37,6 +38,13 @@ pub struct Session {
     pub parent: Option<SessionId>,
     pub status: Status,
     pub n_events: u64,
+    /// When it went on last: by its producer, or by an answer. Not there on one of before this was
+    /// kept, until it goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heard_at: Option<Time>,
+    /// After how long a silence it counts as left, if its teamspace said so when it began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silence_minutes: Option<u32>,
     /// How long its stream is.
     pub n_entries: u64,
     /// What the record must know of those questions that wait for an answer.
@@ -105,6 +113,8 @@ impl Session {
             parent,
             status: Status::Open,
             n_events: 0,
+            heard_at: Some(at),
+            silence_minutes: None,
             n_entries: 0,
             questions: Vec::new(),
             handover: None,
@@ -137,7 +147,9 @@ impl Session {
             name: format!("answer/{}", question.reply_token()).into(),
             due: question.due(),
         };
-        self.machine.pending().iter().map(of).collect()
+        let answers = self.machine.pending().iter().map(of);
+        let left = self.left_at().map(|due| Deadline { name: SILENCE.into(), due });
+        answers.chain(left).collect()
     }
 
     /// Whether its producer is told at its endpoint what became of a question.
@@ -166,6 +178,7 @@ impl Session {
     ) -> Result<Followed, Flaw> {
         let followed = self.machine.follow(event, at, weak, is_used, uses)?;
         self.n_events += 1;
+        self.heard_at = Some(at);
         if event.is_critical() {
             self.critical = self.critical.at(at);
             self.critical.n += 1;

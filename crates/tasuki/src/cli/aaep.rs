@@ -4,6 +4,7 @@
 mod capture;
 mod check;
 mod documents;
+mod erase;
 mod found;
 mod keys;
 mod lint;
@@ -30,6 +31,8 @@ pub struct AaepArgs {
 
 #[derive(Debug, Subcommand)]
 enum AaepCommand {
+    /// Erase what a session says on the record, as an operator; all of it ends it
+    Erase(erase::EraseArgs),
     /// List and rotate the keys that sign the manifest
     Keys(keys::KeysArgs),
     /// Tell what would make recorded sessions better for somebody who listens; asks nobody
@@ -48,6 +51,7 @@ enum AaepCommand {
 
 pub async fn run(args: AaepArgs) -> Result<u8> {
     match args.command {
+        AaepCommand::Erase(args) => erase::run(args).await,
         AaepCommand::Keys(args) => keys::run(args).await,
         AaepCommand::Lint(args) => lint::run(&args),
         AaepCommand::Listen(args) => listen::run(args).await,

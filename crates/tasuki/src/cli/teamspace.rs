@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use protocol::teamspace::{CONSENT_SECONDS, SESSION_SILENCE_MINUTES};
 use serde_json::{Map, Value, json};
 
 use super::{Reach, put};
@@ -73,6 +74,12 @@ struct SetArgs {
     /// Whether what cannot be undone must be confirmed by the hash of its call
     #[arg(long, value_name = "BOOL")]
     strong_consent_required: Option<bool>,
+    /// How long an accept allows what cannot be undone; or `default`
+    #[arg(long, value_name = "SECONDS", value_parser = parse_number)]
+    consent_seconds: Option<Value>,
+    /// After how long without a word of its producer a session is ended; or `default`
+    #[arg(long, value_name = "MINUTES", value_parser = parse_number)]
+    session_silence_minutes: Option<Value>,
     /// Whether what is accepted must come with evidence
     #[arg(long, value_name = "BOOL")]
     evidence_required: Option<bool>,
@@ -156,6 +163,8 @@ impl SetArgs {
         set(&mut settings, "verifier_required", self.verifier_required.map(Value::Bool));
         let strong = self.strong_consent_required.map(Value::Bool);
         set(&mut settings, "strong_consent_required", strong);
+        set(&mut settings, "consent_seconds", self.consent_seconds);
+        set(&mut settings, "session_silence_minutes", self.session_silence_minutes);
         set(&mut settings, "evidence_required", self.evidence_required.map(Value::Bool));
         json!({
             "name": self.name.map_or_else(|| before["name"].clone(), Value::String),
@@ -243,6 +252,12 @@ fn shown(answer: &Value) -> String {
         Some(days) => format!("{days} days"),
         None => "as the server is configured".to_owned(),
     };
+    let number = |name: &str, unit: &str, default: u32| match settings[name].as_u64() {
+        Some(number) => format!("{number} {unit}"),
+        None => format!("{default} {unit} (default)"),
+    };
+    let consent = number("consent_seconds", "seconds", CONSENT_SECONDS);
+    let silence = number("session_silence_minutes", "minutes", SESSION_SILENCE_MINUTES);
     let flag = |name: &str| match settings[name].as_bool() {
         Some(true) => "yes".to_owned(),
         Some(false) | None => "no".to_owned(),
@@ -259,6 +274,8 @@ fn shown(answer: &Value) -> String {
         ("verifier required", flag("verifier_required")),
         ("evidence required", flag("evidence_required")),
         ("strong consent required", flag("strong_consent_required")),
+        ("an accept lasts", consent),
+        ("a silent session ends after", silence),
         ("messages are kept", retention),
         ("revision", text(&answer["revision"])),
     ];

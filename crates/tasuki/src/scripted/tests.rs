@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use engine::ids::SeededIds;
 use protocol::aaep::event::Decision;
-use protocol::aaep::machine::{Audience, Phase, Response, Session, Used, Weak};
+use protocol::aaep::machine::{Audience, Lasts, Phase, Response, Session, Used, Weak};
 use protocol::aaep::read::read;
 
 use super::closing::{Cut, closing};
@@ -225,9 +225,9 @@ fn settle(session: &mut Session, events: &[Value], number: usize) {
             session.answer(token, Response::Text(choices[0]["value"].as_str().unwrap()), at)
         }
         None if next["type"] == "aaep:agent.tool.invoked" => {
-            session.resolve(token, Decision::Accept, at)
+            session.resolve(token, Decision::Accept, at, Lasts::WithoutEnd)
         }
-        None => session.resolve(token, Decision::Reject, at),
+        None => session.resolve(token, Decision::Reject, at, Lasts::WithoutEnd),
     };
     settled.expect("somebody answers, or nobody does in time");
 }

@@ -1,6 +1,7 @@
 //! What agents announce, over HTTP: a session from its start to its end, with a person who decides,
 //! and everything that is refused on the way.
 
+mod bank;
 mod lines;
 mod listener;
 mod story;
@@ -8,6 +9,7 @@ mod terms;
 mod troubles;
 
 mod announced;
+mod banking;
 mod callback;
 mod ear;
 mod requested;

@@ -13,6 +13,7 @@ mod presence;
 mod races;
 mod sessions;
 mod settings;
+mod silence;
 
 use std::sync::Arc;
 

@@ -2,6 +2,7 @@
 
 use super::{Operation, Response, Who, action, read, schema};
 use crate::http::aaep::compat::{AnyMessage, Received, SessionInput};
+use crate::http::aaep::erase::{EraseSessionInput, ErasedSessionView};
 use crate::http::aaep::listening::{ListenInput, MessageInput, MessageView};
 use crate::http::aaep::{
     DecisionInput, DecisionView, EventsInput, EventsRecorded, SessionEvents, SessionEventsInput,
@@ -9,7 +10,7 @@ use crate::http::aaep::{
 };
 use crate::http::view::ListPage;
 
-pub const AAEP: [Operation; 14] = [
+pub const AAEP: [Operation; 15] = [
     Operation {
         response: Response::Json(schema::<EventsRecorded>),
         ..action(
@@ -44,6 +45,16 @@ pub const AAEP: [Operation; 14] = [
             "/aaep/v1/sessions/{session}/decisions/{reply_token}",
             "await_decision",
             "What became of a question; waits for it if asked to.",
+        )
+    },
+    Operation {
+        who: Who::Operator,
+        response: Response::Json(schema::<ErasedSessionView>),
+        ..action(
+            "/aaep/v1/sessions/{session}/erase",
+            "erase_session",
+            "Erases what one entry of a session says, or all of them, on the record.",
+            schema::<EraseSessionInput>,
         )
     },
     Operation {

@@ -23,7 +23,7 @@ use crate::aaep::event::{
     Clarification, Confirmation, Decision, Link, ResponseKind, Reversibility, Risk,
 };
 use crate::aaep::flaw::Flaw;
-use crate::time::Span;
+use crate::time::{Span, Time};
 
 /// The accept that an irreversible call rests on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +42,16 @@ pub enum Binding {
     Strong,
     /// By its order, or by the id of the call: the arguments may be others.
     Weak,
+}
+
+/// Until when an irreversible call may rest on an accept, by our clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lasts {
+    Until(Time),
+    /// Nobody knows when it was given, or it was before accepts had an end.
+    WithoutEnd,
+    /// A rule gave it and no person: nothing irreversible rests on it.
+    NotAtAll,
 }
 
 /// Whether an irreversible call may rest on a weak binding.
@@ -93,6 +103,9 @@ struct Grant {
     covers: Covers,
     /// Whether the session cannot complete before a call.
     is_owed: bool,
+    /// When it lapses: then nothing irreversible rests on it any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    until: Option<Time>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -144,8 +157,13 @@ impl Consents {
             return Err(flaw(&rules::BOUND_BY_HASH, "extensions.tasuki.action_hash", expected));
         }
         let n_consents = self.questions.iter().filter(|question| question.is_confirmation());
-        let n_consents = n_consents.count() + self.grants.len();
+        let is_replaced = |grant: &Grant| {
+            grant.is_lapsed(step.at) && grant.target.is_same(&grant.action, &target, &action)
+        };
+        let n_grants = self.grants.iter().filter(|grant| !is_replaced(grant)).count();
+        let n_consents = n_consents.count() + n_grants;
         room(n_consents, CONSENTS_MAX, "type", "confirmations without their call")?;
+        self.grants.retain(|grant| !is_replaced(grant));
         let asked = Asked::Confirmation {
             target,
             action,
@@ -210,7 +228,8 @@ impl Consents {
             return Err(flaw(&rules::SETTLED, "type", expected));
         }
         if let Some(grant) = self.grants.iter().find(|grant| grant.is_owed) {
-            let expected = format!("tool.invoked for what {} asked for", grant.event_id);
+            let Grant { event_id, .. } = grant;
+            let expected = format!("tool.invoked for what {event_id} asked for, or to ask again");
             return Err(flaw(&rules::DONE, "type", expected));
         }
         if self.is_untold {

@@ -40,13 +40,14 @@ fn the_machine_and_the_model_agree() {
         let n_seen = seen.outcomes.get(what).copied().unwrap_or_default();
         assert!(n_seen >= n_sessions / 20, "{what}: {n_seen}");
     }
+    assert!(seen.n_lapsed >= n_sessions / 20, "{} lapsed", seen.n_lapsed);
     assert!(seen.n_completed >= n_sessions / 20, "{} completed", seen.n_completed);
 }
 
 /// A comparison that cannot fail proves nothing.
 #[test]
 fn a_faulty_machine_is_caught() {
-    let faults: [(&str, Machine); 5] = [
+    let faults: [(&str, Machine); 6] = [
         ("an accept is not used up", |world, step| {
             let before = grants(&world.session);
             let passed = world.take(step)?;
@@ -57,9 +58,11 @@ fn a_faulty_machine_is_caught() {
         }),
         ("a reject allows", |world, step| match step {
             Step::Resolve(token, _) => world.take(&Step::Resolve(token.clone(), Decision::Accept)),
-            Step::Event(_) | Step::Answer(..) | Step::Elapse(..) | Step::Wait(_) => {
-                world.take(step)
-            }
+            Step::Event(_)
+            | Step::Automatic(_)
+            | Step::Answer(..)
+            | Step::Elapse(..)
+            | Step::Wait(_) => world.take(step),
         }),
         ("ids are forgotten", |world, step| {
             world.used.clear();
@@ -68,6 +71,16 @@ fn a_faulty_machine_is_caught() {
         ("every reply is in time", |world, step| {
             let now = world.now;
             if let Step::Resolve(..) = step {
+                world.now = crate::time::Time::from_millis(0);
+                let passed = world.take(step);
+                world.now = now;
+                return passed;
+            }
+            world.take(step)
+        }),
+        ("an accept never lapses", |world, step| {
+            let now = world.now;
+            if matches!(step, Step::Event(event) if event.payload.name().ends_with(".invoked")) {
                 world.now = crate::time::Time::from_millis(0);
                 let passed = world.take(step);
                 world.now = now;
@@ -96,6 +109,7 @@ struct Seen {
     rules: BTreeMap<&'static str, u64>,
     outcomes: BTreeMap<String, u64>,
     n_completed: u64,
+    n_lapsed: u64,
 }
 
 fn sessions(machine: Machine, n_sessions: u64, seed: u64) -> Result<Seen, String> {
@@ -141,6 +155,7 @@ fn session(
                 }
                 if let No::Flaw(flaw) = no {
                     *seen.rules.entry(flaw.rule).or_default() += 1;
+                    seen.n_lapsed += u64::from(flaw.expected.contains("has lapsed"));
                 }
             }
         }

@@ -38,7 +38,10 @@ rules! {
     CALL_ONCE = "4.3.1" "A tool_call_id names one call of the session.";
     CONSENT = "4.3.1"
         "An irreversible tool.invoked needs an accept by somebody, one for each call. A default \
-        does not do, nor an accept of what was said to be reversible.";
+        does not do, nor a rule that answers, nor an accept of what was said to be reversible.";
+    LAPSED = "4.3.1"
+        "An accept lapses by our clock. After that nothing irreversible rests on it, and the \
+        producer asks again.";
     BOUND = "4.3.1"
         "A call that was confirmed by tool_call_id and action_hash carries the same ones.";
     BOUND_BY_HASH = "4.3.1"
@@ -70,7 +73,9 @@ rules! {
     SETTLED = "4.5.3"
         "No question waits when the session completes. An error or a cancellation withdraws what \
         waits.";
-    DONE = "4.5.3" "What was accepted is called before the session completes.";
+    DONE = "4.5.3"
+        "What was accepted is called before the session completes, or asked for again if the \
+        accept has lapsed.";
     TOLD = "4.5.3"
         "A reject is followed by an event that tells of it, before the session completes: a \
         change of state, a chunk, another question or a handoff.";

@@ -50,6 +50,7 @@ impl Session {
             tool_call_id: tool_call_id.as_deref(),
             action_hash: step.event.envelope.link.action_hash.as_deref(),
             irreversible: *irreversible,
+            at: step.at,
         };
         let consent = self.consents.act(&act, step.weak)?;
         self.calls.open.push(Call {

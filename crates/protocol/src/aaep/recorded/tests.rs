@@ -40,7 +40,7 @@ fn a_recording_is_judged_by_what_it_has() {
             Step::Event(event) => recorded.event(&event),
             Step::Resolve(token, decision) => recorded.reply(&decided(token, decision)),
             Step::Answer(token, answer) => recorded.reply(&answered(token, answer)),
-            Step::Elapse(..) | Step::Wait(_) => None,
+            Step::Automatic(_) | Step::Elapse(..) | Step::Wait(_) => None,
         });
         let mut told: Vec<String> = remarks.map(|remark| tell(&remark)).collect();
         told.extend(recorded.unfinished().iter().map(|(_, remark)| tell(remark)));
@@ -56,7 +56,11 @@ fn nothing_is_said_of_the_order_after_a_broken_document() {
     let mut script = Script::default();
     let mut follow = |recorded: &mut Recorded, line| match script.step(line) {
         Step::Event(event) => recorded.event(&event),
-        Step::Resolve(..) | Step::Answer(..) | Step::Elapse(..) | Step::Wait(_) => None,
+        Step::Resolve(..)
+        | Step::Automatic(_)
+        | Step::Answer(..)
+        | Step::Elapse(..)
+        | Step::Wait(_) => None,
     };
     assert_eq!(follow(&mut recorded, "start"), None);
     recorded.broken("sess_1");

@@ -40,6 +40,10 @@ pub fn session_shapes() -> Vec<(&'static str, Event)> {
         told["deliver"] = true.into();
         told
     };
+    let mut silence = least.clone();
+    silence["silence_minutes"] = 60.into();
+    let mut lasting = answered.clone();
+    lasting["expires_at"] = "2026-05-24T14:23:01Z".into();
     let transfer = json!({
         "event_id": "evt_1", "outcome": "default_queue", "to": "default", "number": 4,
         "transfer": "01938c2e-0000-7000-8000-000000000001",
@@ -58,6 +62,8 @@ pub fn session_shapes() -> Vec<(&'static str, Event)> {
         ("most", "session.timed_out", unheard),
         ("told", "session.answered", told(&answered)),
         ("told", "session.timed_out", told(&over)),
+        ("lasting", "session.answered", lasting),
+        ("silence", "session.announced", silence),
         ("transfer", "session.handed_over", transfer),
         ("route", "session.handed_over", route),
         ("refused", "session.handed_over", no),

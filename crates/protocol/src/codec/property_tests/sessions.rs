@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use uuid::Uuid;
 
-use super::text;
+use super::{text, time};
 use crate::aaep::event::Decision;
 use crate::aaep::machine::{Binding, Outcome};
 use crate::ids::TransferId;
@@ -33,9 +33,11 @@ fn announced() -> impl Strategy<Value = session::Event> {
         reply_token: it.2,
         binding: it.3,
     });
-    (vec(said, 1..4), vec(consents, 0..3), vec(text(), 0..3)).prop_map(
-        |(events, consents, withdrawn)| {
-            let announced = Announced { consents, withdrawn, ..Announced::new(events) };
+    let more = (vec(text(), 0..3), option::of(any::<u32>()));
+    (vec(said, 1..4), vec(consents, 0..3), more).prop_map(
+        |(events, consents, (withdrawn, silence_minutes))| {
+            let announced =
+                Announced { consents, withdrawn, silence_minutes, ..Announced::new(events) };
             session::Event::Announced(Box::new(announced))
         },
     )
@@ -60,8 +62,8 @@ fn answered() -> impl Strategy<Value = session::Event> {
     ];
     let names = (text(), text(), outcome(), given, text());
     let more = vec(option::of(text()), 5);
-    let flags = (any::<bool>(), any::<bool>());
-    (names, more, flags).prop_map(|(names, more, (modified, deliver))| {
+    let flags = (any::<bool>(), any::<bool>(), option::of(time()));
+    (names, more, flags).prop_map(|(names, more, (modified, deliver, expires_at))| {
         let (reply_token, event_id, outcome, given, by) = names;
         let mut more = more.into_iter().map(|text: Option<String>| text);
         let mut next = || more.next().flatten();
@@ -78,6 +80,7 @@ fn answered() -> impl Strategy<Value = session::Event> {
             action_hash: next(),
             modified,
             deliver,
+            expires_at,
         }))
     })
 }

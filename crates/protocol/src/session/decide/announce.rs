@@ -99,6 +99,8 @@ impl Batch<'_> {
                 Closed::Flawed(flaw) => refused(vec![flaw]),
                 Closed::NotAllowed => not_allowed(),
             })?);
+            let settings = &self.context.facts.settings;
+            self.announced.silence_minutes = settings.session_silence_minutes;
         }
         let place = Place { position: self.position, index: self.announced.events.len() };
         let mut uses = Vec::new();
@@ -209,7 +211,8 @@ impl Batch<'_> {
                 return Err(Closed::Flawed(no_conversation()));
             }
         }
-        Ok(Session::new(self.id, opening, self.context.now))
+        let silence_minutes = self.context.facts.settings.session_silence_minutes;
+        Ok(Session { silence_minutes, ..Session::new(self.id, opening, self.context.now) })
     }
 
     fn into_decision(self) -> Decision {

@@ -2,7 +2,7 @@
 //! one refusal, which does not say why.
 
 use super::Decision;
-use crate::aaep::machine::NotSettled;
+use crate::aaep::machine::{Lasts, NotSettled, Outcome};
 use crate::agent::Kind;
 use crate::caller::Principal;
 use crate::conversation::state::conversation_of;
@@ -48,7 +48,11 @@ pub fn decide(
     }
     let given = answer.given.heeding(answer.modified);
     let mut machine = session.machine.clone();
-    let settled = settle(&mut machine, &answer.reply_token, &given, context.now);
+    let until = context.now.plus(context.facts.settings.consent_lasts());
+    let is_by_a_person = !is_automatic(answer.decided_by.as_deref());
+    let lasts = if is_by_a_person { Lasts::Until(until) } else { Lasts::NotAtAll };
+    let when = (context.now, lasts);
+    let settled = settle(&mut machine, &answer.reply_token, &given, when);
     let settled = settled.map_err(|why| {
         no(match why {
             NotSettled::Unknown => Unanswered::UnknownToken,
@@ -71,12 +75,22 @@ pub fn decide(
         action_hash: asked.and_then(|asked| asked.action_hash.clone()),
         modified: answer.modified,
         deliver: session.tells(context.facts),
+        expires_at: (is_by_a_person && settled.outcome == Outcome::Accepted).then_some(until),
     };
     let position = session.n_entries + 1;
     Ok(Decision {
         events: vec![Event::Answered(Box::new(answered))],
         holds: asked.map(|asked| asked.settled_hold(id, position)).into_iter().collect(),
     })
+}
+
+/// Whether the answer says itself that no person gave it, but a rule or a program of theirs.
+pub fn is_automatic(decided_by: Option<&str>) -> bool {
+    let begins = |prefix| {
+        let head = decided_by.and_then(|by| by.trim_start().get(..str::len(prefix)));
+        head.is_some_and(|head| head.eq_ignore_ascii_case(prefix))
+    };
+    begins("auto:") || begins("system:")
 }
 
 /// A human of the teamspace, an operator, or the customer of the session's own conversation. What

@@ -1,4 +1,5 @@
-//! `elapse`: the time of questions is over, and what their producer said beforehand counts.
+//! `elapse`: the time of questions is over, and what their producer said beforehand counts; or the
+//! producer was silent for so long that it is not waited for.
 
 use super::{Decision, check_server};
 use crate::aaep::machine::Audience;
@@ -6,6 +7,7 @@ use crate::handoff::decide::Context;
 use crate::ids::SessionId;
 use crate::rejection::Rejection;
 use crate::session::event::{Event, TimedOut};
+use crate::session::silence::Why;
 use crate::session::state::Session;
 use crate::time::Time;
 
@@ -19,6 +21,11 @@ pub fn decide(
     // The world may have moved on since the deadline was armed; then there is nothing to say.
     let Some(session) = state else { return Ok(Decision::default()) };
     let mut decision = Decision::default();
+    if session.left_at().is_some_and(|left| left <= due && left <= context.now) {
+        let ended = session.ended_for_its_producer(Why::Silent, context.now);
+        decision.events.push(Event::Announced(Box::new(ended)));
+        return Ok(decision);
+    }
     let mut machine = session.machine.clone();
     let mut position = session.n_entries;
     for question in session.machine.pending().iter().filter(|question| question.due() <= due) {

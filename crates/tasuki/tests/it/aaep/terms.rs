@@ -2,36 +2,11 @@
 //! what each listener then hears.
 
 use serde_json::{Value, json};
-use tasuki::client::{Call, Client};
+use tasuki::client::Call;
 
+use super::bank::Bank;
 use super::listener::{Listener, request, terms};
-use super::story::Story;
-use crate::server::{Server, ok, refused};
-
-/// A bank with an agent and a person who listens.
-struct Bank {
-    server: Server,
-    operator: Client,
-    teller: Client,
-    dana: Client,
-    story: Story,
-}
-
-impl Bank {
-    async fn open() -> Self {
-        let server = Server::start();
-        let operator = server.with_token(&server.token("root", &["--kind", "operator"]));
-        for (name, kind) in [("teller", "worker"), ("dana", "human"), ("omar", "human")] {
-            ok(&operator, Call::put(format!("/v1/agents/{name}"), json!({ "kind": kind }))).await;
-        }
-        let (teller, dana) = (server.agent("teller"), server.agent("dana"));
-        Self { server, operator, teller, dana, story: Story::new("sess_bank") }
-    }
-
-    async fn announce(&self, events: &[Value]) {
-        ok(&self.teller, Call::post("/aaep/v1/events", json!(events))).await;
-    }
-}
+use crate::server::{ok, refused};
 
 #[tokio::test]
 async fn nobody_is_granted_more_than_they_asked_for() {

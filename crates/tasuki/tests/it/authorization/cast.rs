@@ -448,7 +448,7 @@ impl Cast {
             (None, "purge_messages") => {
                 json!({ "before": "2000-01-01T00:00:00Z", "reason": "asked for" })
             }
-            (None, "erase_content" | "erase_message") => {
+            (None, "erase_content" | "erase_message" | "erase_session") => {
                 json!({ "position": 1, "reason": "asked for" })
             }
             (None, operation) => body_of(operation.split('_').next().expect("a verb"), &task),

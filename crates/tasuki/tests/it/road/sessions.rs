@@ -22,14 +22,14 @@ use serde_json::{Value, json};
 use super::{Server, story};
 use crate::support::{agent, agent_stream, code, id, operator};
 
-const TOKEN: &str = "rpl_4f8a2e7d9c1b6a3f";
+pub(super) const TOKEN: &str = "rpl_4f8a2e7d9c1b6a3f";
 
-fn session() -> SessionId {
+pub(super) fn session() -> SessionId {
     "sess_2c91a7b4d23f1e88".parse().expect("an id")
 }
 
 /// An event of the session, with what is special about it.
-fn event(number: u32, kind: &str, more: Value) -> Said {
+pub(super) fn event(number: u32, kind: &str, more: Value) -> Said {
     let mut event = json!({
         "@context": "https://aaep-protocol.org/context/v1",
         "type": format!("aaep:agent.{kind}"),
@@ -44,7 +44,7 @@ fn event(number: u32, kind: &str, more: Value) -> Said {
     Said::new(event.to_string()).expect("JSON")
 }
 
-fn started(number: u32) -> Said {
+pub(super) fn started(number: u32) -> Said {
     event(number, "session.started", json!({}))
 }
 
@@ -68,7 +68,7 @@ fn transfers(number: u32) -> Said {
 }
 
 /// Up to the question of the banking session.
-fn opening() -> Vec<Said> {
+pub(super) fn opening() -> Vec<Said> {
     let state = |from: &str, to: &str| json!({ "from_state": from, "to_state": to });
     vec![
         started(1),
@@ -108,7 +108,7 @@ fn ending() -> Vec<Said> {
     ]
 }
 
-fn answer(token: &str, decision: Decision) -> Answer {
+pub(super) fn answer(token: &str, decision: Decision) -> Answer {
     Answer {
         reply_token: token.to_owned(),
         given: Given::Decision(decision),
@@ -119,7 +119,7 @@ fn answer(token: &str, decision: Decision) -> Answer {
     }
 }
 
-async fn bank() -> Server {
+pub(super) async fn bank() -> Server {
     let server = Server::with_agents(&["teller", "other"]).await;
     for (name, kind) in [("dana", Kind::Human), ("router", Kind::System)] {
         let profile = Profile { name: name.to_owned(), ..Profile::default() };
@@ -130,15 +130,15 @@ async fn bank() -> Server {
     server
 }
 
-async fn announce(server: &Server, events: Vec<Said>) -> Result<Done, SubmitError> {
+pub(super) async fn announce(server: &Server, events: Vec<Said>) -> Result<Done, SubmitError> {
     server.engine.announce(&agent("teller"), &session(), events).await
 }
 
-async fn says(server: &Server, caller: &Caller, answer: Answer) -> Heard {
+pub(super) async fn says(server: &Server, caller: &Caller, answer: Answer) -> Heard {
     server.engine.answer(caller, &session(), answer).await.expect("an answer is never an error")
 }
 
-async fn names(server: &Server) -> Vec<String> {
+pub(super) async fn names(server: &Server) -> Vec<String> {
     story(&server.engine, &session_stream(&operator(), &session())).await
 }
 
@@ -216,6 +216,28 @@ async fn only_the_first_answer_of_somebody_entitled_counts() {
     let refused = announce(&server, vec![transfers(8)]).await;
     assert_eq!(code(&refused), "protocol_violation");
     assert_eq!(names(&server).await, ["session.announced", "session.answered"]);
+}
+
+#[tokio::test]
+async fn a_rule_does_not_consent_to_what_cannot_be_undone() {
+    let server = bank().await;
+    announce(&server, opening()).await.expect("the session opens");
+    let by =
+        |who: &str| Answer { decided_by: Some(who.to_owned()), ..answer(TOKEN, Decision::Accept) };
+    for who in ["auto:configured_policy", "AUTO:x", " system:cron"] {
+        assert_eq!(says(&server, &agent("dana"), by(who)).await, Heard::No, "{who}");
+    }
+    assert_eq!(says(&server, &agent("dana"), by("user:auto:dana")).await, Heard::Yes);
+    announce(&server, ending()).await.expect("somebody has consented");
+    // What does not say that it cannot be undone may be accepted so, and then is undone if need be.
+    let server = bank().await;
+    let unsaid = asks(2, json!({ "irreversible": false, "risk_level": "low" }));
+    announce(&server, vec![started(1), unsaid]).await.expect("the session opens");
+    assert_eq!(says(&server, &agent("dana"), by("auto:policy")).await, Heard::Yes);
+    assert_eq!(code(&announce(&server, vec![transfers(3)]).await), "protocol_violation");
+    let stream = session_stream(&operator(), &session());
+    let rebuilt = server.engine.rebuild(&stream).await.expect("the ledger makes sense");
+    assert_eq!(Some(&rebuilt), server.engine.current(&stream).await.unwrap().as_deref());
 }
 
 #[tokio::test]

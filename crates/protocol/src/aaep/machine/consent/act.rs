@@ -3,6 +3,7 @@
 use super::{Binding, Consent, Consents, Covers, Grant, Name, Target, Weak};
 use crate::aaep::flaw::Flaw;
 use crate::aaep::machine::rules::{self, flaw};
+use crate::time::Time;
 
 /// A call, as far as consent matters.
 #[derive(Debug)]
@@ -10,6 +11,7 @@ pub(in crate::aaep::machine) struct Act<'a> {
     pub(in crate::aaep::machine) tool_call_id: Option<&'a str>,
     pub(in crate::aaep::machine) action_hash: Option<&'a str>,
     pub(in crate::aaep::machine) irreversible: bool,
+    pub(in crate::aaep::machine) at: Time,
 }
 
 const CALL_FIELD: &str = "tool_call_id";
@@ -44,10 +46,9 @@ impl Consents {
 
     /// The accept that names this very call; of several, one that is enough for it.
     fn exact(&self, act: &Act<'_>) -> Option<usize> {
-        let is_enough = |grant: &Grant| !act.irreversible || grant.covers != Covers::Reversible;
         let mut exact = (0..self.grants.len()).filter(|index| act.is_of(&self.grants[*index]));
         let first = exact.clone().next();
-        exact.find(|index| is_enough(&self.grants[*index])).or(first)
+        exact.find(|index| act.may_rest_on(&self.grants[*index]).is_ok()).or(first)
     }
 
     /// Whether nobody is asked for this call.
@@ -74,22 +75,35 @@ impl Consents {
     /// The accept of this very call, else one that names no call.
     fn grant(&self, act: &Act<'_>, exact: Option<usize>) -> Result<Option<usize>, Flaw> {
         if let Some(index) = exact {
-            let is_enough = !act.irreversible || self.grants[index].covers != Covers::Reversible;
-            return if is_enough { Ok(Some(index)) } else { Err(no_consent()) };
+            return act.may_rest_on(&self.grants[index]).map(|()| Some(index));
         }
         if let Some(near) = self.grants.iter().find(|grant| act.touched_by(&grant.target).is_some())
         {
             return Err(bound_otherwise(act, &near.target));
         }
-        let unlinked = |covers: Covers| {
-            let is_it = |grant: &Grant| grant.covers == covers && !grant.target.is_linked();
-            self.grants.iter().position(is_it)
-        };
         if act.irreversible {
-            let any = unlinked(Covers::Irreversible).or_else(|| unlinked(Covers::Either));
-            return any.map(Some).ok_or_else(no_consent);
+            return self.unlinked(act).map(Some);
         }
-        Ok(unlinked(Covers::Reversible).or_else(|| self.grants.iter().position(Grant::may_be_this)))
+        let is_it = |grant: &Grant| grant.covers == Covers::Reversible && !grant.target.is_linked();
+        let reversible = self.grants.iter().position(is_it);
+        Ok(reversible.or_else(|| self.grants.iter().position(Grant::may_be_this)))
+    }
+
+    /// The accept of any irreversible call.
+    fn unlinked(&self, act: &Act<'_>) -> Result<usize, Flaw> {
+        let mut why = no_consent();
+        for covers in [Covers::Irreversible, Covers::Either] {
+            for (index, grant) in self.grants.iter().enumerate() {
+                if grant.covers != covers || grant.target.is_linked() {
+                    continue;
+                }
+                match act.may_rest_on(grant) {
+                    Ok(()) => return Ok(index),
+                    Err(flaw) => why = flaw,
+                }
+            }
+        }
+        Err(why)
     }
 
     /// A call that names nothing may be what was accepted; then an irreversible one may still come.
@@ -112,6 +126,24 @@ impl Act<'_> {
             && fits(&grant.target.action_hash, self.action_hash)
     }
 
+    /// Whether an accept is enough for it. What can be undone needs none.
+    fn may_rest_on(&self, grant: &Grant) -> Result<(), Flaw> {
+        if !self.irreversible {
+            return Ok(());
+        }
+        match grant.covers {
+            Covers::Reversible => Err(no_consent()),
+            Covers::Irreversible | Covers::Either if grant.is_lapsed(self.at) => {
+                let expected = format!(
+                    "to ask again, as the consent to {} has lapsed before this call",
+                    grant.event_id
+                );
+                Err(flaw(&rules::LAPSED, "irreversible", expected))
+            }
+            Covers::Irreversible | Covers::Either => Ok(()),
+        }
+    }
+
     /// The field in which it is the same call or the same action.
     fn touched_by(&self, target: &Target) -> Option<&'static str> {
         target.names().find_map(|name| self.named_by(&name))
@@ -131,6 +163,10 @@ impl Grant {
             Some(_) => Binding::Strong,
             None => Binding::Weak,
         }
+    }
+
+    pub(super) fn is_lapsed(&self, at: Time) -> bool {
+        self.until.is_some_and(|until| until <= at)
     }
 
     /// Whether a reversible call without a link may be the one that is owed.

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::question::{Asked, Reversal};
-use super::{Consents, Covers, Grant, Question};
+use super::{Consents, Covers, Grant, Lasts, Question};
 use crate::aaep::event::{Decision, ResponseKind};
 use crate::aaep::machine::Session;
 use crate::time::Time;
@@ -60,21 +60,26 @@ pub enum NotSettled {
 }
 
 impl Session {
-    /// Somebody's decision on a confirmation. The first one counts.
+    /// Somebody's decision on a confirmation. The first one counts, and an accept for a while.
     pub fn resolve(
         &mut self,
         reply_token: &str,
         decision: Decision,
         now: Time,
+        lasts: Lasts,
     ) -> Result<Settled, NotSettled> {
         let index = self.consents.in_time(reply_token, now)?;
-        let Asked::Confirmation { allowed, .. } = self.consents.questions[index].asked() else {
+        let Asked::Confirmation { allowed, reversal, .. } = self.consents.questions[index].asked()
+        else {
             return Err(NotSettled::WrongKind);
         };
-        if !allowed.contains(&decision) {
+        let needs_a_person = decision == Decision::Accept
+            && lasts == Lasts::NotAtAll
+            && *reversal == Reversal::Irreversible;
+        if !allowed.contains(&decision) || needs_a_person {
             return Err(NotSettled::NotAllowed);
         }
-        Ok(self.consents.settle(index, decision, By::Reply))
+        Ok(self.consents.settle(index, decision, By::Reply(lasts)))
     }
 
     /// Somebody's answer to a clarification.
@@ -121,8 +126,9 @@ impl Session {
     }
 }
 
+#[derive(Clone, Copy)]
 enum By {
-    Reply,
+    Reply(Lasts),
     Timeout,
 }
 
@@ -162,6 +168,7 @@ impl Consents {
                     action,
                     covers: Covers::of(reversal, by),
                     is_owed: true,
+                    until: by.until(),
                 });
             }
         }
@@ -169,12 +176,24 @@ impl Consents {
     }
 }
 
+impl By {
+    /// Nothing irreversible rests on a default in the first place.
+    fn until(self) -> Option<Time> {
+        match self {
+            By::Reply(Lasts::Until(until)) => Some(until),
+            By::Reply(Lasts::WithoutEnd | Lasts::NotAtAll) | By::Timeout => None,
+        }
+    }
+}
+
 impl Covers {
     fn of(reversal: Reversal, by: By) -> Self {
         match (reversal, by) {
-            (_, By::Timeout) | (Reversal::Promised, By::Reply) => Covers::Reversible,
-            (Reversal::Irreversible, By::Reply) => Covers::Irreversible,
-            (Reversal::Possible, By::Reply) => Covers::Either,
+            (_, By::Timeout | By::Reply(Lasts::NotAtAll)) | (Reversal::Promised, By::Reply(_)) => {
+                Covers::Reversible
+            }
+            (Reversal::Irreversible, By::Reply(_)) => Covers::Irreversible,
+            (Reversal::Possible, By::Reply(_)) => Covers::Either,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The model: it keeps the whole history and finds out everything by looking through it. It knows
 //! nothing of the machine but the names of its answers.
 
+use super::model_consent::is_irreversible;
 use crate::aaep::event::{Chunk, Decision, Event, Payload, ResponseKind, Urgency};
 use crate::aaep::machine::table_tests::script::{Answer, Step};
 use crate::aaep::machine::{Audience, NotSettled, Outcome, Weak};
@@ -26,8 +27,8 @@ pub(super) struct Model {
 pub(super) enum Past {
     /// With our time, in seconds.
     Event(Box<Event<'static>>, u64),
-    /// Somebody's decision.
-    Replied(String, Decision),
+    /// Somebody's decision, with our time.
+    Replied(String, Decision, u64),
     /// The decision of a timeout.
     TimedOut(String, Decision),
     /// The end of a clarification.
@@ -49,6 +50,7 @@ impl Model {
                 Err((number, field)) => Judgement::Breaks(number, field),
             },
             Step::Resolve(token, decision) => self.judge_reply(token, *decision),
+            Step::Automatic(token) => self.judge_automatic(token),
             Step::Answer(token, answer) => self.judge_answer(token, answer),
             Step::Elapse(token, audience) => self.judge_timeout(token, *audience),
         }
@@ -62,8 +64,11 @@ impl Model {
                 return;
             }
             (Step::Event(event), _) => Past::Event(event.clone(), self.now),
-            (Step::Resolve(token, decision), _) => Past::Replied(token.clone(), *decision),
-            (Step::Elapse(token, _), Judgement::Settles(Outcome::Accepted)) => {
+            (Step::Resolve(token, decision), _) => {
+                Past::Replied(token.clone(), *decision, self.now)
+            }
+            (Step::Automatic(token), _)
+            | (Step::Elapse(token, _), Judgement::Settles(Outcome::Accepted)) => {
                 Past::TimedOut(token.clone(), Decision::Accept)
             }
             (Step::Elapse(token, _), Judgement::Settles(Outcome::Rejected)) => {
@@ -302,6 +307,16 @@ impl Model {
             Decision::Accept => Outcome::Accepted,
             Decision::Reject => Outcome::Rejected,
         })
+    }
+
+    /// A rule may accept what somebody need not answer for.
+    fn judge_automatic(&self, token: &str) -> Judgement {
+        let judged = self.judge_reply(token, Decision::Accept);
+        let needs_a_person = self.question(token).is_some_and(is_irreversible);
+        if needs_a_person && matches!(judged, Judgement::Settles(_)) {
+            return Judgement::Ignores(NotSettled::NotAllowed);
+        }
+        judged
     }
 
     fn judge_answer(&self, token: &str, answer: &Answer) -> Judgement {

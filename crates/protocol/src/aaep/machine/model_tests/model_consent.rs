@@ -23,6 +23,8 @@ struct Accept<'a> {
     is_spent: bool,
     /// A call has come that may have been it.
     is_served: bool,
+    /// When somebody gave it.
+    given: u64,
 }
 
 struct Call<'a> {
@@ -41,7 +43,7 @@ impl Model {
 
     pub(super) fn was_accepted_by_somebody(&self, token: &str) -> bool {
         let is_it = |past: &Past| match past {
-            Past::Replied(own, Decision::Accept) => own == token,
+            Past::Replied(own, Decision::Accept, _) => own == token,
             Past::Replied(..) | Past::TimedOut(..) | Past::Clarified(_) | Past::Event(..) => false,
         };
         self.past.iter().any(is_it)
@@ -69,7 +71,7 @@ impl Model {
         let token = reply_token(question);
         for (place, past) in self.past.iter().enumerate().skip(index + 1) {
             match past {
-                Past::Replied(own, decision) if Some(own.as_str()) == token => {
+                Past::Replied(own, decision, _) if Some(own.as_str()) == token => {
                     return Fate::Replied(place, *decision);
                 }
                 Past::TimedOut(own, decision) if Some(own.as_str()) == token => {
@@ -119,7 +121,9 @@ impl Model {
         if self.weak == Weak::Refused && is_irreversible(event) && hash.is_none() {
             return Err(("4.3.1", HASH));
         }
-        let n_unspent = self.accepts().iter().filter(|accept| !accept.is_spent).count();
+        let mut accepts = self.accepts();
+        replace(&mut accepts, event, self.now);
+        let n_unspent = accepts.iter().filter(|accept| !accept.is_spent).count();
         if confirmations().count() + n_unspent >= 16 {
             return Err(("limit", "type"));
         }
@@ -138,7 +142,7 @@ impl Model {
         if let Some(field) = waiting.filter_map(|(it, _)| call.shares(it)).next() {
             return Err(("4.5.3", field));
         }
-        let exact = exact_of(unspent(), &call);
+        let exact = exact_of(unspent(), &call, self.now);
         if exact.is_none() {
             if let Some(field) = self.refused_name(&call) {
                 return Err(("4.5.3", field));
@@ -152,9 +156,10 @@ impl Model {
         if !call.irreversible {
             return Ok(());
         }
-        let found = exact.or_else(|| unspent().find(|accept| accept.is_unlinked_and_covers()));
+        let found =
+            exact.or_else(|| unspent().find(|accept| accept.is_unlinked_and_covers(self.now)));
         match found {
-            Some(accept) if accept.covers_irreversible() => {
+            Some(accept) if accept.covers_irreversible_at(self.now) => {
                 let is_weak = link(accept.question).1.is_none();
                 match is_weak && self.weak == Weak::Refused {
                     true => Err(("4.3.1", HASH)),
@@ -177,17 +182,20 @@ impl Model {
     fn accepts(&self) -> Vec<Accept<'_>> {
         let mut accepts: Vec<Accept<'_>> = Vec::new();
         for (place, past) in self.past.iter().enumerate() {
-            let (token, by_somebody) = match past {
-                Past::Replied(token, Decision::Accept) => (token, true),
-                Past::TimedOut(token, Decision::Accept) => (token, false),
-                Past::Replied(token, Decision::Reject)
+            let (token, by_somebody, given) = match past {
+                Past::Replied(token, Decision::Accept, at) => (token, true, *at),
+                Past::TimedOut(token, Decision::Accept) => (token, false, 0),
+                Past::Replied(token, Decision::Reject, _)
                 | Past::TimedOut(token, Decision::Reject) => {
                     take_back(&mut accepts, self.question(token).expect("somebody has asked"));
                     continue;
                 }
-                Past::Event(event, _) => {
+                Past::Event(event, at) => {
                     if let Payload::ToolInvoked { .. } = event.payload {
-                        spend(&mut accepts, &Call::of(event));
+                        spend(&mut accepts, &Call::of(event), *at);
+                    }
+                    if is_confirmation(event) {
+                        replace(&mut accepts, event, *at);
                     }
                     for withdrawn in self.withdrawn_at(place) {
                         take_back(&mut accepts, withdrawn);
@@ -197,7 +205,8 @@ impl Model {
                 Past::Clarified(_) => continue,
             };
             let question = self.question(token).expect("somebody has asked");
-            accepts.push(Accept { question, by_somebody, is_spent: false, is_served: false });
+            let accept = Accept { question, by_somebody, is_spent: false, is_served: false, given };
+            accepts.push(accept);
         }
         accepts
     }
@@ -246,7 +255,10 @@ impl Model {
     pub(super) fn judge_debts(&self) -> Verdict {
         let is_owed = |accept: &Accept<'_>| !accept.is_spent && !accept.is_served;
         let rejected = self.past.iter().rposition(|past| {
-            matches!(past, Past::Replied(_, Decision::Reject) | Past::TimedOut(_, Decision::Reject))
+            matches!(
+                past,
+                Past::Replied(_, Decision::Reject, _) | Past::TimedOut(_, Decision::Reject)
+            )
         });
         let is_told = |from: usize| self.past[from..].iter().any(tells);
         if !self.all_waiting().is_empty()
@@ -264,10 +276,17 @@ fn take_back(accepts: &mut Vec<Accept<'_>>, refused: &Event<'_>) {
     accepts.retain(|accept| accept.is_spent || !is_same_action(accept.question, refused));
 }
 
+/// Asked again, an accept that has lapsed is of no more use.
+fn replace(accepts: &mut Vec<Accept<'_>>, asked: &Event<'_>, at: u64) {
+    accepts.retain(|accept| {
+        accept.is_spent || !accept.has_lapsed(at) || !is_same_action(accept.question, asked)
+    });
+}
+
 /// Marks the accept that a call of the history rested on.
-fn spend(accepts: &mut [Accept<'_>], call: &Call<'_>) {
+fn spend(accepts: &mut [Accept<'_>], call: &Call<'_>, at: u64) {
     let mut unspent = accepts.iter_mut().filter(|accept| !accept.is_spent).collect::<Vec<_>>();
-    let is_enough = |accept: &Accept<'_>| !call.irreversible || accept.covers_irreversible();
+    let is_enough = |accept: &Accept<'_>| !call.irreversible || accept.covers_irreversible_at(at);
     let mut exact: Vec<_> = unspent.iter_mut().filter(|accept| accept.is_for(call)).collect();
     exact.sort_by_key(|accept| !is_enough(accept));
     if let Some(first) = exact.first_mut() {
@@ -276,7 +295,7 @@ fn spend(accepts: &mut [Accept<'_>], call: &Call<'_>) {
     }
     unspent.retain(|accept| link(accept.question) == (None, None));
     if call.irreversible {
-        unspent.retain(|accept| accept.covers_irreversible());
+        unspent.retain(|accept| accept.covers_irreversible_at(at));
         unspent.sort_by_key(|accept| !is_irreversible(accept.question));
         if let Some(first) = unspent.first_mut() {
             first.is_spent = true;
@@ -296,9 +315,10 @@ fn spend(accepts: &mut [Accept<'_>], call: &Call<'_>) {
 fn exact_of<'a, 'b: 'a>(
     accepts: impl Iterator<Item = &'a Accept<'b>>,
     call: &Call<'_>,
+    now: u64,
 ) -> Option<&'a Accept<'b>> {
     let mut exact: Vec<_> = accepts.filter(|accept| accept.is_for(call)).collect();
-    exact.sort_by_key(|accept| call.irreversible && !accept.covers_irreversible());
+    exact.sort_by_key(|accept| call.irreversible && !accept.covers_irreversible_at(now));
     exact.into_iter().next()
 }
 
@@ -311,8 +331,17 @@ impl Accept<'_> {
         self.by_somebody && !is_promised
     }
 
-    fn is_unlinked_and_covers(&self) -> bool {
-        link(self.question) == (None, None) && self.covers_irreversible()
+    /// An accept is good for a minute.
+    fn has_lapsed(&self, now: u64) -> bool {
+        self.by_somebody && now - self.given >= 60
+    }
+
+    fn covers_irreversible_at(&self, now: u64) -> bool {
+        self.covers_irreversible() && !self.has_lapsed(now)
+    }
+
+    fn is_unlinked_and_covers(&self, now: u64) -> bool {
+        link(self.question) == (None, None) && self.covers_irreversible_at(now)
     }
 
     /// Whether the call is what was asked for, in all that the question names.
@@ -368,7 +397,7 @@ fn is_confirmation(event: &Event<'_>) -> bool {
     confirmation(event).is_some()
 }
 
-fn is_irreversible(event: &Event<'_>) -> bool {
+pub(super) fn is_irreversible(event: &Event<'_>) -> bool {
     confirmation(event)
         .is_some_and(|it| it.irreversible || it.reversibility == Some(Reversibility::Irreversible))
 }

@@ -255,6 +255,9 @@ impl Writer {
 
     fn reply(&mut self, model: &Model) -> String {
         let (token, is_confirmation) = self.asked(model);
+        if is_confirmation && self.random.one_in(8) {
+            return format!("accept {token} auto");
+        }
         if is_confirmation != self.random.one_in(20) {
             return format!("{} {token}", self.random.pick(&["accept", "accept", "reject"]));
         }

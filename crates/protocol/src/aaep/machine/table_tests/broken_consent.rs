@@ -29,6 +29,18 @@ CONSENT irreversible | start; confirm t1 about=pay; accept t1; confirm t2 about=
 REFUSED extensions.tasuki.action_hash | start; state idle>awaiting_input; confirm t1 hash=aa; accept t1; confirm t2 hash=aa; state awaiting_input>thinking; call pay irreversible hash=aa | call look
 BLOCKED extensions.tasuki.action_hash | start; confirm t1 irreversible hash=aa; accept t1; confirm t2 irreversible hash=aa; call pay irreversible hash=aa | accept t2; call pay irreversible hash=aa
 CONSENT irreversible | start; confirm t1 undoable; accept t1; call pay irreversible | call pay
+# A rule that answers is nobody.
+CONSENT irreversible | start; confirm t1; accept t1 auto; call pay irreversible | call pay
+CONSENT irreversible | start; confirm t1 hash=aa; accept t1 auto; call pay irreversible hash=aa | call pay hash=aa
+# An accept lasts for a minute; then it is asked again.
+LAPSED irreversible | start; confirm t1 irreversible hash=aa; accept t1; wait 60; call pay irreversible hash=aa | confirm t2 irreversible hash=aa; accept t2; call pay irreversible hash=aa
+LAPSED irreversible | start; confirm t1 irreversible; accept t1; wait 301; call pay irreversible | confirm t2; accept t2; wait 59; call pay irreversible
+LAPSED irreversible | start; confirm t1 call=c1; accept t1; wait 60; call pay c1 irreversible | call pay c1
+LAPSED irreversible | start; confirm t1; accept t1; confirm t2; wait 60; call pay irreversible | accept t2; call pay irreversible
+CONSENT irreversible | start; confirm t1 hash=aa; accept t1; wait 60; call pay irreversible hash=bb | call pay hash=bb
+BLOCKED extensions.tasuki.action_hash | start; confirm t1 hash=aa; accept t1; wait 60; confirm t2 hash=aa; call pay irreversible hash=aa | accept t2; call pay irreversible hash=aa
+REFUSED extensions.tasuki.action_hash | start; confirm t1 hash=aa; accept t1; wait 60; confirm t2 hash=aa; reject t2; call pay irreversible hash=aa | confirm t3 hash=aa; accept t3; call pay irreversible hash=aa
+DONE type | start; confirm t1 about=pay irreversible; accept t1; wait 60; complete | confirm t2 about=pay irreversible; accept t2; call pay irreversible; return pay; complete
 # The very call that was confirmed.
 BOUND extensions.tasuki.action_hash | start; confirm t1 irreversible call=c1 hash=aa; accept t1; call pay c1 irreversible hash=bb | call pay c1 irreversible hash=aa
 BOUND extensions.tasuki.action_hash | start; confirm t1 call=c1 hash=aa; accept t1; call pay c1 irreversible | call pay c1 irreversible hash=aa

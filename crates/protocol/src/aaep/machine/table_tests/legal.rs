@@ -65,6 +65,11 @@ an accept need not be used in a session that is cancelled | start; confirm t1 ir
 a question is withdrawn by thinking on | start; confirm t1; state idle>awaiting_input; state awaiting_input>thinking; complete | withdrawn
 no is always allowed | start; confirm t1 only=accept; reject t1; state idle>thinking; complete | rejected
 of two accepts of one call, the one that is enough | start; confirm t1 hash=aa default=accept timeout=5; wait 5; elapse t1; confirm t2 hash=aa irreversible; accept t2; call pay irreversible hash=aa; call pay hash=aa; return pay; return pay; complete | accepted, accepted, strong
+a rule accepts what can be undone | start; confirm t1; accept t1 auto; call move; return move; complete | accepted
+just before an accept lapses | start; confirm t1 hash=aa; wait 299; accept t1; wait 59; call pay irreversible hash=aa; return pay; complete | accepted, strong
+asked again after an accept has lapsed | start; confirm t1 about=pay; accept t1; wait 60; confirm t2 about=pay; accept t2; call pay irreversible; return pay; complete | accepted, accepted, weak
+a lapsed accept is enough for what can be undone | start; confirm t1; accept t1; wait 600; call look; return look; complete | accepted
+a lapsed accept, and then a no | start; confirm t1 irreversible about=pay; accept t1; wait 60; confirm t2 about=pay; reject t2; state idle>thinking; complete | accepted, rejected
 asked again after a reject | start; confirm t1 about=pay; reject t1; confirm t2 about=pay; accept t2; call pay irreversible; return pay; complete | rejected, accepted, weak
 bound by hash | start; confirm t1 irreversible call=c1 hash=aa; accept t1; call pay c1 irreversible hash=aa; return pay c1; complete | accepted, strong
 bound by hash alone | start; confirm t1 irreversible hash=aa; accept t1; call pay irreversible hash=aa; return pay; complete | accepted, strong
@@ -116,6 +121,8 @@ const NOT_SETTLED: &[(&str, &str, NotSettled)] = &[
         "accept t1",
         NotSettled::Unknown,
     ),
+    ("start; confirm t1 irreversible", "accept t1 auto", NotSettled::NotAllowed),
+    ("start; confirm t1 reversal=irreversible", "accept t1 auto", NotSettled::NotAllowed),
     ("start; confirm t1; wait 300", "accept t1", NotSettled::TooLate),
     ("start; confirm t1; wait 300", "reject t1", NotSettled::TooLate),
     ("start; ask t1; wait 301", "answer t1 blue", NotSettled::TooLate),

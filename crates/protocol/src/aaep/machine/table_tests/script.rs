@@ -9,8 +9,8 @@
 //! | `chunk 0 Hello out=o1 last` | `output.streaming`: position and text; `-` is no text |
 //! | `confirm t1 irreversible high` | `awaiting.confirmation` with the token `t1` |
 //! | `ask t2 kinds=numeric` | `awaiting.clarification` |
-//! | `accept t1`, `reject t1`, `answer t2 12`, `elapse t1` | what others do |
-//! | `wait 60` | our clock goes on, in seconds |
+//! | `accept t1`, `accept t1 auto`, `reject t1`, `answer t2 12`, `elapse t1` | what others do |
+//! | `wait 60` | our clock goes on, in seconds; an accept lasts 60 |
 //!
 //! Any event may carry `id=`, `session=`, `agent=`, `n=` (its number), `urgency=` and `back` (its
 //! timestamp is before the last one); a confirmation and a call may carry `hash=`.
@@ -24,15 +24,20 @@ use crate::aaep::event::{
 };
 use crate::aaep::flaw::Flaw;
 use crate::aaep::machine::{
-    Audience, Followed, NotSettled, Response, Session, Settled, Used, Weak,
+    Audience, Followed, Lasts, NotSettled, Response, Session, Settled, Used, Weak,
 };
 use crate::time::{Span, Time};
+
+/// How long an accept lasts in a script.
+const LASTS: Span = Span::from_minutes(1);
 
 /// One step of a script, read.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Step {
     Event(Box<Event<'static>>),
     Resolve(String, Decision),
+    /// A rule accepts, and no person.
+    Automatic(String),
     Answer(String, Answer),
     Elapse(String, Audience),
     Wait(u32),
@@ -84,7 +89,13 @@ impl World {
                 self.used.extend(uses);
                 return followed.map(Passed::Followed).map_err(No::Flaw);
             }
-            Step::Resolve(token, decision) => self.session.resolve(token, *decision, self.now),
+            Step::Resolve(token, decision) => {
+                let lasts = Lasts::Until(self.now.plus(LASTS));
+                self.session.resolve(token, *decision, self.now, lasts)
+            }
+            Step::Automatic(token) => {
+                self.session.resolve(token, Decision::Accept, self.now, Lasts::NotAtAll)
+            }
             Step::Answer(token, answer) => self.session.answer(token, answer.response(), self.now),
             Step::Elapse(token, audience) => self.session.elapse(token, self.now, *audience),
             Step::Wait(seconds) => {
@@ -130,6 +141,7 @@ impl Script {
         let words: Vec<&str> = line.split_whitespace().collect();
         let token = || format!("rpl_{}", words[1]);
         match words[0] {
+            "accept" if words.contains(&"auto") => Step::Automatic(token()),
             "accept" => Step::Resolve(token(), Decision::Accept),
             "reject" => Step::Resolve(token(), Decision::Reject),
             "answer" => Step::Answer(token(), answer(words[2])),

@@ -1,0 +1,64 @@
+//! Erasing what one entry of a session says, or what all of them say. Operators do it.
+
+use axum::Json;
+use axum::extract::State;
+use engine::announce::session_stream;
+use protocol::ids::SessionId;
+use protocol::step;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{SessionView, view, visible};
+use crate::http::Gateway;
+use crate::http::input::{Named, Write};
+use crate::http::problem::Problem;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EraseSessionInput {
+    /// The entry whose content goes; all of them without it, and the session is ended.
+    #[serde(default)]
+    pub position: Option<u64>,
+    /// Why; kept for ever.
+    pub reason: String,
+}
+
+/// The session, as it is now.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ErasedSessionView {
+    #[serde(flatten)]
+    pub session: SessionView,
+    /// How many entries were erased, at most 200.
+    pub erased: usize,
+    /// Whether to ask again.
+    pub has_more: bool,
+}
+
+pub async fn erase(
+    State(gateway): State<Gateway>,
+    Named(id): Named<SessionId>,
+    write: Write<EraseSessionInput>,
+) -> Result<Json<ErasedSessionView>, Problem> {
+    let (write, EraseSessionInput { position, reason }) = write.split();
+    let caller = write.asker.operator()?.caller;
+    let session = visible(&gateway, &caller, &id).await?;
+    let stream = session_stream(&caller, &id);
+    let (erased, has_more) = match position {
+        Some(position) => {
+            if !(1..=session.n_entries).contains(&position) {
+                let expected = "the position of an entry of this session";
+                return Err(Problem::schema_invalid("position", expected));
+            }
+            let key = write.key.for_action("erase", Some(id.as_str()));
+            let command = step::Command::Erase { position, reason };
+            gateway.engine.submit(&caller, stream, command, Some(key)).await?;
+            (1, false)
+        }
+        None => {
+            let all = gateway.engine.erase_session(&caller, &stream, &reason).await?;
+            (all.n_erased, all.has_more)
+        }
+    };
+    let session = visible(&gateway, &caller, &id).await?;
+    Ok(Json(ErasedSessionView { session: view(&session), erased, has_more }))
+}

@@ -1,0 +1,87 @@
+//! Sessions of the bank's agent over HTTP: how long a yes lasts, and what an operator erases.
+
+use serde_json::json;
+use tasuki::client::Call;
+
+use super::bank::Bank;
+use super::listener::{Listener, terms};
+use crate::server::{Server, ok, refused};
+
+#[tokio::test]
+async fn what_a_session_says_can_be_erased() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let data = folder.path().join("data");
+    let bank = Bank::with(Server::start_on(&data, |_| {})).await;
+    let mut dana = Listener::open(bank.dana.clone(), &terms(json!({}))).await;
+    bank.announce(&bank.story.opening(300)).await;
+    let question = dana.until("awaiting.confirmation").await;
+    let path = format!("/aaep/v1/sessions/{}/erase", bank.story.session);
+    let erase = |reason: &str| Call::post(path.clone(), json!({ "reason": reason }));
+    for who in [&bank.teller, &bank.dana] {
+        assert_eq!(refused(who, erase("mine")).await.status, 403);
+    }
+    assert_eq!(refused(&bank.operator, erase(" ")).await.body["field"], "reason");
+    let one = json!({ "position": 7, "reason": "asked for" });
+    let beyond = refused(&bank.operator, Call::post(path.clone(), one)).await;
+    assert_eq!(beyond.body["field"], "position");
+    let erased = ok(&bank.operator, erase("they asked")).await;
+    assert_eq!(
+        (&erased["erased"], &erased["has_more"], &erased["status"]),
+        (&json!(2), &json!(false), &json!("cancelled"))
+    );
+    assert_eq!(ok(&bank.operator, erase("they asked")).await["erased"], 0);
+    assert_eq!(bank.decision().await["status"], "withdrawn");
+    dana.answer(&question, "accept").await;
+    let late =
+        refused(&bank.teller, Call::post("/aaep/v1/events", json!(bank.story.carried_out()))).await;
+    assert_eq!(late.body["code"], "protocol_violation");
+    let events = format!("/aaep/v1/sessions/{}/events", bank.story.session);
+    assert_eq!(ok(&bank.operator, Call::get(events)).await["items"], json!([]));
+    assert_eq!(bank.server.stop(), Some(0));
+    let mut verify = std::process::Command::new(env!("CARGO_BIN_EXE_tasuki"));
+    let verified = verify.args(["audit", "verify", "--data"]).arg(&data).output();
+    assert!(verified.expect("the executable runs").status.success());
+}
+
+#[tokio::test]
+async fn a_yes_does_not_last() {
+    let bank = Bank::open().await;
+    let short = json!({ "settings": { "consent_seconds": 1 } });
+    ok(&bank.operator, Call::put("/v1/teamspace", short)).await;
+    let mut dana = Listener::open(bank.dana.clone(), &terms(json!({}))).await;
+    bank.announce(&bank.story.opening(300)).await;
+    let question = dana.until("awaiting.confirmation").await;
+    dana.answer(&question, "accept").await;
+    let decided = bank.decision().await;
+    let (settled, expires) = (&decided["settled_at"], &decided["expires_at"]);
+    assert!(settled.as_str() < expires.as_str(), "{settled} {expires}");
+    // The agent loses a second with another question, which nobody answers.
+    let lost = json!({
+        "urgency": "critical", "question": "Which savings account?", "reply_token": "rpl_lost",
+        "timeout_seconds": 1,
+    });
+    bank.announce(&[bank.story.event(8, "awaiting.clarification", lost)]).await;
+    let lost = format!("/aaep/v1/sessions/{}/decisions/rpl_lost?wait=20s", bank.story.session);
+    assert_eq!(ok(&bank.teller, Call::get(lost)).await["status"], "timed_out");
+    let call = json!({
+        "tool": "transfer_funds", "irreversible": true, "risk_level": "high",
+        "summary_normal": "Transfers the money.",
+    });
+    let pay = |number| vec![bank.story.event(number, "tool.invoked", call.clone())];
+    let late = refused(&bank.teller, Call::post("/aaep/v1/events", json!(pay(9)))).await;
+    assert_eq!(
+        (&late.body["code"], &late.body["rule"]),
+        (&json!("protocol_violation"), &json!("4.3.1"))
+    );
+    let expected = late.body["expected"].as_str().expect("what to do");
+    assert!(expected.contains("ask again") && expected.contains("lapsed"), "{expected}");
+    // Asked again, and allowed again.
+    let mut again = bank.story.opening(300).pop().expect("the question");
+    again["event_id"] = "evt_10".into();
+    again["timestamp"] = "2026-05-24T14:22:10.000Z".into();
+    again["reply_token"] = "rpl_again".into();
+    bank.announce(&[again]).await;
+    let question = dana.until("awaiting.confirmation").await;
+    dana.answer(&question, "accept").await;
+    bank.announce(&pay(11)).await;
+}
