@@ -117,11 +117,12 @@ messages! {
     TransferPassedOn { from: &'a str, to: &'a str } = "transfer_passed_on";
     TransferHeld { person: &'a str } = "transfer_held";
     TransferResumed { person: &'a str } = "transfer_resumed";
-    TransferGivenBack { to: &'a str } = "transfer_given_back";
+    /// It is settled, and whoever answered before does so again.
+    TransferGivenBack { person: &'a str, to: &'a str } = "transfer_given_back";
     TransferCompleted { person: &'a str } = "transfer_completed";
     TransferEnded { person: &'a str } = "transfer_ended";
     TransferFailed { to: &'a str } = "transfer_failed";
-    TransferCancelled = "transfer_cancelled";
+    TransferCancelled { to: &'a str } = "transfer_cancelled";
     /// A handoff was requested to where nobody is, and goes to a queue.
     TargetUnknown { queue: &'a str } = "target_unknown";
     /// A handoff was requested, and nothing came of it.

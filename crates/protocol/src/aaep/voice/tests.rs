@@ -125,6 +125,23 @@ fn how_it_ends_is_told_and_not_why() {
 }
 
 #[test]
+fn whoever_answers_afterwards_is_named_in_every_language() {
+    for over in ["most", "cancelled", "failed"] {
+        let over = format!("transfer.over.v1.{over}");
+        let heard = heard(&[ASKED, "transfer.queued.v1.most", &over], "agent:hana", None);
+        let last = heard.last().expect("an end");
+        for one in catalogues() {
+            let name = match one.language {
+                "es" => "summary_normal".to_owned(),
+                other => format!("summary_normal_{other}"),
+            };
+            let text = last[&name].as_str().expect("a text");
+            assert!(text.contains("\u{2068}bob\u{2069}"), "{over}: {text}");
+        }
+    }
+}
+
+#[test]
 fn reasons_and_notes_are_for_colleagues() {
     let secrets: Vec<String> = [ASKED, "transfer.over.v1.most", "conversation.routed.v1.most"]
         .iter()

@@ -135,14 +135,16 @@ impl Cause<'_> {
         })
     }
 
-    /// That it is over, and never why.
+    /// That it is over and who answers then, and never why.
     fn over(&self, telling: &mut Telling<'_>, it: &Over) {
         let person = self.name(&it.holder);
         // Nobody gets back what is closed.
         let to = (it.to != it.holder).then(|| self.name(&it.to));
         match it.outcome {
             Outcome::Completed => {
-                let message = Message::TransferCompleted { person };
+                let message = to.map_or(Message::TransferCompleted { person }, |to| {
+                    Message::TransferGivenBack { person, to }
+                });
                 telling.say("session.completed", &message, json!({}));
             }
             Outcome::Ended => {
@@ -156,8 +158,9 @@ impl Cause<'_> {
             }
             Outcome::Cancelled => {
                 let by = if self.actor.starts_with("customer:") { BY_USER } else { BY_SYSTEM };
-                let how = json!({ "cancelled_by": by });
-                telling.say("session.cancelled", &Message::TransferCancelled, how);
+                let message =
+                    to.map_or(Message::ConversationClosed, |to| Message::TransferCancelled { to });
+                telling.say("session.cancelled", &message, json!({ "cancelled_by": by }));
             }
         }
     }

@@ -64,6 +64,8 @@ async fn a_customer_hears_in_their_language_how_they_are_transferred() {
         assert!(heard.iter().all(|event| event["producer"]["agent_id"] == "tasuki"));
         let joined = Message::TransferConnected { person: "hana" }.in_language(language);
         assert_eq!(heard[5]["summary_normal"], joined.normal, "{language}");
+        let back = Message::TransferGivenBack { person: "hana", to: "bob" }.in_language(language);
+        assert_eq!(heard[8]["summary_normal"], back.normal, "{language}");
         let id = transfer["transfer_id"].as_str().expect("an id");
         assert_eq!(heard[0]["extensions"]["tasuki"]["transfer_id"], id);
         let session = format!("sess_tasuki{}", id.replace('-', ""));
@@ -88,7 +90,8 @@ async fn what_is_withdrawn_and_what_changes_hands_is_told() {
     let heard = ear.until("session.cancelled").await;
     let last = heard.last().expect("an end");
     assert_eq!(words(&heard).last().map(String::as_str), Some("session.cancelled user"));
-    assert_eq!(last["summary_normal"], Message::TransferCancelled.in_language("de").normal);
+    let withdrawn = Message::TransferCancelled { to: "bob" }.in_language("de");
+    assert_eq!(last["summary_normal"], withdrawn.normal);
     let route = json!({ "goto": "carol", "epoch": 3, "reason": "hush, tired" });
     ok(&desk.bob, Call::post(desk.path("/commands"), route)).await;
     let heard = ear.until("session.completed").await;
