@@ -99,14 +99,11 @@ macro_rules! messages {
 messages! {
     /// A conversation has changed hands between AI agents.
     RouteChanged { from: &'a str, to: &'a str } = "route_changed";
-    HandoffRequested { from: &'a str, to: &'a str } = "handoff_requested";
-    HandoffAccepted { to: &'a str } = "handoff_accepted";
-    HandoffDeclined { from: &'a str, to: &'a str } = "handoff_declined";
-    HandoffCompleted { to: &'a str } = "handoff_completed";
     TransferRequested { queue: &'a str } = "transfer_requested";
     TransferWaiting { queue: &'a str } = "transfer_waiting";
     TransferPlace { queue: &'a str, place: u64 } = "transfer_place";
-    TransferWait { queue: &'a str, place: u64, minutes: u64 } = "transfer_wait";
+    /// In minutes.
+    TransferWait { queue: &'a str, place: u64, least: u64, most: u64 } = "transfer_wait";
     /// It waits in another queue.
     TransferMoved { queue: &'a str } = "transfer_moved";
     TransferRinging { person: &'a str } = "transfer_ringing";
@@ -127,6 +124,7 @@ messages! {
     TargetUnknown { queue: &'a str } = "target_unknown";
     /// A handoff was requested, and nothing came of it.
     HandoverRefused { to: &'a str } = "handover_refused";
+    CallbackAsked = "callback_asked";
     CallbackArranged { queue: &'a str } = "callback_arranged";
     ConversationClosed = "conversation_closed";
     /// The default, no, was applied.
@@ -139,9 +137,6 @@ messages! {
     AnsweredRejected = "answered_rejected";
     AnsweredElsewhere = "answered_elsewhere";
     QuestionWithdrawn = "question_withdrawn";
-    /// Several events in one.
-    Merged { count: u64 } = "merged";
-    CaughtUp { count: u64 } = "caught_up";
     SessionStarted { agent: &'a str } = "session_started";
     SessionCompleted { agent: &'a str } = "session_completed";
     SessionFailed { agent: &'a str } = "session_failed";
@@ -154,6 +149,11 @@ messages! {
     StateAwaitingInput { agent: &'a str } = "state_awaiting_input";
     StateDeciding { agent: &'a str } = "state_deciding";
     StateHandingOff { agent: &'a str } = "state_handing_off";
+    /// How a transfer stands, for those who come later: the states of [`super::voice`].
+    StateWaiting = "state_waiting";
+    StateRinging = "state_ringing";
+    StateConnected = "state_connected";
+    StateOnHold = "state_on_hold";
 }
 
 /// A message in one language. Levels that say nothing more than `normal` are absent.

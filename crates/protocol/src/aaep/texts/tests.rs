@@ -90,13 +90,19 @@ fn a_file_that_is_wrong_says_where() {
         ("direction = up", "line 1: expected ltr or rtl"),
         ("colour = red", "line 1: expected language, name or direction"),
         ("[nonsense]", "line 1: expected a text that there is, once, not [nonsense]"),
-        ("[merged]\n[merged]", "line 2: expected a text that there is, once, not [merged]"),
-        ("[merged]\nloud = {count}", "line 2: expected terse, normal or detailed"),
-        ("[merged]\nnormal =", "line 2: expected a text after normal"),
-        ("[merged]\nnormal = {n}", "line 2: expected one of [\"count\"] in braces, not {n}"),
-        ("[merged]\nnormal = {count", "line 2: expected each { with its }"),
-        ("[merged]\nterse = {count}", "expected a normal text in [merged]"),
-        ("[merged]\nhello", "line 2: expected key = text"),
+        (
+            "[transfer_place]\n[transfer_place]",
+            "line 2: expected a text that there is, once, not [transfer_place]",
+        ),
+        ("[transfer_place]\nloud = {place}", "line 2: expected terse, normal or detailed"),
+        ("[transfer_place]\nnormal =", "line 2: expected a text after normal"),
+        (
+            "[transfer_place]\nnormal = {n}",
+            "line 2: expected one of [\"queue\", \"place\"] in braces, not {n}",
+        ),
+        ("[transfer_place]\nnormal = {place", "line 2: expected each { with its }"),
+        ("[transfer_place]\nterse = {place}", "expected a normal text in [transfer_place]"),
+        ("[transfer_place]\nhello", "line 2: expected key = text"),
     ] {
         assert_eq!(Catalogue::read(file).unwrap_err(), expected);
     }

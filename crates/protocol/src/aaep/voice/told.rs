@@ -3,18 +3,21 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    Asked, CONNECTED, Cause, ON_HOLD, RINGING, Told, WAITING, route_session, target_uri,
-    transfer_session,
+    Asked, CONNECTED, Cause, Line, ON_HOLD, RINGING, Told, WAITING, callback_session,
+    route_session, target_uri, transfer_session,
 };
 use crate::aaep::event::{TargetKind, Urgency};
 use crate::aaep::manifest::AGENT_ID;
 use crate::aaep::stamp::stamp;
 use crate::aaep::texts::{DEFAULT_LANGUAGE, Message, hints};
 use crate::aaep::{CONTEXT, EXTENSION, EXTENSION_CONTEXT, FIELDS_MAX, VERSION};
+use crate::callback;
 use crate::canonical;
 use crate::conversation::event::{Event, Routed};
 use crate::ids::{AgentId, SessionId, TransferId};
+use crate::queue::EstimatedWait;
 use crate::session::event::HandoverOutcome;
+use crate::time::Span;
 use crate::transfer;
 use crate::transfer::event::Over;
 use crate::transfer::state::Outcome;
@@ -37,13 +40,14 @@ impl Cause<'_> {
                 event.moved()?;
                 Some(self.transfer(event, state))
             }
-            Event::Opened(_)
+            Event::Callback(callback::Event::Asked(asked)) => Some(self.callback(asked)),
+            Event::Callback(callback::Event::Settled(_))
+            | Event::Opened(_)
             | Event::Said(_)
             | Event::NotHeard(_)
             | Event::Delivered(_)
             | Event::Unreached(_)
-            | Event::Closed(_)
-            | Event::Callback(_) => None,
+            | Event::Closed(_) => None,
         }
     }
 
@@ -68,6 +72,16 @@ impl Cause<'_> {
         telling.say("session.started", &message, json!({}));
         telling.request(&message, TargetKind::SpecialistAgent, &it.to);
         telling.say("session.completed", &message, json!({}));
+        telling.told(IDLE)
+    }
+
+    /// Who calls, and neither where nor why.
+    fn callback(&self, it: &callback::Asked) -> Told {
+        let session = callback_session(self.hash);
+        let mut telling = Telling::begin(self, &session, json!({}));
+        let queue = self.name(&it.queue);
+        telling.say("session.started", &Message::CallbackAsked, json!({}));
+        telling.say("session.completed", &Message::CallbackArranged { queue }, json!({}));
         telling.told(IDLE)
     }
 
@@ -103,7 +117,7 @@ impl Cause<'_> {
             transfer::Event::Queued(it) => {
                 let queue = self.name(&it.queue);
                 let message = match from == HANDING_OFF {
-                    true => Message::TransferWaiting { queue },
+                    true => self.waiting(queue),
                     false => Message::TransferMoved { queue },
                 };
                 (WAITING, message)
@@ -133,6 +147,20 @@ impl Cause<'_> {
             | transfer::Event::Over(_)
             | transfer::Event::Rated(_) => return None,
         })
+    }
+
+    /// That it waits, in which place, and for how long, as far as that is known.
+    fn waiting<'e>(&self, queue: &'e str) -> Message<'e> {
+        let Some(Line { place, wait }) = self.line else {
+            return Message::TransferWaiting { queue };
+        };
+        match wait {
+            Some(EstimatedWait { from, to }) => {
+                let (least, most) = (minutes(from), minutes(to));
+                Message::TransferWait { queue, place, least, most }
+            }
+            None => Message::TransferPlace { queue, place },
+        }
     }
 
     /// That it is over and who answers then, and never why.
@@ -189,6 +217,11 @@ impl Cause<'_> {
     fn name<'e>(&'e self, id: &'e AgentId) -> &'e str {
         self.names.get(id).map_or(id.as_str(), String::as_str)
     }
+}
+
+/// An estimate is in whole minutes already.
+fn minutes(span: Span) -> u64 {
+    u64::try_from(span.as_millis() / Span::from_minutes(1).as_millis()).unwrap_or_default()
 }
 
 /// The events of one entry, as they are made.

@@ -90,6 +90,9 @@ async fn what_is_withdrawn_and_what_changes_hands_is_told() {
     let heard = ear.until("session.cancelled").await;
     let last = heard.last().expect("an end");
     assert_eq!(words(&heard).last().map(String::as_str), Some("session.cancelled user"));
+    let first = Message::TransferPlace { queue: "default", place: 1 }.in_language("de");
+    let waits = heard.iter().find(|event| event["to_state"] == "waiting").expect("it waits");
+    assert_eq!(waits["summary_normal"], first.normal);
     let withdrawn = Message::TransferCancelled { to: "bob" }.in_language("de");
     assert_eq!(last["summary_normal"], withdrawn.normal);
     let route = json!({ "goto": "carol", "epoch": 3, "reason": "hush, tired" });
@@ -97,6 +100,27 @@ async fn what_is_withdrawn_and_what_changes_hands_is_told() {
     let heard = ear.until("session.completed").await;
     let expected = ["handoff.requested agent://carol", "session.started", "session.completed"];
     assert_eq!(words(&heard), expected);
+    assert!(!Value::from(heard).to_string().contains("hush"));
+}
+
+#[tokio::test]
+async fn whoever_comes_while_it_waits_is_told_so_and_what_is_arranged_instead() {
+    let desk = Desk::open(json!({ "mode": "pick" })).await;
+    // Where nobody listens nothing is told.
+    let mut early = Ear::open(&desk.customer, "en").await;
+    desk.request(&desk.customer, json!({})).await;
+    while early.next().await["to_state"] != "waiting" {}
+    let mut ear = Ear::open(&desk.customer, "yo").await;
+    let stands = ear.next().await;
+    assert_eq!(stands["extensions"]["tasuki"]["stands"], true, "{stands}");
+    let message = Message::StateWaiting.in_language("yo");
+    assert_eq!(stands["summary_normal"], message.normal);
+    let asked = json!({ "contact": "hush, 555", "note": "hush, at home" });
+    ok(&desk.customer, Call::post(desk.path("/callbacks"), asked)).await;
+    let heard = ear.until("session.completed").await;
+    let last = heard.last().expect("an end");
+    let arranged = Message::CallbackArranged { queue: "default" }.in_language("yo");
+    assert_eq!(last["summary_normal"], arranged.normal);
     assert!(!Value::from(heard).to_string().contains("hush"));
 }
 
