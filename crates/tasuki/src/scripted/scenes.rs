@@ -213,7 +213,7 @@ fn person() -> Vec<Step> {
     steps.push(Step::HandOff {
         summary: Summary {
             normal: &words::TO_A_PERSON,
-            terse: Some("Handing over to a person."),
+            terse: Some("A handover, as a demo."),
             detailed: None,
         },
         // What the user said is in the conversation, if there is one, and nowhere else.

@@ -255,6 +255,18 @@ fn what_is_cut_off_anywhere_can_be_ended() {
 }
 
 #[test]
+fn whoever_listens_is_told_that_nothing_is_real() {
+    every_way(&mut |name, events| {
+        let started = events[0]["summary_normal"].as_str().unwrap();
+        let is_said = started.ends_with("Nothing here is real.") || started.ends_with("script.");
+        assert!(is_said, "{name}: {started}");
+    });
+    let events = play("Get me a person", &[]);
+    let last = events.last().unwrap();
+    assert_eq!(last["summary_normal"], "The demo is over. Nobody was called.");
+}
+
+#[test]
 fn the_same_words_give_the_same_events() {
     every_way(&mut |name, events| {
         let (words, replies) =
