@@ -99,6 +99,11 @@ macro_rules! messages {
 messages! {
     /// A conversation has changed hands between AI agents.
     RouteChanged { from: &'a str, to: &'a str } = "route_changed";
+    /// A conversation begins to change hands.
+    HandoverBegun = "handover_begun";
+    RouteRequested { from: &'a str, to: &'a str } = "route_requested";
+    /// From the request for a person on.
+    AssistantSilent = "assistant_silent";
     TransferRequested { queue: &'a str } = "transfer_requested";
     TransferWaiting { queue: &'a str } = "transfer_waiting";
     TransferPlace { queue: &'a str, place: u64 } = "transfer_place";

@@ -292,6 +292,7 @@ fn done(words: &'static Words) -> Step {
     Step::Completed { summary: plain(words) }
 }
 
+/// A few words already.
 fn plain(normal: &'static Words) -> Summary {
-    Summary { normal, terse: None, detailed: None }
+    Summary { normal, terse: Some(normal.en), detailed: None }
 }

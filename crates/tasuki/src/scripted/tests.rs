@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use engine::ids::SeededIds;
 use protocol::aaep::event::Decision;
+use protocol::aaep::lint::{Heard, Texts, lint};
 use protocol::aaep::machine::{Audience, Phase, Response, Session, Used, Weak};
 use protocol::aaep::read::read;
 
@@ -251,6 +252,20 @@ fn what_is_cut_off_anywhere_can_be_ended() {
             assert_eq!(session.phase(), Phase::Over, "{name}, cut after {n_events}");
             assert_eq!(ends.last().unwrap()["cancelled_by"], "system");
         }
+    });
+}
+
+#[test]
+fn nothing_is_played_that_we_advise_against() {
+    every_way(&mut |name, events| {
+        let texts: Vec<String> = events.iter().map(Value::to_string).collect();
+        let read: Vec<_> = texts.iter().map(|text| read(text).unwrap()).collect();
+        let session: Vec<Heard<'_>> = read
+            .iter()
+            .zip(&texts)
+            .map(|(event, text)| Heard { event, texts: Texts::read(text) })
+            .collect();
+        assert_eq!(lint(&session), [], "{name}");
     });
 }
 

@@ -65,6 +65,22 @@ fn differences(english: &Catalogue, other: &Catalogue) -> Vec<String> {
 }
 
 #[test]
+fn what_is_short_is_shorter_and_what_is_long_is_longer() {
+    let length = |text: &str| {
+        let names: usize = placeholders(text).iter().map(|name| name.len() + 1).sum();
+        text.chars().count() - names
+    };
+    for one in catalogues() {
+        for (key, levels) in &one.texts {
+            let normal = length(levels.normal);
+            let is_short = levels.terse.is_none_or(|terse| length(terse) < normal);
+            let is_long = levels.detailed.is_none_or(|detailed| length(detailed) > normal);
+            assert!(is_short && is_long, "{}.txt: [{key}] {levels:?}", one.language);
+        }
+    }
+}
+
+#[test]
 fn texts_are_composed_and_have_nothing_hidden() {
     // Letters that have no composed form with an accent, as Yoruba writes them.
     let alone = ['ẹ', 'Ẹ', 'ọ', 'Ọ', 'm', 'M'];

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::*;
+use crate::aaep::lint::{Heard, Texts, lint};
 use crate::aaep::machine::{self, Weak};
 use crate::aaep::read::read;
 use crate::aaep::texts::catalogues;
@@ -50,7 +51,8 @@ fn heard_in_line(
     for (at, name) in story.iter().enumerate() {
         let event = golden(name);
         let hash = canonical::sha256(&[name.as_bytes(), &[u8::try_from(at).expect("short")]]);
-        let at = Time::from_millis(i64::try_from(at).expect("short"));
+        // People take their time.
+        let at = Time::from_millis(60_000 * i64::try_from(at).expect("short"));
         let (conversation, names, hash) = (&conversation, &names, &hash);
         let cause = Cause { conversation, at, hash, actor, names, asked, line };
         let Some(told) = cause.told(&event, state.as_deref()) else { continue };
@@ -131,6 +133,39 @@ fn how_it_ends_is_told_and_not_why() {
         let heard = heard(&[ASKED, "transfer.queued.v1.most", &over], actor, None);
         let words = words(&heard);
         assert_eq!(words.last().map(String::as_str), Some(expected), "{over} by {actor}");
+    }
+}
+
+/// What a listener would say about our own sessions: nothing, and nothing is said twice.
+#[test]
+fn what_we_announce_is_as_we_advise() {
+    let whole = [
+        ASKED,
+        "transfer.queued.v1.least",
+        "transfer.ringing.v1.least",
+        "transfer.returned.v1.not_answered",
+        "transfer.queued.v1.most",
+        "transfer.connected.v1.least",
+        "transfer.held.v1.least",
+        "transfer.resumed.v1.least",
+    ];
+    let ends = ["most", "cancelled", "failed", "ended"].map(|it| format!("transfer.over.v1.{it}"));
+    let mut stories: Vec<Vec<&str>> = vec![vec!["conversation.routed.v1.most"]];
+    stories.push(vec!["callback.asked.v1.most"]);
+    stories.extend(ends.iter().map(|end| whole.iter().copied().chain([end.as_str()]).collect()));
+    for story in stories {
+        let heard = heard(&story, "agent:hana", None);
+        let texts: Vec<String> = heard.iter().map(Value::to_string).collect();
+        let events: Vec<_> = texts.iter().map(|text| read(text).expect("by the rules")).collect();
+        let session: Vec<Heard<'_>> = events
+            .iter()
+            .zip(&texts)
+            .map(|(event, text)| Heard { event, texts: Texts::read(text) })
+            .collect();
+        assert_eq!(lint(&session), [], "{story:?}");
+        for pair in heard.windows(2) {
+            assert_ne!(pair[0]["summary_normal"], pair[1]["summary_normal"], "{story:?}");
+        }
     }
 }
 

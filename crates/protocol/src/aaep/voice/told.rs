@@ -68,10 +68,10 @@ impl Cause<'_> {
         let session = route_session(self.conversation.id, it.number);
         let mut telling = Telling::begin(self, &session, json!({ "route": it.number }));
         let (from, to) = (self.name(&it.holder), self.name(&it.to));
-        let message = Message::RouteChanged { from, to };
-        telling.say("session.started", &message, json!({}));
-        telling.request(&message, TargetKind::SpecialistAgent, &it.to);
-        telling.say("session.completed", &message, json!({}));
+        telling.say("session.started", &Message::HandoverBegun, json!({}));
+        let request = Message::RouteRequested { from, to };
+        telling.request(&request, TargetKind::SpecialistAgent, &it.to);
+        telling.say("session.completed", &Message::RouteChanged { from, to }, json!({}));
         telling.told(IDLE)
     }
 
@@ -247,7 +247,7 @@ impl<'a> Telling<'a> {
         Self { cause, session, language, link, events: Vec::new() }
     }
 
-    /// The start, the request, and that it is under way.
+    /// The start, that it is under way, and the request, each in words of its own.
     fn open(&mut self, queue: &AgentId) {
         let name = self.cause.name(queue);
         let is_unknown = self
@@ -258,8 +258,8 @@ impl<'a> Telling<'a> {
             true => Message::TargetUnknown { queue: name },
             false => Message::TransferRequested { queue: name },
         };
-        self.say("session.started", &Message::TransferRequested { queue: name }, json!({}));
-        self.change(IDLE, HANDING_OFF, &message);
+        self.say("session.started", &Message::HandoverBegun, json!({}));
+        self.change(IDLE, HANDING_OFF, &Message::AssistantSilent);
         self.request(&message, TargetKind::Human, queue);
     }
 
