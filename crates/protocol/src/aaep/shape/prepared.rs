@@ -16,8 +16,9 @@ pub struct Prepared {
     pub is_critical: bool,
     pub kind: Kind,
     pub has_sequence_number: bool,
-    /// Whether `summary_terse` is there.
+    /// Whether `summary_terse` and `summary_detailed` are there.
     pub has_terse: bool,
+    pub has_detailed: bool,
     /// The other languages that it can be told in, if there are any.
     pub languages: Option<Box<Offered>>,
     /// The text without its number, for all subscriptions that get none. Made when first needed.
@@ -88,6 +89,7 @@ impl Prepared {
             is_critical: event.envelope.urgency == Some(Urgency::Critical),
             has_sequence_number: event.envelope.sequence_number.is_some(),
             has_terse: text.contains("\"summary_terse\""),
+            has_detailed: text.contains("\"summary_detailed\""),
             languages: languages(&text),
             unnumbered: OnceLock::new(),
             kind,
