@@ -30,7 +30,9 @@ pub fn single(event: &Arc<Prepared>, terms: &Terms) -> Body {
     let changes = terms.changes(event);
     let is_hint_allowed = output(event).is_none_or(|chunk| terms.allows_hint(chunk.hint));
     match changes {
-        Changes { language: None, summary: None, is_unnumbered } if is_hint_allowed => {
+        Changes { language: None, summary: None, is_unnumbered, is_masked: false }
+            if is_hint_allowed =>
+        {
             if is_unnumbered {
                 Body::Unnumbered(Arc::clone(event))
             } else {
@@ -105,10 +107,13 @@ fn several_as_one(last: &Prepared, several: &Several, terms: &Terms) -> String {
 
 /// The event with all that its terms change of an event alone.
 fn changed(event: &Prepared, terms: &Terms) -> Map<String, Value> {
-    let Changes { language, summary, is_unnumbered } = terms.changes(event);
+    let Changes { language, summary, is_unnumbered, is_masked: _ } = terms.changes(event);
     let mut document = event.document();
     if is_unnumbered {
         document.remove("sequence_number");
+    }
+    if let Some(masked) = &event.masked {
+        document.insert("args_summary".to_owned(), (**masked).into());
     }
     if let Some(variant) = language {
         language::tell_in(&mut document, variant);

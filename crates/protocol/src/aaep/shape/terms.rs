@@ -31,6 +31,7 @@ pub struct Changes<'a> {
     /// Which other summary takes the place of `summary_normal`.
     pub summary: Option<&'static str>,
     pub is_unnumbered: bool,
+    pub is_masked: bool,
 }
 
 impl Terms {
@@ -92,6 +93,7 @@ impl Terms {
             language: event.languages.as_ref().and_then(|offered| offered.choose(&self.languages)),
             summary: self.summary(event),
             is_unnumbered: event.has_sequence_number && !self.keeps_numbers,
+            is_masked: event.masked.is_some(),
         }
     }
 

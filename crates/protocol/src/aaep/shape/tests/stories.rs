@@ -279,6 +279,25 @@ fn an_event_is_told_at_the_length_that_was_asked_for() {
 }
 
 #[test]
+fn whoever_listens_gets_no_secrets_of_a_call() {
+    for terms in [json!({}), json!({"coalesce_boundaries": ["none"]})] {
+        for (args, expected) in [
+            ("to: Maria, api_key=sk_live_4eC39HqLyjWD", "to: Maria, api_key=***"),
+            ("to: Maria, 500 USD", "to: Maria, 500 USD"),
+        ] {
+            let mut from = Producer::default();
+            let call = json!({"tool": "pay", "summary_normal": "Paying.", "args_summary": args});
+            from.event("sess_1", "tool.invoked", call);
+            let mut shaper = Shaper::new(&honored(terms.clone()), Cursor::default());
+            shaper.push(&from.events[0].0, from.events[0].1, at(0));
+            let delivery = shaper.poll(at(0)).unwrap();
+            let told: Value = serde_json::from_str(delivery.body.text()).unwrap();
+            assert_eq!(told["args_summary"], expected, "{terms}");
+        }
+    }
+}
+
+#[test]
 fn an_event_that_overtakes_carries_no_id() {
     let terms = honored(json!({}));
     let mut from = Producer::default();
