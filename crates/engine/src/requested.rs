@@ -207,6 +207,7 @@ impl Engine {
             actor: &entry.actor,
             names: &names,
             asked: Some(&of),
+            line: None,
         };
         let told = cause.refused(&session, holder, &of);
         let events: Vec<Said> = told.events.into_iter().filter_map(Said::new).collect();

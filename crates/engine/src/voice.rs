@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use protocol::aaep::voice::{self, Asked, Cause};
+use protocol::aaep::voice::{self, Asked, Cause, Line};
 use protocol::caller::Caller;
 use protocol::codec;
 use protocol::conversation::{Conversation, Event as ConversationEvent};
@@ -21,6 +21,7 @@ use protocol::session::state::handed_key;
 use protocol::step::{Event, State};
 use protocol::subscription::LISTENERS;
 use protocol::time::Span;
+use protocol::transfer;
 use tokio::sync::watch;
 
 use crate::Engine;
@@ -156,7 +157,9 @@ impl Engine {
         telling: &mut Option<Telling>,
     ) -> Result<usize, SubmitError> {
         let Some((conversation, event)) = self.happened(entry).await? else { return Ok(0) };
-        let Some(session) = voice::session_of(conversation.id, &event) else { return Ok(0) };
+        let Some(session) = voice::session_of(conversation.id, &event, &entry.hash) else {
+            return Ok(0);
+        };
         let teamspace = &entry.stream.teamspace;
         let is_same = |it: &Telling| it.teamspace == *teamspace && it.session == session;
         let goes_on =
@@ -175,7 +178,8 @@ impl Engine {
         let (hash, actor) = (&entry.hash, entry.actor.as_ref());
         let (at, asked) = (entry.at, asked.as_ref());
         let conversation = conversation.as_ref();
-        let cause = Cause { conversation, at, hash, actor, names: &names, asked };
+        let line = self.line_of(teamspace, conversation, &event).await?;
+        let cause = Cause { conversation, at, hash, actor, names: &names, asked, line };
         if let Some(told) = cause.told(&event, telling.state.as_deref()) {
             telling.events.extend(told.events.into_iter().filter_map(Said::new));
             telling.state = Some(told.state);
@@ -188,7 +192,9 @@ impl Engine {
         &self,
         entry: &Entry,
     ) -> Result<Option<(Box<Conversation>, ConversationEvent)>, StoreError> {
-        let is_told = entry.name == "conversation.routed" || entry.name.starts_with("transfer.");
+        let is_told = entry.name == "conversation.routed"
+            || entry.name == "callback.asked"
+            || entry.name.starts_with("transfer.");
         // What was erased is not told any more.
         let (true, Some(text)) = (is_told, entry.body.text()) else { return Ok(None) };
         if self.store.held(&entry.stream.teamspace, LISTENERS, 1).await?.is_empty() {
@@ -206,6 +212,23 @@ impl Engine {
             Some(State::Conversation(conversation)) => Ok(Some((conversation.clone(), event))),
             Some(_) | None => Ok(None),
         }
+    }
+
+    /// Where a transfer that was put into a queue waits, if it still does.
+    async fn line_of(
+        &self,
+        teamspace: &TeamspaceId,
+        conversation: &Conversation,
+        event: &ConversationEvent,
+    ) -> Result<Option<Line>, StoreError> {
+        let ConversationEvent::Transfer(transfer::Event::Queued(queued)) = event else {
+            return Ok(None);
+        };
+        let waits = conversation.waiting_transfer();
+        let waits = waits.filter(|it| it.id == queued.transfer && it.queue == queued.queue);
+        let Some(transfer) = waits else { return Ok(None) };
+        let place = self.place_in_line(teamspace, conversation.id, transfer).await?;
+        Ok(place.map(|(place, wait)| Line { place: place as u64, wait }))
     }
 
     /// The state of one of our sessions, `Some(None)` before its start; `None` if it is over.

@@ -34,6 +34,7 @@ pub mod read;
 pub mod recorded;
 pub mod reply_token;
 pub mod schemas;
+pub mod secrets;
 pub mod shape;
 pub mod stamp;
 pub mod text;

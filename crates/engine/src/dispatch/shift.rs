@@ -1,7 +1,9 @@
-//! Who of a queue takes conversations now.
+//! Who of a queue takes conversations now, and where a conversation waits for them.
 
 use protocol::agent::Agent;
-use protocol::ids::TeamspaceId;
+use protocol::ids::{ConversationId, TeamspaceId};
+use protocol::queue::{EstimatedWait, estimate};
+use protocol::transfer::Transfer;
 use protocol::transfer::decide::is_in_queue;
 
 use crate::Engine;
@@ -26,5 +28,24 @@ impl Engine {
             shift.slots = shift.slots.saturating_add(capacity);
         }
         Ok(shift)
+    }
+
+    /// The place of a conversation in its queue, and how long it may take from there.
+    pub async fn place_in_line(
+        &self,
+        teamspace: &TeamspaceId,
+        conversation: ConversationId,
+        transfer: &Transfer,
+    ) -> Result<Option<(usize, Option<EstimatedWait>)>, StoreError> {
+        let Some(waiting) = transfer.waiting() else { return Ok(None) };
+        let before = Some((waiting.order, conversation));
+        let n_before = self.store.n_waiting(teamspace, waiting.queue, before).await?;
+        let Some(queue) = self.agent(teamspace, waiting.queue.clone()).await? else {
+            return Ok(Some((n_before + 1, None)));
+        };
+        let shift = self.shift(teamspace, &queue).await?;
+        let flow = self.flows().of(teamspace, waiting.queue, shift.slots, self.clock.now());
+        let place = u32::try_from(n_before + 1).unwrap_or(u32::MAX);
+        Ok(Some((n_before + 1, estimate(place, &flow))))
     }
 }

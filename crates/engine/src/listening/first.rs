@@ -6,6 +6,7 @@ use protocol::aaep::cursor::Cursor;
 use protocol::aaep::shape::Body;
 use protocol::aaep::stamp::stamp;
 use protocol::aaep::texts::{Message, hints};
+use protocol::aaep::voice;
 use protocol::aaep::{CONTEXT, EXTENSION, EXTENSION_CONTEXT, VERSION};
 use protocol::canonical;
 use protocol::ledger::Stream;
@@ -139,10 +140,15 @@ fn stands(session: &Session, language: &str, now: Time) -> String {
         "to_state": state,
         "extensions": { EXTENSION: { "stands": true, "n_events": session.n_events } },
     });
-    let known = Message::of_state(state, session.producer.as_str());
+    // Others may call their states as we call ours.
+    let ours = voice::is_ours(&session.id).then(|| voice::stands(state)).flatten();
+    let known = ours.or_else(|| Message::of_state(state, session.producer.as_str()));
     if let (Some(message), Some(fields)) = (known, event.as_object_mut()) {
         let spoken = message.in_language(language);
         fields.insert("summary_normal".to_owned(), spoken.normal.into());
+        if let Some(terse) = spoken.terse {
+            fields.insert("summary_terse".to_owned(), terse.into());
+        }
     }
     event.to_string()
 }

@@ -143,18 +143,7 @@ pub async fn place(
     conversation: ConversationId,
     transfer: &Transfer,
 ) -> Result<Option<(usize, Option<EstimatedWait>)>, Problem> {
-    let teamspace = &caller.teamspace;
-    let Some(waiting) = transfer.waiting() else { return Ok(None) };
-    let before = Some((waiting.order, conversation));
-    let n_before = gateway.engine.store().n_waiting(teamspace, waiting.queue, before).await?;
-    let Some(queue) = agent(gateway, teamspace, waiting.queue).await? else {
-        return Ok(Some((n_before + 1, None)));
-    };
-    let shift = gateway.engine.shift(teamspace, &queue).await?;
-    let now = gateway.engine.clock().now();
-    let flow = gateway.engine.flows().of(teamspace, waiting.queue, shift.slots, now);
-    let place = u32::try_from(n_before + 1).unwrap_or(u32::MAX);
-    Ok(Some((n_before + 1, estimate(place, &flow))))
+    Ok(gateway.engine.place_in_line(&caller.teamspace, conversation, transfer).await?)
 }
 
 pub async fn agent(

@@ -28,6 +28,8 @@ pub struct Texts {
     pub summary_terse: Option<String>,
     pub summary_normal: Option<String>,
     pub summary_detailed: Option<String>,
+    pub args_summary: Option<String>,
+    pub request_text: Option<String>,
     pub consequence: Option<String>,
     pub remediation_hint: Option<String>,
 }

@@ -30,7 +30,7 @@ use self::table::{Field, Kind};
 use self::walk::{Got, Key, Reading, Walk, demand, find};
 use super::event::Event;
 use super::flaw::Flaw;
-use super::{EVENT_BYTES_MAX, FIELDS_MAX};
+use super::{EVENT_BYTES_MAX, FIELDS_MAX, secrets};
 
 /// What was found in a document.
 #[derive(Debug)]
@@ -50,7 +50,11 @@ pub fn read(text: &str) -> Result<Event<'_>, Vec<Flaw>> {
 
 /// The same with what is let pass.
 pub fn examine(text: &str) -> Examined<'_> {
-    examined(text, Report::with_warnings())
+    let mut examined = examined(text, Report::with_warnings());
+    if examined.event.is_some() {
+        examined.warnings.extend(secrets::warnings(text));
+    }
+    examined
 }
 
 fn examined(text: &str, report: Report) -> Examined<'_> {

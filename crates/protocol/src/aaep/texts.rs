@@ -99,14 +99,16 @@ macro_rules! messages {
 messages! {
     /// A conversation has changed hands between AI agents.
     RouteChanged { from: &'a str, to: &'a str } = "route_changed";
-    HandoffRequested { from: &'a str, to: &'a str } = "handoff_requested";
-    HandoffAccepted { to: &'a str } = "handoff_accepted";
-    HandoffDeclined { from: &'a str, to: &'a str } = "handoff_declined";
-    HandoffCompleted { to: &'a str } = "handoff_completed";
+    /// A conversation begins to change hands.
+    HandoverBegun = "handover_begun";
+    RouteRequested { from: &'a str, to: &'a str } = "route_requested";
+    /// From the request for a person on.
+    AssistantSilent = "assistant_silent";
     TransferRequested { queue: &'a str } = "transfer_requested";
     TransferWaiting { queue: &'a str } = "transfer_waiting";
     TransferPlace { queue: &'a str, place: u64 } = "transfer_place";
-    TransferWait { queue: &'a str, place: u64, minutes: u64 } = "transfer_wait";
+    /// In minutes.
+    TransferWait { queue: &'a str, place: u64, least: u64, most: u64 } = "transfer_wait";
     /// It waits in another queue.
     TransferMoved { queue: &'a str } = "transfer_moved";
     TransferRinging { person: &'a str } = "transfer_ringing";
@@ -117,15 +119,17 @@ messages! {
     TransferPassedOn { from: &'a str, to: &'a str } = "transfer_passed_on";
     TransferHeld { person: &'a str } = "transfer_held";
     TransferResumed { person: &'a str } = "transfer_resumed";
-    TransferGivenBack { to: &'a str } = "transfer_given_back";
+    /// It is settled, and whoever answered before does so again.
+    TransferGivenBack { person: &'a str, to: &'a str } = "transfer_given_back";
     TransferCompleted { person: &'a str } = "transfer_completed";
     TransferEnded { person: &'a str } = "transfer_ended";
     TransferFailed { to: &'a str } = "transfer_failed";
-    TransferCancelled = "transfer_cancelled";
+    TransferCancelled { to: &'a str } = "transfer_cancelled";
     /// A handoff was requested to where nobody is, and goes to a queue.
     TargetUnknown { queue: &'a str } = "target_unknown";
     /// A handoff was requested, and nothing came of it.
     HandoverRefused { to: &'a str } = "handover_refused";
+    CallbackAsked = "callback_asked";
     CallbackArranged { queue: &'a str } = "callback_arranged";
     ConversationClosed = "conversation_closed";
     /// The default, no, was applied.
@@ -138,9 +142,6 @@ messages! {
     AnsweredRejected = "answered_rejected";
     AnsweredElsewhere = "answered_elsewhere";
     QuestionWithdrawn = "question_withdrawn";
-    /// Several events in one.
-    Merged { count: u64 } = "merged";
-    CaughtUp { count: u64 } = "caught_up";
     SessionStarted { agent: &'a str } = "session_started";
     SessionCompleted { agent: &'a str } = "session_completed";
     SessionFailed { agent: &'a str } = "session_failed";
@@ -153,6 +154,11 @@ messages! {
     StateAwaitingInput { agent: &'a str } = "state_awaiting_input";
     StateDeciding { agent: &'a str } = "state_deciding";
     StateHandingOff { agent: &'a str } = "state_handing_off";
+    /// How a transfer stands, for those who come later: the states of [`super::voice`].
+    StateWaiting = "state_waiting";
+    StateRinging = "state_ringing";
+    StateConnected = "state_connected";
+    StateOnHold = "state_on_hold";
 }
 
 /// A message in one language. Levels that say nothing more than `normal` are absent.

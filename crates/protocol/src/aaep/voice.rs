@@ -1,6 +1,7 @@
 //! What the server itself announces of a conversation: a transfer from its request to its end, a
-//! change of hands, and that a request came to nothing. Each is a session of its own, by an agent
-//! that is in no directory. Reasons, notes and whoever is asked in stay between colleagues.
+//! change of hands, a callback, and that a request came to nothing. Each is a session of its own,
+//! by an agent that is in no directory. Reasons, notes and whoever is asked in stay between
+//! colleagues.
 //!
 //! The id of an event follows from the entry that is told, so that telling it again changes
 //! nothing.
@@ -14,9 +15,12 @@ use std::collections::BTreeMap;
 
 use super::event::TargetKind;
 use super::manifest::AGENT_ID;
+use super::texts::Message;
+use crate::callback;
 use crate::canonical::{self, Hash};
 use crate::conversation::{self, Conversation};
 use crate::ids::{AgentId, ConversationId, SessionId, TransferId};
+use crate::queue::EstimatedWait;
 use crate::session::event::{Handover, HandoverOutcome};
 use crate::time::Time;
 use crate::transfer;
@@ -44,6 +48,17 @@ pub struct Cause<'a> {
     pub names: &'a BTreeMap<AgentId, String>,
     /// The request of an agent that led to it.
     pub asked: Option<&'a Asked>,
+    /// Where it waits now, if it still does.
+    pub line: Option<Line>,
+}
+
+/// A place in a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line {
+    /// The first is 1.
+    pub place: u64,
+    /// Nothing when nobody could know.
+    pub wait: Option<EstimatedWait>,
 }
 
 /// A handoff that an agent requested in a session of its own.
@@ -92,6 +107,11 @@ pub fn route_session(id: ConversationId, number: u64) -> SessionId {
     session(&format!("{}r{number}", plain(&id.to_string())))
 }
 
+/// For a callback, by the entry in which it was asked for.
+pub fn callback_session(hash: &Hash) -> SessionId {
+    session(&canonical::hex(hash)[..32])
+}
+
 /// For a request that came to nothing.
 pub fn refusal_session(asked_in: &SessionId, event_id: &str) -> SessionId {
     let parts = [asked_in.as_str().as_bytes(), b"\n", event_id.as_bytes()];
@@ -106,20 +126,37 @@ fn plain(uuid: &str) -> String {
     uuid.replace('-', "")
 }
 
+/// How one of our sessions stands, by its state, for somebody who comes later.
+pub fn stands(state: &str) -> Option<Message<'static>> {
+    match state {
+        WAITING => Some(Message::StateWaiting),
+        RINGING => Some(Message::StateRinging),
+        CONNECTED => Some(Message::StateConnected),
+        ON_HOLD => Some(Message::StateOnHold),
+        _ => None,
+    }
+}
+
 /// In which session an entry of a conversation is told; most are not.
-pub fn session_of(id: ConversationId, event: &conversation::Event) -> Option<SessionId> {
+pub fn session_of(
+    id: ConversationId,
+    event: &conversation::Event,
+    hash: &Hash,
+) -> Option<SessionId> {
     match event {
         conversation::Event::Routed(routed) => Some(route_session(id, routed.number)),
         conversation::Event::Transfer(event) => {
             event.moved().map(|_| transfer_session(event.transfer()))
         }
-        conversation::Event::Opened(_)
+        conversation::Event::Callback(callback::Event::Asked(_)) => Some(callback_session(hash)),
+        // What came of it is between colleagues.
+        conversation::Event::Callback(callback::Event::Settled(_))
+        | conversation::Event::Opened(_)
         | conversation::Event::Said(_)
         | conversation::Event::NotHeard(_)
         | conversation::Event::Delivered(_)
         | conversation::Event::Unreached(_)
-        | conversation::Event::Closed(_)
-        | conversation::Event::Callback(_) => None,
+        | conversation::Event::Closed(_) => None,
     }
 }
 
@@ -142,13 +179,14 @@ pub fn named(event: &conversation::Event) -> Vec<&AgentId> {
             | transfer::Event::Noted(_)
             | transfer::Event::Rated(_) => Vec::new(),
         },
-        conversation::Event::Opened(_)
+        conversation::Event::Callback(callback::Event::Asked(it)) => vec![&it.queue],
+        conversation::Event::Callback(callback::Event::Settled(_))
+        | conversation::Event::Opened(_)
         | conversation::Event::Said(_)
         | conversation::Event::NotHeard(_)
         | conversation::Event::Delivered(_)
         | conversation::Event::Unreached(_)
-        | conversation::Event::Closed(_)
-        | conversation::Event::Callback(_) => Vec::new(),
+        | conversation::Event::Closed(_) => Vec::new(),
     }
 }
 

@@ -76,6 +76,7 @@ fn event(cut: &Cut<'_>, number: u64, payload: Value, ids: &dyn Ids, now: Time) -
     event.insert("urgency".to_owned(), "normal".into());
     let hints = json!({ "primary_language": "en", "available_languages": LANGUAGES });
     event.insert("localization_hints".to_owned(), hints);
+    event.insert("summary_terse".to_owned(), "Ended by the server.".into());
     for (language, text) in ENDED_BY_SERVER.all() {
         let key = match language {
             "en" => "summary_normal".to_owned(),

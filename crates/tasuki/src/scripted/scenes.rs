@@ -213,7 +213,7 @@ fn person() -> Vec<Step> {
     steps.push(Step::HandOff {
         summary: Summary {
             normal: &words::TO_A_PERSON,
-            terse: Some("Handing over to a person."),
+            terse: Some("A handover, as a demo."),
             detailed: None,
         },
         // What the user said is in the conversation, if there is one, and nowhere else.
@@ -292,6 +292,7 @@ fn done(words: &'static Words) -> Step {
     Step::Completed { summary: plain(words) }
 }
 
+/// A few words already.
 fn plain(normal: &'static Words) -> Summary {
-    Summary { normal, terse: None, detailed: None }
+    Summary { normal, terse: Some(normal.en), detailed: None }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use engine::ids::SeededIds;
 use protocol::aaep::event::Decision;
+use protocol::aaep::lint::{Heard, Texts, lint};
 use protocol::aaep::machine::{Audience, Lasts, Phase, Response, Session, Used, Weak};
 use protocol::aaep::read::read;
 
@@ -252,6 +253,32 @@ fn what_is_cut_off_anywhere_can_be_ended() {
             assert_eq!(ends.last().unwrap()["cancelled_by"], "system");
         }
     });
+}
+
+#[test]
+fn nothing_is_played_that_we_advise_against() {
+    every_way(&mut |name, events| {
+        let texts: Vec<String> = events.iter().map(Value::to_string).collect();
+        let read: Vec<_> = texts.iter().map(|text| read(text).unwrap()).collect();
+        let session: Vec<Heard<'_>> = read
+            .iter()
+            .zip(&texts)
+            .map(|(event, text)| Heard { event, texts: Texts::read(text) })
+            .collect();
+        assert_eq!(lint(&session), [], "{name}");
+    });
+}
+
+#[test]
+fn whoever_listens_is_told_that_nothing_is_real() {
+    every_way(&mut |name, events| {
+        let started = events[0]["summary_normal"].as_str().unwrap();
+        let is_said = started.ends_with("Nothing here is real.") || started.ends_with("script.");
+        assert!(is_said, "{name}: {started}");
+    });
+    let events = play("Get me a person", &[]);
+    let last = events.last().unwrap();
+    assert_eq!(last["summary_normal"], "The demo is over. Nobody was called.");
 }
 
 #[test]

@@ -72,12 +72,12 @@ pub const STARTED_FAILURE: Words = Words {
 };
 
 pub const STARTED_PERSON: Words = Words {
-    en: "Scripted demo: a handoff to a person.",
-    es: "Demostración con guion: un traspaso a una persona.",
-    de: "Vorführung nach Drehbuch: die Übergabe an einen Menschen.",
-    fr: "Démonstration scénarisée\u{a0}: le passage à une personne.",
-    ja: "台本によるデモ：人の担当者への引き継ぎ。",
-    yo: "Àpẹẹrẹ tí a ti kọ sílẹ̀: fífi ọ̀rọ̀ lé ènìyàn lọ́wọ́.",
+    en: "Scripted demo: a handoff to a person. Nothing here is real.",
+    es: "Demostración con guion: un traspaso a una persona. Nada de esto es real.",
+    de: "Vorführung nach Drehbuch: die Übergabe an einen Menschen. Nichts davon ist echt.",
+    fr: "Démonstration scénarisée\u{a0}: le passage à une personne. Rien ici n’est réel.",
+    ja: "台本によるデモ：人の担当者への引き継ぎ。実際の処理は行われません。",
+    yo: "Àpẹẹrẹ tí a ti kọ sílẹ̀: fífi ọ̀rọ̀ lé ènìyàn lọ́wọ́. Kò sí ohun tí ó jẹ́ òótọ́ níbí.",
 };
 
 pub const STARTED_OTHER: Words = Words {
@@ -297,12 +297,12 @@ pub const STOPPED: Words = Words {
 };
 
 pub const TO_A_PERSON: Words = Words {
-    en: "A person was asked for. I am handing this over to the support team.",
-    es: "Se ha pedido una persona. Traspaso esto al equipo de atención.",
-    de: "Ein Mensch wurde verlangt. Ich übergebe an das Support-Team.",
-    fr: "Une personne a été demandée. Je passe le relais à l’équipe d’assistance.",
-    ja: "人の担当者への依頼がありました。サポートチームに引き継ぎます。",
-    yo: "A béèrè fún ènìyàn. Mo ń fi èyí lé ẹgbẹ́ olùrànlọ́wọ́ lọ́wọ́.",
+    en: "A person was asked for. A real agent would hand over to the support team here.",
+    es: "Se ha pedido una persona. Un agente real haría aquí el traspaso al equipo de atención.",
+    de: "Ein Mensch wurde verlangt. Ein echter Agent würde hier an das Support-Team übergeben.",
+    fr: "Une personne a été demandée. Un vrai agent passerait ici le relais à l’assistance.",
+    ja: "人の担当者への依頼がありました。実際のエージェントなら、ここで引き継ぎます。",
+    yo: "A béèrè fún ènìyàn. Aṣojú gidi yóò fi èyí lé ẹgbẹ́ olùrànlọ́wọ́ lọ́wọ́ níbí.",
 };
 
 pub const DONE: Words = Words {
@@ -315,12 +315,12 @@ pub const DONE: Words = Words {
 };
 
 pub const HANDED_OVER: Words = Words {
-    en: "My part is done. A person goes on from here.",
-    es: "Mi parte ha terminado. A partir de aquí sigue una persona.",
-    de: "Mein Teil ist getan. Ab hier geht es mit einem Menschen weiter.",
-    fr: "Ma part est faite. Une personne prend la suite.",
-    ja: "私の作業は完了しました。ここからは人の担当者が対応します。",
-    yo: "Iṣẹ́ tèmi ti parí. Ènìyàn ni yóò tẹ̀síwájú láti ibí.",
+    en: "The demo is over. Nobody was called.",
+    es: "La demostración ha terminado. No se ha llamado a nadie.",
+    de: "Die Vorführung ist zu Ende. Es wurde niemand gerufen.",
+    fr: "La démonstration est terminée. Personne n’a été appelé.",
+    ja: "デモは終了しました。誰も呼び出していません。",
+    yo: "Àpẹẹrẹ náà ti parí. A kò pe ẹnikẹ́ni.",
 };
 
 pub const ENDED_BY_SERVER: Words = Words {

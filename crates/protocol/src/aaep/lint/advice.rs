@@ -28,6 +28,8 @@ advice! {
         summary_detailed";
     SUMMARY_TECHNICAL = "summary_technical"
         "write summaries to be read aloud: no JSON, markup, links or ids";
+    SECRET_SHOWN = "secret_shown"
+        "leave out keys, passwords and card numbers: what is announced is heard by others";
     LANGUAGE_MISSING = "language_missing"
         "give localization_hints.primary_language, so that a voice of that language reads it";
     ERROR_WITHOUT_HELP = "error_without_help"

@@ -59,6 +59,9 @@ a detailed summary that is shorter | start {"summary_detailed": "Go."}; complete
 a summary that is a lecture | start {"summary_normal": "LONG", "summary_detailed": null}; complete | summary_long
 a summary with JSON | start; call f {"summary_normal": "Calling f with {\"id\": 7} for you now."}; return f; complete | summary_technical
 a summary with a link | start; complete {"summary_normal": "Done, see https://example.org."} | summary_technical
+a password among the arguments | start; call f {"args_summary": "user dana, password: hunter2"}; return f; complete | secret_shown
+a card number in a summary | start; call f {"summary_detailed": "I am paying with the card 4111 1111 1111 1111 now."}; return f; complete | secret_shown
+arguments without secrets | start; call f {"args_summary": "500 USD, from checking to savings"}; return f; complete |
 no language, told once | start {"language": null}; progress {"language": null}; complete | language_missing
 an error without help | start; error {"remediation_hint": null} | error_without_help
 an error with help | start; error |

@@ -2,6 +2,8 @@
 
 use super::{Remarks, advice};
 use crate::aaep::event::{Chunk, Payload};
+use crate::aaep::manifest::AGENT_ID;
+use crate::aaep::voice::STATES;
 
 const SECOND_MICROS: i64 = 1_000_000;
 
@@ -69,7 +71,8 @@ fn progress(remarks: &mut Remarks<'_>) {
     }
 }
 
-/// Between two events, either somebody is waited for, or a tool runs, or the agent works.
+/// Between two events, either somebody is waited for, or a tool runs, or the agent works. In each
+/// state of a transfer it is for people to go on.
 fn silence(remarks: &mut Remarks<'_>) {
     let mut n_calls = 0_usize;
     let mut is_waiting = false;
@@ -91,7 +94,12 @@ fn silence(remarks: &mut Remarks<'_>) {
             Payload::AwaitingConfirmation(_)
             | Payload::AwaitingClarification(_)
             | Payload::HandoffRequested(_) => true,
-            Payload::StateChanged { to, .. } => to == "awaiting_input" || to == "handing_off",
+            Payload::StateChanged { to, .. } => {
+                let is_ours = heard.event.envelope.agent_id == AGENT_ID;
+                to == "awaiting_input"
+                    || to == "handing_off"
+                    || (is_ours && STATES.contains(&to.as_ref()))
+            }
             Payload::ProgressUpdated { .. } | Payload::Extension { .. } => is_waiting,
             Payload::ToolInvoked { .. } => {
                 n_calls += 1;

@@ -2,6 +2,7 @@
 
 use super::{Heard, Remarks, advice};
 use crate::aaep::event::{Payload, Urgency};
+use crate::aaep::secrets;
 
 /// About what is said in one breath.
 const NORMAL_CHARS_MAX: usize = 300;
@@ -15,6 +16,12 @@ pub(super) fn look(remarks: &mut Remarks<'_>) {
         let payload = &heard.event.payload;
         if heard.event.envelope.primary_language.is_none() {
             remarks.add(&advice::LANGUAGE_MISSING, index, "");
+        }
+        let texts = &heard.texts;
+        let told = [&texts.args_summary, &texts.request_text];
+        let said = [&texts.summary_terse, &texts.summary_normal, &texts.summary_detailed];
+        if told.into_iter().chain(said).flatten().any(|text| secrets::has_secret(text)) {
+            remarks.add(&advice::SECRET_SHOWN, index, payload.name());
         }
         urgency(remarks, index, heard);
         if matches!(payload, Payload::SessionErrored) && heard.texts.remediation_hint.is_none() {

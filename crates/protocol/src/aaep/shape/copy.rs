@@ -10,7 +10,7 @@ use super::Body;
 use super::held::{Held, More, Several, output};
 use super::joined::{Head, Joined};
 use super::prepared::Prepared;
-use super::terms::{Changes, Terms};
+use super::terms::{Changes, DETAILED, TERSE, Terms};
 
 /// What goes out for something held.
 pub fn body(held: &Held, terms: &Terms) -> Body {
@@ -30,7 +30,9 @@ pub fn single(event: &Arc<Prepared>, terms: &Terms) -> Body {
     let changes = terms.changes(event);
     let is_hint_allowed = output(event).is_none_or(|chunk| terms.allows_hint(chunk.hint));
     match changes {
-        Changes { language: None, is_brief: false, is_unnumbered } if is_hint_allowed => {
+        Changes { language: None, summary: None, is_unnumbered, is_masked: false }
+            if is_hint_allowed =>
+        {
             if is_unnumbered {
                 Body::Unnumbered(Arc::clone(event))
             } else {
@@ -105,17 +107,25 @@ fn several_as_one(last: &Prepared, several: &Several, terms: &Terms) -> String {
 
 /// The event with all that its terms change of an event alone.
 fn changed(event: &Prepared, terms: &Terms) -> Map<String, Value> {
-    let Changes { language, is_brief, is_unnumbered } = terms.changes(event);
+    let Changes { language, summary, is_unnumbered, is_masked: _ } = terms.changes(event);
     let mut document = event.document();
     if is_unnumbered {
         document.remove("sequence_number");
     }
+    if let Some(masked) = &event.masked {
+        document.insert("args_summary".to_owned(), (**masked).into());
+    }
     if let Some(variant) = language {
         language::tell_in(&mut document, variant);
     }
-    if is_brief && let Some(terse) = document.get("summary_terse").cloned() {
-        document.insert("summary_normal".to_owned(), terse);
-        document.remove("summary_detailed");
+    // In the language in which it is told there may be no other.
+    if let Some(name) = summary
+        && let Some(text) = document.get(name).cloned()
+    {
+        document.insert("summary_normal".to_owned(), text);
+        if name == TERSE {
+            document.remove(DETAILED);
+        }
     }
     document
 }

@@ -1,11 +1,14 @@
 //! An event as the subscriptions share it: its text, and what shaping looks at, read once.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::super::event::{Boundary, Event, Payload, Urgency};
 use super::super::language::Offered;
+use super::super::secrets;
 
 #[derive(Debug)]
 pub struct Prepared {
@@ -16,8 +19,11 @@ pub struct Prepared {
     pub is_critical: bool,
     pub kind: Kind,
     pub has_sequence_number: bool,
-    /// Whether `summary_terse` is there.
+    /// Whether `summary_terse` and `summary_detailed` are there.
     pub has_terse: bool,
+    pub has_detailed: bool,
+    /// What `args_summary` has to say instead, if it has secrets.
+    pub masked: Option<Box<str>>,
     /// The other languages that it can be told in, if there are any.
     pub languages: Option<Box<Offered>>,
     /// The text without its number, for all subscriptions that get none. Made when first needed.
@@ -88,6 +94,8 @@ impl Prepared {
             is_critical: event.envelope.urgency == Some(Urgency::Critical),
             has_sequence_number: event.envelope.sequence_number.is_some(),
             has_terse: text.contains("\"summary_terse\""),
+            has_detailed: text.contains("\"summary_detailed\""),
+            masked: masked(&text, &event.payload),
             languages: languages(&text),
             unnumbered: OnceLock::new(),
             kind,
@@ -126,6 +134,18 @@ impl Prepared {
     pub fn document(&self) -> Map<String, Value> {
         serde_json::from_str(&self.text).expect("the event was read from this text")
     }
+}
+
+/// Only calls have arguments.
+fn masked(text: &str, payload: &Payload<'_>) -> Option<Box<str>> {
+    #[derive(Deserialize)]
+    struct Call<'a> {
+        #[serde(borrow)]
+        args_summary: Option<Cow<'a, str>>,
+    }
+    let Payload::ToolInvoked { .. } = payload else { return None };
+    let call: Call<'_> = serde_json::from_str(text).ok()?;
+    secrets::masked(&call.args_summary?).map(Into::into)
 }
 
 /// Most events come in one language: they are told from the others without reading them again.

@@ -1,11 +1,13 @@
-//! The honored terms, as shaping needs them. The preferred verbosity is not among them: an event
-//! carries its summaries in all lengths, and the listener picks.
+//! The honored terms, as shaping needs them.
 
 use super::super::capabilities::{Capabilities, Filters, Load};
-use super::super::event::Boundary;
+use super::super::event::{Boundary, Verbosity};
 use super::super::language::LANGUAGE;
 use super::super::text::{Boundaries, Cut, last_cut};
 use super::prepared::{Output, Prepared};
+
+pub const TERSE: &str = "summary_terse";
+pub const DETAILED: &str = "summary_detailed";
 
 #[derive(Debug, Clone)]
 pub struct Terms {
@@ -16,6 +18,8 @@ pub struct Terms {
     pub pace_wpm: Option<u16>,
     /// Whether the listener takes in little at once.
     pub is_low: bool,
+    /// Which of its summaries an event is told with.
+    pub verbosity: Verbosity,
     /// Whether every event arrives as it is, so that its number means something.
     pub keeps_numbers: bool,
 }
@@ -24,8 +28,10 @@ pub struct Terms {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Changes<'a> {
     pub language: Option<&'a str>,
-    pub is_brief: bool,
+    /// Which other summary takes the place of `summary_normal`.
+    pub summary: Option<&'static str>,
     pub is_unnumbered: bool,
+    pub is_masked: bool,
 }
 
 impl Terms {
@@ -49,6 +55,10 @@ impl Terms {
             boundaries,
             rate,
             is_low,
+            verbosity: match is_low {
+                true => Verbosity::Terse,
+                false => honored.preferred_verbosity.unwrap_or(Verbosity::Normal),
+            },
         }
     }
 
@@ -78,12 +88,21 @@ impl Terms {
         hint.is_none_or(|hint| self.boundaries.contains(hint))
     }
 
-    /// Critical events are told in full.
     pub fn changes<'a>(&'a self, event: &'a Prepared) -> Changes<'a> {
         Changes {
             language: event.languages.as_ref().and_then(|offered| offered.choose(&self.languages)),
-            is_brief: self.is_low && event.has_terse && !event.is_critical,
+            summary: self.summary(event),
             is_unnumbered: event.has_sequence_number && !self.keeps_numbers,
+            is_masked: event.masked.is_some(),
+        }
+    }
+
+    /// Critical events are told in full.
+    fn summary(&self, event: &Prepared) -> Option<&'static str> {
+        match self.verbosity {
+            Verbosity::Terse => (event.has_terse && !event.is_critical).then_some(TERSE),
+            Verbosity::Normal => None,
+            Verbosity::Detailed => event.has_detailed.then_some(DETAILED),
         }
     }
 }

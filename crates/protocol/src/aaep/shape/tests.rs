@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::{Value, json};
 
-use super::super::event::{Boundary, Chunk, Envelope, Event, Link, Payload, Urgency};
+use super::super::event::{Boundary, Chunk, Envelope, Event, Link, Payload, Risk, Urgency};
 use super::*;
 
 mod burst;
@@ -98,6 +98,12 @@ fn prepare(document: &Value) -> Arc<Prepared> {
             to: text(&document["to_state"]),
         },
         "aaep:agent.session.completed" => Payload::SessionCompleted,
+        "aaep:agent.tool.invoked" => Payload::ToolInvoked {
+            tool: text(&document["tool"]),
+            tool_call_id: some(&document["tool_call_id"]),
+            risk: Risk::Low,
+            irreversible: false,
+        },
         _ => Payload::Extension { name: text(&document["type"]) },
     };
     let event = Event {

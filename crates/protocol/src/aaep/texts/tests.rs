@@ -65,6 +65,22 @@ fn differences(english: &Catalogue, other: &Catalogue) -> Vec<String> {
 }
 
 #[test]
+fn what_is_short_is_shorter_and_what_is_long_is_longer() {
+    let length = |text: &str| {
+        let names: usize = placeholders(text).iter().map(|name| name.len() + 1).sum();
+        text.chars().count() - names
+    };
+    for one in catalogues() {
+        for (key, levels) in &one.texts {
+            let normal = length(levels.normal);
+            let is_short = levels.terse.is_none_or(|terse| length(terse) < normal);
+            let is_long = levels.detailed.is_none_or(|detailed| length(detailed) > normal);
+            assert!(is_short && is_long, "{}.txt: [{key}] {levels:?}", one.language);
+        }
+    }
+}
+
+#[test]
 fn texts_are_composed_and_have_nothing_hidden() {
     // Letters that have no composed form with an accent, as Yoruba writes them.
     let alone = ['ẹ', 'Ẹ', 'ọ', 'Ọ', 'm', 'M'];
@@ -90,13 +106,19 @@ fn a_file_that_is_wrong_says_where() {
         ("direction = up", "line 1: expected ltr or rtl"),
         ("colour = red", "line 1: expected language, name or direction"),
         ("[nonsense]", "line 1: expected a text that there is, once, not [nonsense]"),
-        ("[merged]\n[merged]", "line 2: expected a text that there is, once, not [merged]"),
-        ("[merged]\nloud = {count}", "line 2: expected terse, normal or detailed"),
-        ("[merged]\nnormal =", "line 2: expected a text after normal"),
-        ("[merged]\nnormal = {n}", "line 2: expected one of [\"count\"] in braces, not {n}"),
-        ("[merged]\nnormal = {count", "line 2: expected each { with its }"),
-        ("[merged]\nterse = {count}", "expected a normal text in [merged]"),
-        ("[merged]\nhello", "line 2: expected key = text"),
+        (
+            "[transfer_place]\n[transfer_place]",
+            "line 2: expected a text that there is, once, not [transfer_place]",
+        ),
+        ("[transfer_place]\nloud = {place}", "line 2: expected terse, normal or detailed"),
+        ("[transfer_place]\nnormal =", "line 2: expected a text after normal"),
+        (
+            "[transfer_place]\nnormal = {n}",
+            "line 2: expected one of [\"queue\", \"place\"] in braces, not {n}",
+        ),
+        ("[transfer_place]\nnormal = {place", "line 2: expected each { with its }"),
+        ("[transfer_place]\nterse = {place}", "expected a normal text in [transfer_place]"),
+        ("[transfer_place]\nhello", "line 2: expected key = text"),
     ] {
         assert_eq!(Catalogue::read(file).unwrap_err(), expected);
     }

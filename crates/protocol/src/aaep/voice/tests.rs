@@ -6,11 +6,13 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::*;
+use crate::aaep::lint::{Heard, Texts, lint};
 use crate::aaep::machine::{self, Weak};
 use crate::aaep::read::read;
 use crate::aaep::texts::catalogues;
 use crate::codec;
 use crate::step::Event;
+use crate::time::Span;
 
 /// An event as it was once written.
 fn golden(name: &str) -> conversation::Event {
@@ -32,6 +34,15 @@ fn conversation() -> Conversation {
 
 /// What is said of a story, event after event, all of it by the rules.
 fn heard(story: &[&str], actor: &str, asked: Option<&Asked>) -> Vec<Value> {
+    heard_in_line(story, actor, asked, None)
+}
+
+fn heard_in_line(
+    story: &[&str],
+    actor: &str,
+    asked: Option<&Asked>,
+    line: Option<Line>,
+) -> Vec<Value> {
     let conversation = conversation();
     let names = BTreeMap::from([("hana".parse().expect("a name"), "Hana \u{202e}B".to_owned())]);
     let mut session = machine::Session::default();
@@ -40,9 +51,10 @@ fn heard(story: &[&str], actor: &str, asked: Option<&Asked>) -> Vec<Value> {
     for (at, name) in story.iter().enumerate() {
         let event = golden(name);
         let hash = canonical::sha256(&[name.as_bytes(), &[u8::try_from(at).expect("short")]]);
-        let at = Time::from_millis(i64::try_from(at).expect("short"));
-        let cause =
-            Cause { conversation: &conversation, at, hash: &hash, actor, names: &names, asked };
+        // People take their time.
+        let at = Time::from_millis(60_000 * i64::try_from(at).expect("short"));
+        let (conversation, names, hash) = (&conversation, &names, &hash);
+        let cause = Cause { conversation, at, hash, actor, names, asked, line };
         let Some(told) = cause.told(&event, state.as_deref()) else { continue };
         state = Some(told.state);
         for text in told.events {
@@ -121,6 +133,101 @@ fn how_it_ends_is_told_and_not_why() {
         let heard = heard(&[ASKED, "transfer.queued.v1.most", &over], actor, None);
         let words = words(&heard);
         assert_eq!(words.last().map(String::as_str), Some(expected), "{over} by {actor}");
+    }
+}
+
+/// What a listener would say about our own sessions: nothing, and nothing is said twice.
+#[test]
+fn what_we_announce_is_as_we_advise() {
+    let whole = [
+        ASKED,
+        "transfer.queued.v1.least",
+        "transfer.ringing.v1.least",
+        "transfer.returned.v1.not_answered",
+        "transfer.queued.v1.most",
+        "transfer.connected.v1.least",
+        "transfer.held.v1.least",
+        "transfer.resumed.v1.least",
+    ];
+    let ends = ["most", "cancelled", "failed", "ended"].map(|it| format!("transfer.over.v1.{it}"));
+    let mut stories: Vec<Vec<&str>> = vec![vec!["conversation.routed.v1.most"]];
+    stories.push(vec!["callback.asked.v1.most"]);
+    stories.extend(ends.iter().map(|end| whole.iter().copied().chain([end.as_str()]).collect()));
+    for story in stories {
+        let heard = heard(&story, "agent:hana", None);
+        let texts: Vec<String> = heard.iter().map(Value::to_string).collect();
+        let events: Vec<_> = texts.iter().map(|text| read(text).expect("by the rules")).collect();
+        let session: Vec<Heard<'_>> = events
+            .iter()
+            .zip(&texts)
+            .map(|(event, text)| Heard { event, texts: Texts::read(text) })
+            .collect();
+        assert_eq!(lint(&session), [], "{story:?}");
+        for pair in heard.windows(2) {
+            assert_ne!(pair[0]["summary_normal"], pair[1]["summary_normal"], "{story:?}");
+        }
+    }
+}
+
+#[test]
+fn whoever_waits_hears_in_which_place_and_for_how_long() {
+    let minutes =
+        |from, to| EstimatedWait { from: Span::from_minutes(from), to: Span::from_minutes(to) };
+    let queue = "support";
+    for (line, expected) in [
+        (None, Message::TransferWaiting { queue }),
+        (Some(Line { place: 3, wait: None }), Message::TransferPlace { queue, place: 3 }),
+        (
+            Some(Line { place: 2, wait: Some(minutes(4, 15)) }),
+            Message::TransferWait { queue, place: 2, least: 4, most: 15 },
+        ),
+    ] {
+        let heard = heard_in_line(&[ASKED, "transfer.queued.v1.least"], "agent:bob", None, line);
+        let last = heard.last().expect("it waits");
+        assert_eq!(last["summary_normal"], expected.in_language("es").normal);
+        assert_eq!(last["summary_normal_yo"], expected.in_language("yo").normal);
+    }
+}
+
+#[test]
+fn a_callback_is_told_without_where_and_why() {
+    let heard = heard(&["callback.asked.v1.most", "callback.settled.v1.most"], "customer:c", None);
+    assert_eq!(words(&heard), ["session.started", "session.completed"]);
+    let conversation::Event::Callback(callback::Event::Asked(it)) =
+        golden("callback.asked.v1.most")
+    else {
+        panic!("it was asked for")
+    };
+    let queue = it.queue.as_str();
+    let arranged = Message::CallbackArranged { queue }.in_language("ja");
+    assert_eq!(heard[1]["summary_normal_ja"], arranged.normal);
+    let text = Value::from(heard).to_string();
+    assert!(!text.contains(&it.contact) && !text.contains(&it.note), "{text}");
+}
+
+#[test]
+fn each_state_of_ours_is_known_to_whoever_comes_later() {
+    for state in STATES {
+        let message = stands(state).unwrap_or_else(|| panic!("{state}"));
+        assert_eq!(message.key(), format!("state_{state}"));
+    }
+    assert_eq!(stands("thinking"), None);
+}
+
+#[test]
+fn whoever_answers_afterwards_is_named_in_every_language() {
+    for over in ["most", "cancelled", "failed"] {
+        let over = format!("transfer.over.v1.{over}");
+        let heard = heard(&[ASKED, "transfer.queued.v1.most", &over], "agent:hana", None);
+        let last = heard.last().expect("an end");
+        for one in catalogues() {
+            let name = match one.language {
+                "es" => "summary_normal".to_owned(),
+                other => format!("summary_normal_{other}"),
+            };
+            let text = last[&name].as_str().expect("a text");
+            assert!(text.contains("\u{2068}bob\u{2069}"), "{over}: {text}");
+        }
     }
 }
 

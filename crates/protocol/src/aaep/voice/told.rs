@@ -3,18 +3,21 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    Asked, CONNECTED, Cause, ON_HOLD, RINGING, Told, WAITING, route_session, target_uri,
-    transfer_session,
+    Asked, CONNECTED, Cause, Line, ON_HOLD, RINGING, Told, WAITING, callback_session,
+    route_session, target_uri, transfer_session,
 };
 use crate::aaep::event::{TargetKind, Urgency};
 use crate::aaep::manifest::AGENT_ID;
 use crate::aaep::stamp::stamp;
 use crate::aaep::texts::{DEFAULT_LANGUAGE, Message, hints};
 use crate::aaep::{CONTEXT, EXTENSION, EXTENSION_CONTEXT, FIELDS_MAX, VERSION};
+use crate::callback;
 use crate::canonical;
 use crate::conversation::event::{Event, Routed};
 use crate::ids::{AgentId, SessionId, TransferId};
+use crate::queue::EstimatedWait;
 use crate::session::event::HandoverOutcome;
+use crate::time::Span;
 use crate::transfer;
 use crate::transfer::event::Over;
 use crate::transfer::state::Outcome;
@@ -37,13 +40,14 @@ impl Cause<'_> {
                 event.moved()?;
                 Some(self.transfer(event, state))
             }
-            Event::Opened(_)
+            Event::Callback(callback::Event::Asked(asked)) => Some(self.callback(asked)),
+            Event::Callback(callback::Event::Settled(_))
+            | Event::Opened(_)
             | Event::Said(_)
             | Event::NotHeard(_)
             | Event::Delivered(_)
             | Event::Unreached(_)
-            | Event::Closed(_)
-            | Event::Callback(_) => None,
+            | Event::Closed(_) => None,
         }
     }
 
@@ -64,10 +68,20 @@ impl Cause<'_> {
         let session = route_session(self.conversation.id, it.number);
         let mut telling = Telling::begin(self, &session, json!({ "route": it.number }));
         let (from, to) = (self.name(&it.holder), self.name(&it.to));
-        let message = Message::RouteChanged { from, to };
-        telling.say("session.started", &message, json!({}));
-        telling.request(&message, TargetKind::SpecialistAgent, &it.to);
-        telling.say("session.completed", &message, json!({}));
+        telling.say("session.started", &Message::HandoverBegun, json!({}));
+        let request = Message::RouteRequested { from, to };
+        telling.request(&request, TargetKind::SpecialistAgent, &it.to);
+        telling.say("session.completed", &Message::RouteChanged { from, to }, json!({}));
+        telling.told(IDLE)
+    }
+
+    /// Who calls, and neither where nor why.
+    fn callback(&self, it: &callback::Asked) -> Told {
+        let session = callback_session(self.hash);
+        let mut telling = Telling::begin(self, &session, json!({}));
+        let queue = self.name(&it.queue);
+        telling.say("session.started", &Message::CallbackAsked, json!({}));
+        telling.say("session.completed", &Message::CallbackArranged { queue }, json!({}));
         telling.told(IDLE)
     }
 
@@ -103,7 +117,7 @@ impl Cause<'_> {
             transfer::Event::Queued(it) => {
                 let queue = self.name(&it.queue);
                 let message = match from == HANDING_OFF {
-                    true => Message::TransferWaiting { queue },
+                    true => self.waiting(queue),
                     false => Message::TransferMoved { queue },
                 };
                 (WAITING, message)
@@ -135,14 +149,30 @@ impl Cause<'_> {
         })
     }
 
-    /// That it is over, and never why.
+    /// That it waits, in which place, and for how long, as far as that is known.
+    fn waiting<'e>(&self, queue: &'e str) -> Message<'e> {
+        let Some(Line { place, wait }) = self.line else {
+            return Message::TransferWaiting { queue };
+        };
+        match wait {
+            Some(EstimatedWait { from, to }) => {
+                let (least, most) = (minutes(from), minutes(to));
+                Message::TransferWait { queue, place, least, most }
+            }
+            None => Message::TransferPlace { queue, place },
+        }
+    }
+
+    /// That it is over and who answers then, and never why.
     fn over(&self, telling: &mut Telling<'_>, it: &Over) {
         let person = self.name(&it.holder);
         // Nobody gets back what is closed.
         let to = (it.to != it.holder).then(|| self.name(&it.to));
         match it.outcome {
             Outcome::Completed => {
-                let message = Message::TransferCompleted { person };
+                let message = to.map_or(Message::TransferCompleted { person }, |to| {
+                    Message::TransferGivenBack { person, to }
+                });
                 telling.say("session.completed", &message, json!({}));
             }
             Outcome::Ended => {
@@ -156,8 +186,9 @@ impl Cause<'_> {
             }
             Outcome::Cancelled => {
                 let by = if self.actor.starts_with("customer:") { BY_USER } else { BY_SYSTEM };
-                let how = json!({ "cancelled_by": by });
-                telling.say("session.cancelled", &Message::TransferCancelled, how);
+                let message =
+                    to.map_or(Message::ConversationClosed, |to| Message::TransferCancelled { to });
+                telling.say("session.cancelled", &message, json!({ "cancelled_by": by }));
             }
         }
     }
@@ -188,6 +219,11 @@ impl Cause<'_> {
     }
 }
 
+/// An estimate is in whole minutes already.
+fn minutes(span: Span) -> u64 {
+    u64::try_from(span.as_millis() / Span::from_minutes(1).as_millis()).unwrap_or_default()
+}
+
 /// The events of one entry, as they are made.
 struct Telling<'a> {
     cause: &'a Cause<'a>,
@@ -211,7 +247,7 @@ impl<'a> Telling<'a> {
         Self { cause, session, language, link, events: Vec::new() }
     }
 
-    /// The start, the request, and that it is under way.
+    /// The start, that it is under way, and the request, each in words of its own.
     fn open(&mut self, queue: &AgentId) {
         let name = self.cause.name(queue);
         let is_unknown = self
@@ -222,8 +258,8 @@ impl<'a> Telling<'a> {
             true => Message::TargetUnknown { queue: name },
             false => Message::TransferRequested { queue: name },
         };
-        self.say("session.started", &Message::TransferRequested { queue: name }, json!({}));
-        self.change(IDLE, HANDING_OFF, &message);
+        self.say("session.started", &Message::HandoverBegun, json!({}));
+        self.change(IDLE, HANDING_OFF, &Message::AssistantSilent);
         self.request(&message, TargetKind::Human, queue);
     }
 

@@ -64,6 +64,8 @@ async fn a_customer_hears_in_their_language_how_they_are_transferred() {
         assert!(heard.iter().all(|event| event["producer"]["agent_id"] == "tasuki"));
         let joined = Message::TransferConnected { person: "hana" }.in_language(language);
         assert_eq!(heard[5]["summary_normal"], joined.normal, "{language}");
+        let back = Message::TransferGivenBack { person: "hana", to: "bob" }.in_language(language);
+        assert_eq!(heard[8]["summary_normal"], back.normal, "{language}");
         let id = transfer["transfer_id"].as_str().expect("an id");
         assert_eq!(heard[0]["extensions"]["tasuki"]["transfer_id"], id);
         let session = format!("sess_tasuki{}", id.replace('-', ""));
@@ -88,12 +90,37 @@ async fn what_is_withdrawn_and_what_changes_hands_is_told() {
     let heard = ear.until("session.cancelled").await;
     let last = heard.last().expect("an end");
     assert_eq!(words(&heard).last().map(String::as_str), Some("session.cancelled user"));
-    assert_eq!(last["summary_normal"], Message::TransferCancelled.in_language("de").normal);
+    let first = Message::TransferPlace { queue: "default", place: 1 }.in_language("de");
+    let waits = heard.iter().find(|event| event["to_state"] == "waiting").expect("it waits");
+    assert_eq!(waits["summary_normal"], first.normal);
+    let withdrawn = Message::TransferCancelled { to: "bob" }.in_language("de");
+    assert_eq!(last["summary_normal"], withdrawn.normal);
     let route = json!({ "goto": "carol", "epoch": 3, "reason": "hush, tired" });
     ok(&desk.bob, Call::post(desk.path("/commands"), route)).await;
     let heard = ear.until("session.completed").await;
     let expected = ["handoff.requested agent://carol", "session.started", "session.completed"];
     assert_eq!(words(&heard), expected);
+    assert!(!Value::from(heard).to_string().contains("hush"));
+}
+
+#[tokio::test]
+async fn whoever_comes_while_it_waits_is_told_so_and_what_is_arranged_instead() {
+    let desk = Desk::open(json!({ "mode": "pick" })).await;
+    // Where nobody listens nothing is told.
+    let mut early = Ear::open(&desk.customer, "en").await;
+    desk.request(&desk.customer, json!({})).await;
+    while early.next().await["to_state"] != "waiting" {}
+    let mut ear = Ear::open(&desk.customer, "yo").await;
+    let stands = ear.next().await;
+    assert_eq!(stands["extensions"]["tasuki"]["stands"], true, "{stands}");
+    let message = Message::StateWaiting.in_language("yo");
+    assert_eq!(stands["summary_normal"], message.normal);
+    let asked = json!({ "contact": "hush, 555", "note": "hush, at home" });
+    ok(&desk.customer, Call::post(desk.path("/callbacks"), asked)).await;
+    let heard = ear.until("session.completed").await;
+    let last = heard.last().expect("an end");
+    let arranged = Message::CallbackArranged { queue: "default" }.in_language("yo");
+    assert_eq!(last["summary_normal"], arranged.normal);
     assert!(!Value::from(heard).to_string().contains("hush"));
 }
 

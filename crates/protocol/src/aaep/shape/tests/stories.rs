@@ -248,6 +248,56 @@ fn a_copy_says_what_it_is_made_of() {
 }
 
 #[test]
+fn an_event_is_told_at_the_length_that_was_asked_for() {
+    let texts = json!({
+        "tool": "pay", "summary_terse": "Paying.", "summary_normal": "Paying the bill.",
+        "summary_detailed": "Paying the bill of 3 euros.", "summary_normal_yo": "Mo ń sanwó.",
+        "summary_detailed_yo": "Mo ń san owó yúrò 3.",
+    });
+    for (terms, expected, detailed) in [
+        (json!({}), "Paying the bill.", true),
+        (json!({"preferred_verbosity": "normal"}), "Paying the bill.", true),
+        (json!({"preferred_verbosity": "terse"}), "Paying.", false),
+        (json!({"preferred_verbosity": "detailed"}), "Paying the bill of 3 euros.", true),
+        (json!({"preferred_verbosity": "detailed", "cognitive_load": "low"}), "Paying.", false),
+        (
+            json!({"preferred_verbosity": "detailed", "languages": ["yo"]}),
+            "Mo ń san owó yúrò 3.",
+            true,
+        ),
+        // What is not there in the language of the listener is not told in another one.
+        (json!({"preferred_verbosity": "terse", "languages": ["yo"]}), "Mo ń sanwó.", true),
+    ] {
+        let mut from = Producer::default();
+        from.event("sess_1", "tool.invoked", texts.clone());
+        let mut shaper = Shaper::new(&honored(terms.clone()), Cursor::default());
+        shaper.push(&from.events[0].0, from.events[0].1, at(0));
+        let told: Value = serde_json::from_str(shaper.poll(at(0)).unwrap().body.text()).unwrap();
+        assert_eq!(told["summary_normal"], expected, "{terms}");
+        assert_eq!(told.get("summary_detailed").is_some(), detailed, "{terms}");
+    }
+}
+
+#[test]
+fn whoever_listens_gets_no_secrets_of_a_call() {
+    for terms in [json!({}), json!({"coalesce_boundaries": ["none"]})] {
+        for (args, expected) in [
+            ("to: Maria, api_key=sk_live_4eC39HqLyjWD", "to: Maria, api_key=***"),
+            ("to: Maria, 500 USD", "to: Maria, 500 USD"),
+        ] {
+            let mut from = Producer::default();
+            let call = json!({"tool": "pay", "summary_normal": "Paying.", "args_summary": args});
+            from.event("sess_1", "tool.invoked", call);
+            let mut shaper = Shaper::new(&honored(terms.clone()), Cursor::default());
+            shaper.push(&from.events[0].0, from.events[0].1, at(0));
+            let delivery = shaper.poll(at(0)).unwrap();
+            let told: Value = serde_json::from_str(delivery.body.text()).unwrap();
+            assert_eq!(told["args_summary"], expected, "{terms}");
+        }
+    }
+}
+
+#[test]
 fn an_event_that_overtakes_carries_no_id() {
     let terms = honored(json!({}));
     let mut from = Producer::default();
