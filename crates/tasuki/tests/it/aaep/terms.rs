@@ -1,6 +1,7 @@
 //! On which terms somebody listens: what is granted, what is refused, how they change and end, and
 //! what each listener then hears.
 
+use engine::listening::UNDER_WAY_MAX;
 use serde_json::{Value, json};
 use tasuki::client::Call;
 
@@ -226,4 +227,21 @@ async fn who_was_told_nothing_comes_back_to_where_they_were() {
     bank.announce(&bank.opening(300)).await;
     let mut dana = Listener::resume(bank.dana.clone(), id, Some(place)).await;
     assert_eq!(dana.next().await.expect("an event")["event_id"], "evt_1", "nothing is missing");
+}
+
+#[tokio::test]
+async fn a_newcomer_is_asked_what_waits_however_much_goes_on() {
+    let bank = Bank::open().await;
+    bank.announce(&bank.opening(300)).await;
+    for number in 0..=UNDER_WAY_MAX {
+        let mut newer = bank.opening(300).remove(0);
+        newer["session_id"] = format!("sess_newer{number}").into();
+        bank.announce(&[newer]).await;
+    }
+    let mut dana = Listener::open(bank.dana.clone(), &terms(json!({}))).await;
+    assert_eq!(dana.next().await.expect("an event")["session_id"], bank.session, "it comes first");
+    let question = dana.next().await.expect("an event");
+    assert_eq!(question["type"], "aaep:agent.awaiting.confirmation");
+    dana.answer(&question, "accept").await;
+    assert_eq!(bank.decision().await["decision"], "accept");
 }
