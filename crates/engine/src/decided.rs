@@ -11,7 +11,7 @@ use protocol::ids::SessionId;
 use protocol::session::{self, Given, Response as Answered};
 use protocol::step::{Command, Tell};
 use protocol::time::Time;
-use serde_json::json;
+use serde_json::{Number, json};
 
 use crate::Engine;
 use crate::deliver::Delivery;
@@ -88,17 +88,17 @@ fn body(tell: &Tell, now: Time, question: &Question) -> Option<String> {
         Question::Answered { answer, outcome, at } => {
             let subscription = answer.subscription_id.clone();
             let reply = Reply { reply_token, subscription, at: *at };
-            let decided_by = answer.decided_by.clone();
             let reply = match &answer.given {
-                Given::Decision(decision) => {
-                    reply.decided(*decision, decided_by, answer.rationale.clone())
-                }
-                Given::Response(response) => reply.responded(response.clone(), decided_by),
+                Given::Decision(decision) => reply.decided(*decision, Some(answer)),
+                Given::Response(response) => reply.responded(response.clone(), answer),
             };
             data["status"] = "answered".into();
             data["outcome"] = json!(outcome);
             data["answered_by"] = answer.by.as_str().into();
             data["settled_at"] = stamp(*at).into();
+            if let Some(claimed) = &answer.decided_by {
+                data["decided_by"] = claimed.as_str().into();
+            }
             data["reply"] = json!(reply);
         }
         Question::TimedOut { outcome, at } => {
@@ -113,7 +113,7 @@ fn body(tell: &Tell, now: Time, question: &Question) -> Option<String> {
             };
             if let Some(decision) = decision {
                 let reply = Reply { reply_token, subscription: None, at: *at };
-                data["reply"] = json!(reply.decided(decision, None, None));
+                data["reply"] = json!(reply.decided(decision, None));
             }
         }
         Question::Open { .. } | Question::Withdrawn | Question::Erased { .. } => return None,
@@ -133,25 +133,21 @@ struct Reply<'a> {
 const NO_SUBSCRIPTION: &str = "sub_none";
 
 impl Reply<'_> {
-    fn decided(
-        self,
-        decision: Decision,
-        decided_by: Option<String>,
-        decision_rationale: Option<String>,
-    ) -> Handshake {
+    /// Who decided is known by their token; what they say of themselves is beside the reply.
+    fn decided(self, decision: Decision, answer: Option<&session::event::Answered>) -> Handshake {
         Handshake::ConfirmationReply(ConfirmationReply {
             reply_token: self.reply_token.to_owned(),
             decision,
             subscription_id: self.subscription.unwrap_or_else(|| NO_SUBSCRIPTION.to_owned()),
             timestamp: stamp(self.at),
-            decided_by,
-            decision_rationale,
-            modified_action: None,
+            decided_by: answer.map(|answer| answer.by.clone()),
+            decision_rationale: answer.and_then(|answer| answer.rationale.clone()),
+            modified_action: answer.and_then(|answer| answer.modified_action.clone()),
             correlation_id: None,
         })
     }
 
-    fn responded(self, response: Answered, decided_by: Option<String>) -> Handshake {
+    fn responded(self, response: Answered, answer: &session::event::Answered) -> Handshake {
         Handshake::ClarificationReply(ClarificationReply {
             reply_token: self.reply_token.to_owned(),
             response: match response {
@@ -161,8 +157,8 @@ impl Reply<'_> {
             },
             subscription_id: self.subscription.unwrap_or_else(|| NO_SUBSCRIPTION.to_owned()),
             timestamp: stamp(self.at),
-            decided_by,
-            confidence: None,
+            decided_by: Some(answer.by.clone()),
+            confidence: answer.confidence.as_ref().and_then(Number::as_f64),
             correlation_id: None,
         })
     }

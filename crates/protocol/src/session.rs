@@ -9,7 +9,7 @@ mod evolve;
 pub mod state;
 
 pub use command::{Answer, Command, Given, Response};
-pub use decide::{Decision, Known, Unanswered, decide};
+pub use decide::{Decision, Known, MODIFIED_ACTION_BYTES_MAX, Unanswered, decide};
 pub use event::Event;
 pub use evolve::evolve;
 pub use state::{Question, Session, Status};

@@ -28,7 +28,7 @@ use protocol::time::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use super::Gateway;
 use super::auth::{Asker, authenticate};
@@ -168,10 +168,18 @@ pub struct DecisionView {
     /// Who answered, as the record names them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answered_by: Option<String>,
+    /// What they say of themselves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision_rationale: Option<String>,
+    /// Another action that somebody wants instead. What was asked is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub modified_action: Option<Map<String, Value>>,
+    /// How sure whoever answered a clarification is, from 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<f64>")]
+    pub confidence: Option<Number>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub due_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -416,6 +424,8 @@ fn decided(id: &SessionId, reply_token: String, question: Question) -> DecisionV
         answered_by: None,
         decided_by: None,
         decision_rationale: None,
+        modified_action: None,
+        confidence: None,
         due_at: None,
         settled_at: at.as_ref().map(Time::to_string),
     };
@@ -425,6 +435,8 @@ fn decided(id: &SessionId, reply_token: String, question: Question) -> DecisionV
             shown.answered_by = Some(answer.by);
             shown.decided_by = answer.decided_by;
             shown.decision_rationale = answer.rationale;
+            shown.modified_action = answer.modified_action;
+            shown.confidence = answer.confidence;
             if let Given::Response(response) = answer.given {
                 let value = serde_json::to_value(response).expect("an answer is plain data");
                 shown.response = Some(value);

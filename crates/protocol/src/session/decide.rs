@@ -7,7 +7,7 @@ mod hand_over;
 
 use std::collections::HashMap;
 
-pub use answer::Unanswered;
+pub use answer::{MODIFIED_ACTION_BYTES_MAX, Unanswered};
 
 use super::command::Command;
 use super::event::{Event, Said};

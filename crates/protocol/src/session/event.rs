@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_json::{Map, Number, Value};
 
 use super::command::Given;
 use super::state::Session;
@@ -78,6 +79,12 @@ pub struct Answered {
     /// Another action was proposed, which counts as a refusal of this one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub modified: bool,
+    /// Which one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modified_action: Option<Map<String, Value>>,
+    /// How sure whoever answered a clarification is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<Number>,
     /// The producer is told at its endpoint.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deliver: bool,

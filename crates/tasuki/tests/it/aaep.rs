@@ -130,7 +130,8 @@ async fn a_producer_announces_waits_and_goes_on() {
         given: Given::Decision(Decision::Accept),
         decided_by: Some("user:dana".to_owned()),
         rationale: None,
-        modified: false,
+        modified_action: None,
+        confidence: None,
         subscription_id: None,
     };
     let waiting = format!("{path}?wait=20s");

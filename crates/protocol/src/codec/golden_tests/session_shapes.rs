@@ -26,12 +26,16 @@ pub fn session_shapes() -> Vec<(&'static str, Event)> {
         "subscription_id": "sub_1", "tool_call_id": "call_1", "action_hash": "ab".repeat(32),
         "modified": true,
     });
+    let mut other = refused.clone();
+    other["modified_action"] = json!({ "tool": "transfer_funds", "args": { "amount": 50 } });
     let response = |response: serde_json::Value| {
         json!({
             "reply_token": "rpl_1", "event_id": "evt_1", "outcome": "answered",
             "response": response, "by": "operator:root",
         })
     };
+    let mut unsure = response(json!("65"));
+    unsure["confidence"] = 0.5.into();
     let over = json!({ "reply_token": "rpl_1", "event_id": "evt_1", "outcome": "rejected" });
     let mut unheard = over.clone();
     unheard["unheard"] = true.into();
@@ -54,6 +58,8 @@ pub fn session_shapes() -> Vec<(&'static str, Event)> {
         ("text", "session.answered", response(json!("65"))),
         ("number", "session.answered", response(json!(65))),
         ("flag", "session.answered", response(json!(true))),
+        ("modified", "session.answered", other),
+        ("unsure", "session.answered", unsure),
         ("least", "session.timed_out", over.clone()),
         ("most", "session.timed_out", unheard),
         ("told", "session.answered", told(&answered)),

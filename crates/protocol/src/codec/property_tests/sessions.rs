@@ -60,8 +60,9 @@ fn answered() -> impl Strategy<Value = session::Event> {
     ];
     let names = (text(), text(), outcome(), given, text());
     let more = vec(option::of(text()), 5);
-    let flags = (any::<bool>(), any::<bool>());
-    (names, more, flags).prop_map(|(names, more, (modified, deliver))| {
+    let action = option::of((text(), text()));
+    let flags = (any::<bool>(), action, option::of(any::<u8>()));
+    (names, more, flags).prop_map(|(names, more, (deliver, action, confidence))| {
         let (reply_token, event_id, outcome, given, by) = names;
         let mut more = more.into_iter().map(|text: Option<String>| text);
         let mut next = || more.next().flatten();
@@ -76,7 +77,10 @@ fn answered() -> impl Strategy<Value = session::Event> {
             subscription_id: next(),
             tool_call_id: next(),
             action_hash: next(),
-            modified,
+            modified: action.is_some(),
+            modified_action: action
+                .map(|(name, value)| [(name, value.into())].into_iter().collect()),
+            confidence: confidence.map(Into::into),
             deliver,
         }))
     })

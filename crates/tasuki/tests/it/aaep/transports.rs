@@ -206,7 +206,8 @@ async fn bank(road: Road) {
         (&told["type"], &told["reply_token"]),
         (&json!("confirmation.reply"), &json!(TOKEN))
     );
-    assert_eq!((&told["decision"], &told["decided_by"]), (&json!("accept"), &json!("user:dana")));
+    // Who it was is known by the token, not by what they say of themselves.
+    assert_eq!((&told["decision"], &told["decided_by"]), (&json!("accept"), &json!("agent:dana")));
     announce(&mut teller, &ending()).await;
     let mut heard = hear(&mut dana, 6).await;
     for chunk in &mut heard[3..5] {
@@ -229,9 +230,16 @@ async fn who_says_no_is_heard_and_who_says_nothing_too_late() {
     announce(&mut teller, &opening()).await;
     let (asked, _) = split(hear(&mut dana, 7).await);
     let token = asked["reply_token"].clone();
-    dana.send(reply(&subscription, &token, "reject")).await;
+    let mut no = reply(&subscription, &token, "accept");
+    no["modified_action"] = json!({ "amount": 50 });
+    dana.send(no).await;
     let told = teller.next().await;
     assert_eq!((&told["decision"], &told["reply_token"]), (&json!("reject"), &json!(TOKEN)));
+    assert_eq!(told["modified_action"], json!({ "amount": 50 }), "what they want instead");
+    read_handshake(&told.to_string()).expect("a reply as the protocol has it");
+    let path = format!("/aaep/v1/sessions/{SESSION}/decisions/{TOKEN}");
+    let shown = ok(&branch.server.agent("teller"), Call::get(path)).await;
+    assert_eq!(shown["modified_action"], json!({ "amount": 50 }), "{shown}");
     teller.send(transfer(8)).await;
     assert_eq!(teller.next().await["type"], "tasuki.refused");
 
@@ -274,6 +282,7 @@ async fn who_says_no_is_heard_and_who_says_nothing_too_late() {
     let mut answer = reply(&subscription, &token, "");
     answer["type"] = "clarification.reply".into();
     answer["response"] = "The blue one".into();
+    answer["confidence"] = 0.5.into();
     answer.as_object_mut().expect("an object").remove("decision");
     dana.send(answer).await;
     let told = back.next().await;
@@ -281,6 +290,7 @@ async fn who_says_no_is_heard_and_who_says_nothing_too_late() {
         (&told["reply_token"], &told["response"]),
         (&json!("rpl_which"), &json!("The blue one"))
     );
+    assert_eq!((&told["confidence"], &told["decided_by"]), (&json!(0.5), &json!("agent:dana")));
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use protocol::caller::{Caller, Principal};
 use protocol::ids::{SessionId, TeamspaceId};
 use protocol::rejection::Rejection;
 use protocol::session::event::Said;
-use protocol::session::{Answer, Given, Response, Status};
+use protocol::session::{Answer, Given, MODIFIED_ACTION_BYTES_MAX, Response, Status};
 use protocol::step::Command;
 use protocol::time::Span;
 use serde_json::{Value, json};
@@ -114,7 +114,8 @@ fn answer(token: &str, decision: Decision) -> Answer {
         given: Given::Decision(decision),
         decided_by: Some("user:dana".to_owned()),
         rationale: None,
-        modified: false,
+        modified_action: None,
+        confidence: None,
         subscription_id: None,
     }
 }
@@ -206,13 +207,20 @@ async fn only_the_first_answer_of_somebody_entitled_counts() {
         assert_eq!(says(&server, &caller, answer).await, Heard::No, "{what}");
     }
     assert_eq!(names(&server).await, ["session.announced"]);
-    let modified = Answer { modified: true, ..yes() };
+    let large = json!({ "note": "x".repeat(MODIFIED_ACTION_BYTES_MAX) }).as_object().cloned();
+    let large = Answer { modified_action: large, ..yes() };
+    let refused = server.engine.answer(&agent("dana"), &session(), large).await;
+    let Err(SubmitError::Rejected(refused)) = refused else { panic!("it is too large") };
+    assert_eq!(refused.code(), "schema_invalid");
+    let instead = json!({ "amount": 50 }).as_object().cloned();
+    let modified = Answer { modified_action: instead.clone(), ..yes() };
     assert_eq!(says(&server, &agent("dana"), modified).await, Heard::Yes);
     assert_eq!(says(&server, &operator(), yes()).await, Heard::No, "the first one counts");
-    let Some(Question::Answered { outcome, .. }) = question(&server, TOKEN).await else {
+    let Some(Question::Answered { outcome, answer, .. }) = question(&server, TOKEN).await else {
         panic!("it was answered");
     };
     assert_eq!(outcome, Outcome::Rejected, "who wants something else does not want this");
+    assert_eq!(answer.modified_action, instead);
     let refused = announce(&server, vec![transfers(8)]).await;
     assert_eq!(code(&refused), "protocol_violation");
     assert_eq!(names(&server).await, ["session.announced", "session.answered"]);

@@ -105,7 +105,8 @@ pub fn decided(asking: Asking, question: Question) -> Option<String> {
         Question::Answered { outcome, answer, at } => {
             let (reply_token, timestamp) = (asking.reply_token, stamp(at));
             let subscription_id = answer.subscription_id.unwrap_or_default();
-            let decided_by = Some(answer.decided_by.unwrap_or(answer.by));
+            // Who decided is known by their token, whatever they say of themselves.
+            let decided_by = Some(answer.by);
             let reply = match answer.given {
                 Given::Decision(_) => Handshake::ConfirmationReply(ConfirmationReply {
                     reply_token,
@@ -114,7 +115,7 @@ pub fn decided(asking: Asking, question: Question) -> Option<String> {
                     timestamp,
                     decided_by,
                     decision_rationale: answer.rationale,
-                    modified_action: None,
+                    modified_action: answer.modified_action,
                     correlation_id: None,
                 }),
                 Given::Response(response) => Handshake::ClarificationReply(ClarificationReply {
@@ -127,7 +128,7 @@ pub fn decided(asking: Asking, question: Question) -> Option<String> {
                     subscription_id,
                     timestamp,
                     decided_by,
-                    confidence: None,
+                    confidence: answer.confidence.and_then(|number| number.as_f64()),
                     correlation_id: None,
                 }),
             };
