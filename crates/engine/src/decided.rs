@@ -11,7 +11,7 @@ use protocol::ids::SessionId;
 use protocol::session::{self, Given, Response as Answered};
 use protocol::step::{Command, Tell};
 use protocol::time::Time;
-use serde_json::{Number, json};
+use serde_json::json;
 
 use crate::Engine;
 use crate::deliver::Delivery;
@@ -90,7 +90,7 @@ fn body(tell: &Tell, now: Time, question: &Question) -> Option<String> {
             let reply = Reply { reply_token, subscription, at: *at };
             let reply = match &answer.given {
                 Given::Decision(decision) => reply.decided(*decision, Some(answer)),
-                Given::Response(response) => reply.responded(response.clone(), answer),
+                Given::Response(response) => reply.responded(response.clone(), Some(answer)),
             };
             data["status"] = "answered".into();
             data["outcome"] = json!(outcome);
@@ -101,19 +101,22 @@ fn body(tell: &Tell, now: Time, question: &Question) -> Option<String> {
             }
             data["reply"] = json!(reply);
         }
-        Question::TimedOut { outcome, at } => {
+        Question::TimedOut { outcome, default_response, at } => {
             data["status"] = "timed_out".into();
             data["outcome"] = json!(outcome);
             data["settled_at"] = stamp(*at).into();
-            let decision = match outcome {
-                Outcome::Accepted => Some(Decision::Accept),
-                Outcome::Rejected => Some(Decision::Reject),
-                // A clarification without an answer; what counts instead, its producer said.
-                Outcome::Answered | Outcome::Unanswered | Outcome::Withdrawn => None,
+            let reply = Reply { reply_token, subscription: None, at: *at };
+            let reply = match (outcome, default_response) {
+                (Outcome::Accepted, _) => Some(reply.decided(Decision::Accept, None)),
+                (Outcome::Rejected, _) => Some(reply.decided(Decision::Reject, None)),
+                (Outcome::Answered | Outcome::Unanswered | Outcome::Withdrawn, Some(default)) => {
+                    Some(reply.responded(Answered::Text(default.clone()), None))
+                }
+                // A clarification without an answer, of which its producer said nothing.
+                (Outcome::Answered | Outcome::Unanswered | Outcome::Withdrawn, None) => None,
             };
-            if let Some(decision) = decision {
-                let reply = Reply { reply_token, subscription: None, at: *at };
-                data["reply"] = json!(reply.decided(decision, None));
+            if let Some(reply) = reply {
+                data["reply"] = json!(reply);
             }
         }
         Question::Open { .. } | Question::Withdrawn | Question::Erased { .. } => return None,
@@ -147,7 +150,7 @@ impl Reply<'_> {
         })
     }
 
-    fn responded(self, response: Answered, answer: &session::event::Answered) -> Handshake {
+    fn responded(self, response: Answered, answer: Option<&session::event::Answered>) -> Handshake {
         Handshake::ClarificationReply(ClarificationReply {
             reply_token: self.reply_token.to_owned(),
             response: match response {
@@ -157,8 +160,8 @@ impl Reply<'_> {
             },
             subscription_id: self.subscription.unwrap_or_else(|| NO_SUBSCRIPTION.to_owned()),
             timestamp: stamp(self.at),
-            decided_by: Some(answer.by.clone()),
-            confidence: answer.confidence.as_ref().and_then(Number::as_f64),
+            decided_by: answer.map(|answer| answer.by.clone()),
+            confidence: answer.and_then(|answer| answer.confidence.as_ref()?.as_f64()),
             correlation_id: None,
         })
     }

@@ -162,7 +162,7 @@ pub struct DecisionView {
     /// `accept` or `reject`, for a confirmation: by an answer, or because its time is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<&'static str>,
-    /// For a clarification.
+    /// For a clarification: by an answer, or what its producer said beforehand.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<Value>,
     /// Who answered, as the record names them.
@@ -407,7 +407,9 @@ fn decided(id: &SessionId, reply_token: String, question: Question) -> DecisionV
         Question::Answered { outcome, at, .. } => {
             (DecisionStatus::Answered, Some(*outcome), Some(*at))
         }
-        Question::TimedOut { outcome, at } => (DecisionStatus::TimedOut, Some(*outcome), Some(*at)),
+        Question::TimedOut { outcome, at, .. } => {
+            (DecisionStatus::TimedOut, Some(*outcome), Some(*at))
+        }
         Question::Withdrawn => (DecisionStatus::Withdrawn, None, None),
         Question::Erased { at } => (DecisionStatus::Erased, None, Some(*at)),
     };
@@ -442,7 +444,10 @@ fn decided(id: &SessionId, reply_token: String, question: Question) -> DecisionV
                 shown.response = Some(value);
             }
         }
-        Question::TimedOut { .. } | Question::Withdrawn | Question::Erased { .. } => {}
+        Question::TimedOut { default_response, .. } => {
+            shown.response = default_response.map(Value::from);
+        }
+        Question::Withdrawn | Question::Erased { .. } => {}
     }
     shown
 }

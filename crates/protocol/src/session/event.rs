@@ -97,6 +97,9 @@ pub struct TimedOut {
     pub event_id: String,
     /// What counts instead of an answer.
     pub outcome: Outcome,
+    /// To a clarification: what its producer said beforehand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_response: Option<String>,
     /// There was nobody who could have answered.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unheard: bool,

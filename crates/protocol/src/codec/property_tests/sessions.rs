@@ -87,10 +87,17 @@ fn answered() -> impl Strategy<Value = session::Event> {
 }
 
 fn timed_out() -> impl Strategy<Value = session::Event> {
-    let flags = (any::<bool>(), any::<bool>());
-    (text(), text(), outcome(), flags).prop_map(|(reply_token, event_id, outcome, flags)| {
-        let (unheard, deliver) = flags;
-        session::Event::TimedOut(TimedOut { reply_token, event_id, outcome, unheard, deliver })
+    let more = (any::<bool>(), any::<bool>(), option::of(text()));
+    (text(), text(), outcome(), more).prop_map(|(reply_token, event_id, outcome, more)| {
+        let (unheard, deliver, default_response) = more;
+        session::Event::TimedOut(TimedOut {
+            reply_token,
+            event_id,
+            outcome,
+            default_response,
+            unheard,
+            deliver,
+        })
     })
 }
 

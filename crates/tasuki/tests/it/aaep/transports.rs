@@ -294,6 +294,28 @@ async fn who_says_no_is_heard_and_who_says_nothing_too_late() {
 }
 
 #[tokio::test]
+async fn a_clarification_without_an_answer_has_the_one_it_came_with() {
+    let branch = Branch::open().await;
+    let mut teller = branch.producer(Road::WebSocket).await;
+    let default = json!({
+        "urgency": "critical", "question": "Which account?", "reply_token": TOKEN,
+        "timeout_seconds": 1, "default_response": "Savings",
+    });
+    let asks = event(2, "awaiting.clarification", default);
+    teller.send(json!([event(1, "session.started", json!({})), asks])).await;
+    assert_eq!(teller.next().await["type"], "tasuki.recorded");
+    let told = teller.next().await;
+    assert_eq!(
+        (&told["type"], &told["response"]),
+        (&json!("clarification.reply"), &json!("Savings"))
+    );
+    assert_eq!(told["extensions"]["tasuki"]["status"], "timed_out", "nobody said so");
+    let path = format!("/aaep/v1/sessions/{SESSION}/decisions/{TOKEN}");
+    let shown = ok(&branch.server.agent("teller"), Call::get(path)).await;
+    assert_eq!((&shown["status"], &shown["response"]), (&json!("timed_out"), &json!("Savings")));
+}
+
+#[tokio::test]
 async fn a_listener_goes_on_where_it_was() {
     let branch = Branch::open().await;
     let mut teller = branch.producer(Road::WebSocket).await;

@@ -100,8 +100,10 @@ pub fn closed(code: u16, reason: &str) -> String {
 pub fn decided(asking: Asking, question: Question) -> Option<String> {
     match question {
         Question::Open { .. } | Question::Withdrawn => None,
-        Question::TimedOut { outcome, at } => Some(nobodys(&asking, "timed_out", outcome, at)),
-        Question::Erased { at } => Some(nobodys(&asking, "erased", Outcome::Withdrawn, at)),
+        Question::TimedOut { outcome, default_response, at } => {
+            Some(nobodys(&asking, "timed_out", (outcome, default_response), at))
+        }
+        Question::Erased { at } => Some(nobodys(&asking, "erased", (Outcome::Withdrawn, None), at)),
         Question::Answered { outcome, answer, at } => {
             let (reply_token, timestamp) = (asking.reply_token, stamp(at));
             let subscription_id = answer.subscription_id.unwrap_or_default();
@@ -145,7 +147,12 @@ fn decision(outcome: Outcome) -> Option<Decision> {
     }
 }
 
-fn nobodys(asking: &Asking, status: &str, outcome: Outcome, at: Time) -> String {
+fn nobodys(
+    asking: &Asking,
+    status: &str,
+    (outcome, default_response): (Outcome, Option<String>),
+    at: Time,
+) -> String {
     let kind = match asking.kind {
         Kind::Confirmation => "confirmation.reply",
         Kind::Clarification => "clarification.reply",
@@ -159,6 +166,9 @@ fn nobodys(asking: &Asking, status: &str, outcome: Outcome, at: Time) -> String 
     });
     if let Some(decision) = decision(outcome) {
         message["decision"] = json!(decision);
+    }
+    if let Some(response) = default_response {
+        message["response"] = response.into();
     }
     message.to_string()
 }
