@@ -27,5 +27,9 @@ pub const SESSION_EVENTS_MAX: u64 = 20_000;
 /// second for a minute is an attack or a fault.
 pub const CRITICAL_EVENTS_MAX: u32 = 60;
 
+/// How far ahead of ours the clock of a producer may be. Clocks that anybody looks after differ by
+/// less, and who hears what comes next year trusts none of it.
+pub const CLOCK_AHEAD_MAX: Span = Span::from_minutes(5);
+
 /// The while for which critical events are counted.
 pub const CRITICAL_WINDOW: Span = Span::from_minutes(1);

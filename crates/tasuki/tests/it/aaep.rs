@@ -92,7 +92,7 @@ fn event(number: u32, kind: &str, more: Value) -> Value {
         "type": format!("aaep:agent.{kind}"),
         "event_id": format!("evt_{number}"),
         "session_id": SESSION,
-        "timestamp": format!("2026-05-24T14:22:{number:02}.000Z"),
+        "timestamp": format!("2026-02-21T13:22:{number:02}.000Z"),
         "producer": { "agent_id": "teller" },
         "summary_normal": "What happens",
     });

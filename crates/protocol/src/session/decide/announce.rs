@@ -20,10 +20,10 @@ use crate::rejection::Rejection;
 use crate::session::event::{Announced, Consented, Event, Foreseen, Said};
 use crate::session::state::{Place, Session, hold_key, no_conversation, opening};
 use crate::session::{
-    ANNOUNCED_EVENTS_MAX, CRITICAL_EVENTS_MAX, CRITICAL_WINDOW, SESSION_EVENTS_MAX,
+    ANNOUNCED_EVENTS_MAX, CLOCK_AHEAD_MAX, CRITICAL_EVENTS_MAX, CRITICAL_WINDOW, SESSION_EVENTS_MAX,
 };
 use crate::step::{HoldState, HoldWrite};
-use crate::time::Span;
+use crate::time::{Span, Time};
 
 pub fn decide(
     id: &SessionId,
@@ -94,6 +94,7 @@ impl Batch<'_> {
         if self.is_recorded(&event, said).map_err(|flaw| refused(vec![flaw]))? {
             return Ok(());
         }
+        check_clock(&event, self.context.now).map_err(|flaw| refused(vec![flaw]))?;
         if self.session.is_none() {
             self.session = Some(self.open(&event).map_err(|error| match error {
                 Closed::Flawed(flaw) => refused(vec![flaw]),
@@ -242,6 +243,20 @@ fn check_names(id: &SessionId, producer: &AgentId, event: &event::Event<'_>) -> 
         return flaw("tasuki.one_producer", "producer.agent_id", expected);
     }
     Ok(())
+}
+
+/// An event is told when it happens, not before.
+fn check_clock(event: &event::Event<'_>, now: Time) -> Result<(), Flaw> {
+    let latest = now.plus(CLOCK_AHEAD_MAX);
+    if event.envelope.timestamp_micros <= latest.as_millis().saturating_mul(1_000) {
+        return Ok(());
+    }
+    Err(Flaw {
+        tier: Tier::Session,
+        rule: "tasuki.clock",
+        field: "timestamp".to_owned(),
+        expected: format!("at most {CLOCK_AHEAD_MAX} ahead of the server, where it is {now}"),
+    })
 }
 
 fn check_limits(

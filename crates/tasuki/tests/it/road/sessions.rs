@@ -35,7 +35,7 @@ fn event(number: u32, kind: &str, more: Value) -> Said {
         "type": format!("aaep:agent.{kind}"),
         "event_id": format!("evt_{number}"),
         "session_id": session(),
-        "timestamp": "2026-05-24T14:22:01.000Z",
+        "timestamp": "2026-02-21T14:00:00.000Z",
         "producer": { "agent_id": "teller" },
         "summary_normal": "What happens",
     });
@@ -181,6 +181,19 @@ async fn a_human_accepts_and_the_session_goes_on_to_its_end() {
     // What is in memory is what the ledger tells.
     let rebuilt = server.engine.rebuild(&stream).await.expect("the ledger makes sense");
     assert_eq!(Some(&rebuilt), server.engine.current(&stream).await.unwrap().as_deref());
+}
+
+#[tokio::test]
+async fn what_lies_ahead_of_our_clock_is_refused() {
+    let server = bank().await;
+    for (timestamp, expected) in [
+        ("2099-01-01T00:00:00.000Z", "0 timestamp"),
+        ("2026-02-21T14:05:00.001Z", "0 timestamp"),
+        ("2026-02-21T14:05:00.000Z", "ok"),
+    ] {
+        let started = event(1, "session.started", json!({ "timestamp": timestamp }));
+        assert_eq!(why(&announce(&server, vec![started]).await), expected, "{timestamp}");
+    }
 }
 
 #[tokio::test]
