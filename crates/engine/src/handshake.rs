@@ -66,12 +66,10 @@ impl Engine {
         match self.submit(caller, subscription_stream(caller, &id), command, None).await {
             Ok(_) => Ok(Ok(accepted(host, &id, honored))),
             Err(SubmitError::Rejected(rejection @ Rejection::TooManySubscriptions { .. })) => {
-                Ok(Err(Rejected {
-                    reason_code: Reason::RateLimit,
-                    reason_message: rejection.to_string(),
-                    retry_after_seconds: None,
-                    alternative_manifest_uri: None,
-                }))
+                Ok(Err(Rejected::because(Reason::RateLimit, rejection.to_string())))
+            }
+            Err(SubmitError::Rejected(rejection @ Rejection::NotAllowed { .. })) => {
+                Ok(Err(Rejected::because(Reason::AuthorizationDenied, rejection.to_string())))
             }
             Err(error) => Err(error),
         }

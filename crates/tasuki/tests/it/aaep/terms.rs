@@ -48,24 +48,28 @@ async fn a_refusal_says_why_in_the_words_of_the_protocol() {
     later["aaep_version"] = "2.0.0".into();
     let twice = json!({ "supported_extensions": ["https://a.org/med/v1", "https://b.org/med/v1"] });
     let odd = json!({ "tasuki": { "session": "sess_1" } });
+    let mut nameless = request(&json!({}));
+    nameless["subscriber_id"] = Value::Null;
     for (request, status, reason) in [
         (later, 422, "version_unsupported"),
         (request(&twice), 422, "capabilities_incompatible"),
         (request(&odd), 422, "capabilities_incompatible"),
+        (nameless, 422, "capabilities_incompatible"),
+        (request(&json!({ "pace_wpm": 5 })), 422, "capabilities_incompatible"),
+        (request(&json!({ "max_events_per_second": 0 })), 422, "capabilities_incompatible"),
     ] {
         let answer = refused(&bank.dana, Call::post("/aaep/v1/subscriptions", request)).await;
         assert_eq!((answer.status, &answer.body["reason_code"]), (status, &json!(reason)));
         assert_eq!(answer.body["type"], "subscription.rejected");
     }
-    let mut nameless = request(&json!({}));
-    nameless["subscriber_id"] = Value::Null;
     for (body, field) in [
-        (nameless, "subscriber_id"),
-        (request(&json!({ "pace_wpm": 5 })), "capabilities.pace_wpm"),
         (json!({ "type": "subscription.close", "subscription_id": "sub_1" }), "type"),
+        (json!({ "type": "subscription.renegotiate" }), "subscription_id"),
     ] {
         let answer = refused(&bank.dana, Call::post("/aaep/v1/subscriptions", body)).await;
         assert_eq!((answer.status, &answer.body["field"]), (422, &json!(field)), "{}", answer.body);
+        let detail = answer.body["detail"].as_str().expect("a text");
+        assert!(!detail.contains("events["), "it is no event: {detail}");
     }
     let stranger = refused(
         &bank.server.anonymous(),

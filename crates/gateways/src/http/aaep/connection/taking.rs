@@ -8,7 +8,7 @@ use engine::listening::Resume;
 use engine::port::StoreError;
 use engine::sessions::{DECISION_WAIT_MAX, Question};
 use protocol::aaep::handshake::{
-    Handshake, Reason, Rejected, Request, is_handshake, read_handshake,
+    Handshake, Reason, Rejected, Request, is_handshake, is_request, read_handshake,
 };
 use protocol::aaep::negotiate;
 use protocol::aaep::shape::Cursor;
@@ -45,6 +45,9 @@ impl<W: Wire> Open<W> {
         let answered = match is_handshake(&text) {
             true => match read_handshake(&text) {
                 Ok(message) => self.answer(message).await?,
+                Err(flaws) if is_request(&text) => {
+                    Ok(vec![Handshake::Rejected(Rejected::unreadable(&flaws)).write()])
+                }
                 Err(flaws) => Err(flawed(flaws)),
             },
             false => self.announce(number, &text).await.map(|()| Vec::new()),
