@@ -3,6 +3,7 @@
 
 pub mod compat;
 mod connection;
+mod critical;
 pub mod listening;
 pub mod local;
 pub mod socket;
@@ -37,6 +38,9 @@ use super::input::{Asked, Named, Names};
 use super::problem::Problem;
 use super::view::ListPage;
 use crate::body::read_body;
+use critical::check_critical;
+
+pub use critical::PRODUCER_CRITICAL;
 
 /// The largest request. Events have a few hundred bytes, and the longest 64 KiB.
 pub const EVENTS_BYTES_MAX: usize = 1024 * 1024;
@@ -266,6 +270,7 @@ pub async fn announce(
     Announce { caller, session, events }: Announce,
 ) -> Result<Json<EventsRecorded>, Problem> {
     let n_events = events.len();
+    check_critical(&gateway, &caller, &events)?;
     gateway.engine.announce(&caller, &session, events).await?;
     Ok(Json(EventsRecorded { session_id: session.to_string(), n_events }))
 }

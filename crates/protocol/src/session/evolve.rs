@@ -4,7 +4,7 @@ use super::command::{Given, Response};
 use super::event::{Announced, Event};
 use super::state::{Place, Session, opening};
 use crate::aaep::event::Decision;
-use crate::aaep::machine::{self, Audience, Weak};
+use crate::aaep::machine::{self, Audience, Outcome, Weak};
 use crate::aaep::read::read;
 use crate::ids::SessionId;
 use crate::step::BadHistory;
@@ -35,6 +35,9 @@ pub fn evolve(
         Event::Answered(answered) => {
             let token = &answered.reply_token;
             settle(&mut session.machine, token, &answered.given, at).map_err(|_| bad())?;
+            if answered.outcome == Outcome::Rejected {
+                session.refuse(token, at);
+            }
             session.forget(token);
             session.telling.extend(answered.deliver.then(|| token.clone()));
         }

@@ -212,6 +212,32 @@ async fn what_is_refused_is_named_with_its_rule() {
 }
 
 #[tokio::test]
+async fn many_sessions_do_not_make_up_for_the_limit_of_one() {
+    let bank = Bank::open().await;
+    let flood = |who: &str, session: u32| {
+        let mut events = vec![event(0, "session.started", json!({}))];
+        let shout = json!({ "urgency": "critical", "progress": { "percent": 5 } });
+        events.extend((1..=50).map(|number| event(number, "progress.updated", shout.clone())));
+        for event in &mut events {
+            event["session_id"] = format!("sess_{who}{session}").into();
+            event["producer"]["agent_id"] = who.into();
+        }
+        events
+    };
+    let mut refusal = Value::Null;
+    for session in 0..20 {
+        let (status, answer) = bank.post("teller", &flood("teller", session)).await;
+        if status != 200 {
+            assert!(session >= 5, "{session} {answer}");
+            refusal = answer;
+            break;
+        }
+    }
+    assert_eq!(refusal["code"], "rate_limited", "{refusal}");
+    assert_eq!(bank.post("other", &flood("other", 0)).await.0, 200, "others are not to blame");
+}
+
+#[tokio::test]
 async fn a_session_belongs_to_a_conversation_of_its_producer() {
     let bank = Bank::open().await;
     let open = json!({ "agent": "teller" }).to_string();

@@ -287,6 +287,9 @@ fn check_limits(
     if !ends && session.n_events + 1 >= SESSION_EVENTS_MAX {
         return full("events", SESSION_EVENTS_MAX, None);
     }
+    if let Some(left) = session.rests(event, context.now) {
+        return full("question about an action shortly after a no", 1, Some(left));
+    }
     let window = session.critical.at(context.now);
     if event.is_critical() && !event.payload.is_terminal() && window.n >= CRITICAL_EVENTS_MAX {
         let until = window.since.plus(CRITICAL_WINDOW).as_millis();

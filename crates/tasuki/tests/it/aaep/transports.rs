@@ -245,6 +245,7 @@ async fn who_says_no_is_heard_and_who_says_nothing_too_late() {
 
     let mut again = asks(9);
     again["reply_token"] = "rpl_again".into();
+    again["action"] = "Transfer $50".into();
     again["timeout_seconds"] = 1.into();
     teller.send(again.clone()).await;
     assert_eq!(teller.next().await["type"], "tasuki.recorded");

@@ -14,7 +14,9 @@ use protocol::caller::{Caller, Principal};
 use protocol::ids::{SessionId, TeamspaceId};
 use protocol::rejection::Rejection;
 use protocol::session::event::Said;
-use protocol::session::{Answer, Given, MODIFIED_ACTION_BYTES_MAX, Response, Status};
+use protocol::session::{
+    Answer, Given, MODIFIED_ACTION_BYTES_MAX, REFUSED_RESTS, Response, Status,
+};
 use protocol::step::Command;
 use protocol::time::Span;
 use serde_json::{Value, json};
@@ -237,6 +239,32 @@ async fn only_the_first_answer_of_somebody_entitled_counts() {
     let refused = announce(&server, vec![transfers(8)]).await;
     assert_eq!(code(&refused), "protocol_violation");
     assert_eq!(names(&server).await, ["session.announced", "session.answered"]);
+}
+
+#[tokio::test]
+async fn who_said_no_is_not_asked_the_same_again_at_once() {
+    let server = bank().await;
+    announce(&server, opening()).await.expect("the session opens");
+    says(&server, &agent("dana"), answer(TOKEN, Decision::Reject)).await;
+    let again = |number: u32, more: Value| {
+        let mut fields = json!({ "reply_token": format!("rpl_{number}") });
+        let own = fields.as_object_mut().expect("an object");
+        own.extend(more.as_object().expect("an object").clone());
+        vec![asks(number, fields)]
+    };
+    let refused = announce(&server, again(8, json!({}))).await;
+    assert_eq!(code(&refused), "rate_limited");
+    let other = announce(&server, again(9, json!({ "action": "Transfer $50" }))).await;
+    other.expect("something else may be asked");
+    server.clock.advance(REFUSED_RESTS);
+    announce(&server, again(10, json!({}))).await.expect("later it may be asked again");
+    // Nobody was there to say no, so it may be asked again at once.
+    server.clock.advance(Span::from_minutes(6));
+    server.engine.fire_due_deadlines().await.expect("the store works");
+    announce(&server, again(11, json!({}))).await.expect("that was no answer");
+    let stream = session_stream(&operator(), &session());
+    let rebuilt = server.engine.rebuild(&stream).await.expect("the ledger makes sense");
+    assert_eq!(Some(&rebuilt), server.engine.current(&stream).await.unwrap().as_deref());
 }
 
 #[tokio::test]

@@ -20,6 +20,7 @@ use super::{
     ASKING_MAX, Announced, Connection, Farewell, MESSAGE_BYTES_MAX, Open, Pending, Said,
     Subscribed, Wire,
 };
+use crate::http::aaep::critical::check_critical;
 use crate::http::aaep::listening::refused as flawed;
 use crate::http::aaep::{events_in, session_of};
 use crate::http::problem::Problem;
@@ -60,6 +61,7 @@ impl<W: Wire> Open<W> {
         let caller = self.connection.asker.clone().member()?.caller;
         let events = events_in(text.as_bytes())?;
         let session = session_of(&events)?;
+        check_critical(&self.connection.gateway, &caller, &events)?;
         let asked = |event: &Event| asking(&session, event.text());
         let questions = events.iter().filter_map(asked).collect();
         let n_events = events.len();
