@@ -88,12 +88,9 @@ fn body(tell: &Tell, now: Time, question: &Question) -> Option<String> {
         Question::Answered { answer, outcome, at } => {
             let subscription = answer.subscription_id.clone();
             let reply = Reply { reply_token, subscription, at: *at };
-            let decided_by = answer.decided_by.clone();
             let reply = match &answer.given {
-                Given::Decision(decision) => {
-                    reply.decided(*decision, decided_by, answer.rationale.clone())
-                }
-                Given::Response(response) => reply.responded(response.clone(), decided_by),
+                Given::Decision(decision) => reply.decided(*decision, Some(answer)),
+                Given::Response(response) => reply.responded(response.clone(), Some(answer)),
             };
             data["status"] = "answered".into();
             data["outcome"] = json!(outcome);
@@ -102,21 +99,27 @@ fn body(tell: &Tell, now: Time, question: &Question) -> Option<String> {
             if let Some(until) = answer.expires_at {
                 data["expires_at"] = stamp(until).into();
             }
+            if let Some(claimed) = &answer.decided_by {
+                data["decided_by"] = claimed.as_str().into();
+            }
             data["reply"] = json!(reply);
         }
-        Question::TimedOut { outcome, at } => {
+        Question::TimedOut { outcome, default_response, at } => {
             data["status"] = "timed_out".into();
             data["outcome"] = json!(outcome);
             data["settled_at"] = stamp(*at).into();
-            let decision = match outcome {
-                Outcome::Accepted => Some(Decision::Accept),
-                Outcome::Rejected => Some(Decision::Reject),
-                // A clarification without an answer; what counts instead, its producer said.
-                Outcome::Answered | Outcome::Unanswered | Outcome::Withdrawn => None,
+            let reply = Reply { reply_token, subscription: None, at: *at };
+            let reply = match (outcome, default_response) {
+                (Outcome::Accepted, _) => Some(reply.decided(Decision::Accept, None)),
+                (Outcome::Rejected, _) => Some(reply.decided(Decision::Reject, None)),
+                (Outcome::Answered | Outcome::Unanswered | Outcome::Withdrawn, Some(default)) => {
+                    Some(reply.responded(Answered::Text(default.clone()), None))
+                }
+                // A clarification without an answer, of which its producer said nothing.
+                (Outcome::Answered | Outcome::Unanswered | Outcome::Withdrawn, None) => None,
             };
-            if let Some(decision) = decision {
-                let reply = Reply { reply_token, subscription: None, at: *at };
-                data["reply"] = json!(reply.decided(decision, None, None));
+            if let Some(reply) = reply {
+                data["reply"] = json!(reply);
             }
         }
         Question::Open { .. } | Question::Withdrawn | Question::Erased { .. } => return None,
@@ -136,25 +139,21 @@ struct Reply<'a> {
 const NO_SUBSCRIPTION: &str = "sub_none";
 
 impl Reply<'_> {
-    fn decided(
-        self,
-        decision: Decision,
-        decided_by: Option<String>,
-        decision_rationale: Option<String>,
-    ) -> Handshake {
+    /// Who decided is known by their token; what they say of themselves is beside the reply.
+    fn decided(self, decision: Decision, answer: Option<&session::event::Answered>) -> Handshake {
         Handshake::ConfirmationReply(ConfirmationReply {
             reply_token: self.reply_token.to_owned(),
             decision,
             subscription_id: self.subscription.unwrap_or_else(|| NO_SUBSCRIPTION.to_owned()),
             timestamp: stamp(self.at),
-            decided_by,
-            decision_rationale,
-            modified_action: None,
+            decided_by: answer.map(|answer| answer.by.clone()),
+            decision_rationale: answer.and_then(|answer| answer.rationale.clone()),
+            modified_action: answer.and_then(|answer| answer.modified_action.clone()),
             correlation_id: None,
         })
     }
 
-    fn responded(self, response: Answered, decided_by: Option<String>) -> Handshake {
+    fn responded(self, response: Answered, answer: Option<&session::event::Answered>) -> Handshake {
         Handshake::ClarificationReply(ClarificationReply {
             reply_token: self.reply_token.to_owned(),
             response: match response {
@@ -164,8 +163,8 @@ impl Reply<'_> {
             },
             subscription_id: self.subscription.unwrap_or_else(|| NO_SUBSCRIPTION.to_owned()),
             timestamp: stamp(self.at),
-            decided_by,
-            confidence: None,
+            decided_by: answer.map(|answer| answer.by.clone()),
+            confidence: answer.and_then(|answer| answer.confidence.as_ref()?.as_f64()),
             correlation_id: None,
         })
     }

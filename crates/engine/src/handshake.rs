@@ -18,6 +18,7 @@ use protocol::rejection::Rejection;
 use protocol::session::{Answer, Given, Response};
 use protocol::step::Command;
 use protocol::subscription::{self, Open, REASON_BYTES_MAX};
+use serde_json::Number;
 
 use crate::Engine;
 use crate::listening::subscription_stream;
@@ -63,12 +64,10 @@ impl Engine {
         match self.submit(caller, subscription_stream(caller, &id), command, None).await {
             Ok(_) => Ok(Ok(accepted(host, &id, honored))),
             Err(SubmitError::Rejected(rejection @ Rejection::TooManySubscriptions { .. })) => {
-                Ok(Err(Rejected {
-                    reason_code: Reason::RateLimit,
-                    reason_message: rejection.to_string(),
-                    retry_after_seconds: None,
-                    alternative_manifest_uri: None,
-                }))
+                Ok(Err(Rejected::because(Reason::RateLimit, rejection.to_string())))
+            }
+            Err(SubmitError::Rejected(rejection @ Rejection::NotAllowed { .. })) => {
+                Ok(Err(Rejected::because(Reason::AuthorizationDenied, rejection.to_string())))
             }
             Err(error) => Err(error),
         }
@@ -138,33 +137,12 @@ impl Engine {
 
     /// An answer. Whether it counted is on the record, and is not told to whoever sent it.
     pub async fn reply(&self, caller: &Caller, reply: &Handshake) -> Result<(), SubmitError> {
-        let (token, subscription, given, decided_by, rationale, modified) = match reply {
-            Handshake::ConfirmationReply(ConfirmationReply {
-                reply_token,
-                decision,
-                subscription_id,
-                decided_by,
-                decision_rationale,
-                modified_action,
-                ..
-            }) => {
-                let modified = modified_action.is_some();
-                let given = Given::Decision(*decision);
-                (reply_token, subscription_id, given, decided_by, decision_rationale, modified)
+        let (token, subscription, answer) = match reply {
+            Handshake::ConfirmationReply(it) => {
+                (&it.reply_token, &it.subscription_id, confirmed(it))
             }
-            Handshake::ClarificationReply(ClarificationReply {
-                reply_token,
-                response,
-                subscription_id,
-                decided_by,
-                ..
-            }) => {
-                let given = Given::Response(match response {
-                    Said::Truth(yes) => Response::YesNo(*yes),
-                    Said::Number(number) => Response::Number(number.clone()),
-                    Said::Text(text) => Response::Text(text.clone()),
-                });
-                (reply_token, subscription_id, given, decided_by, &None, false)
+            Handshake::ClarificationReply(it) => {
+                (&it.reply_token, &it.subscription_id, clarified(it))
             }
             Handshake::Request(_)
             | Handshake::Accepted(_)
@@ -172,18 +150,11 @@ impl Engine {
             | Handshake::Renegotiate(_)
             | Handshake::Close(_) => return Ok(()),
         };
-        let Some(asked) = self.asked(caller, token, subscription, &given).await? else {
+        let Some(asked) = self.asked(caller, token, subscription, &answer.given).await? else {
             tracing::debug!(caller = %caller.principal, "an answer belongs to no question");
             return Ok(());
         };
-        let answer = Answer {
-            reply_token: asked.producer_token,
-            given,
-            decided_by: decided_by.clone(),
-            rationale: rationale.clone(),
-            modified,
-            subscription_id: Some(subscription.clone()),
-        };
+        let answer = Answer { reply_token: asked.producer_token, ..answer };
         self.answer(caller, &asked.session, answer).await.map(|_| ())
     }
 
@@ -209,6 +180,35 @@ impl Engine {
             can_sign: host.signed_manifest.is_some(),
             exclude: Vec::new(),
         })
+    }
+}
+
+fn confirmed(reply: &ConfirmationReply) -> Answer {
+    Answer {
+        reply_token: reply.reply_token.clone(),
+        given: Given::Decision(reply.decision),
+        decided_by: reply.decided_by.clone(),
+        rationale: reply.decision_rationale.clone(),
+        modified_action: reply.modified_action.clone(),
+        confidence: None,
+        subscription_id: Some(reply.subscription_id.clone()),
+    }
+}
+
+fn clarified(reply: &ClarificationReply) -> Answer {
+    let response = match &reply.response {
+        Said::Truth(yes) => Response::YesNo(*yes),
+        Said::Number(number) => Response::Number(number.clone()),
+        Said::Text(text) => Response::Text(text.clone()),
+    };
+    Answer {
+        reply_token: reply.reply_token.clone(),
+        given: Given::Response(response),
+        decided_by: reply.decided_by.clone(),
+        rationale: None,
+        modified_action: None,
+        confidence: reply.confidence.and_then(Number::from_f64),
+        subscription_id: Some(reply.subscription_id.clone()),
     }
 }
 

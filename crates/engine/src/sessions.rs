@@ -5,7 +5,7 @@ use protocol::aaep::machine::{Outcome, Used};
 use protocol::codec;
 use protocol::ledger::{Stream, Subject};
 use protocol::session::command::Given;
-use protocol::session::event::Said;
+use protocol::session::event::{Said, TimedOut};
 use protocol::session::state::{Place, Session, hold_key};
 use protocol::session::{self, Event};
 use protocol::step::{self, State};
@@ -50,6 +50,8 @@ pub enum Question {
     /// Nobody answered in time.
     TimedOut {
         outcome: Outcome,
+        /// What counts as the answer to a clarification, if its producer said so beforehand.
+        default_response: Option<String>,
         at: Time,
     },
     /// The producer went on, or the session is over.
@@ -148,7 +150,9 @@ impl Engine {
         let step::Event::Session(event) = event else { return Ok(Some(Question::Withdrawn)) };
         Ok(Some(match event {
             Event::Answered(answer) => Question::Answered { outcome: answer.outcome, answer, at },
-            Event::TimedOut(over) => Question::TimedOut { outcome: over.outcome, at },
+            Event::TimedOut(TimedOut { outcome, default_response, .. }) => {
+                Question::TimedOut { outcome, default_response, at }
+            }
             Event::Announced(_) | Event::HandedOver(_) | Event::Delivered(_) => Question::Withdrawn,
         }))
     }

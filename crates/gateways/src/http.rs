@@ -106,6 +106,8 @@ pub struct Shared {
     rate: RateLimiter,
     /// Failed logins, by address: guessing is hopeless, but it must not be cheap to try.
     failures: RateLimiter,
+    /// Critical events, by producer.
+    critical: RateLimiter,
     /// Messages, by sender.
     sending: messages::Sending,
     proxies: TrustedProxies,
@@ -160,6 +162,7 @@ impl Gateway {
             metrics: Metrics::new(engine.clone(), connections),
             rate: RateLimiter::new(limits.rate),
             failures: RateLimiter::new(FAILED_LOGINS),
+            critical: RateLimiter::new(aaep::PRODUCER_CRITICAL),
             sending: messages::Sending::default(),
             engine,
             limits,

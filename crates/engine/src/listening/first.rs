@@ -18,7 +18,8 @@ use serde_json::json;
 use super::{Listening, Told, announced, session_stream};
 use crate::port::{List, ListOf, StoreError};
 
-/// Sessions under way that a new listener is told of. More than these nobody follows by ear.
+/// Sessions of which a new listener is told how they stand. More than these nobody follows by ear.
+/// What waits for an answer is asked in all of them.
 pub const UNDER_WAY_MAX: usize = 64;
 
 /// The newest sessions, among which those under way are looked for. One that is listened to by its
@@ -32,16 +33,18 @@ impl Listening {
         &mut self,
         honored: &Capabilities,
     ) -> Result<(), StoreError> {
-        let mut n_under_way = 0;
+        let mut under_way = Vec::new();
         for (stream, session) in self.newest_sessions().await? {
-            if !session.is_open() || !self.is_wanted(&session).await? {
-                continue;
+            if session.is_open() && self.is_wanted(&session).await? {
+                under_way.push((stream, session));
             }
-            n_under_way += 1;
-            if n_under_way > UNDER_WAY_MAX {
-                break;
+        }
+        // Those that wait for somebody come first, and however many others go on.
+        under_way.sort_by_key(|(_, session)| session.questions.is_empty());
+        for (n_told, (stream, session)) in under_way.into_iter().enumerate() {
+            if n_told < UNDER_WAY_MAX {
+                self.tell_how_it_stands(honored, &session);
             }
-            self.tell_how_it_stands(honored, &session);
             for question in &session.questions {
                 let asked = self.open_question(&stream, question).await?;
                 self.first.extend(asked.map(|(_, told)| told));

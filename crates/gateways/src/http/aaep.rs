@@ -3,6 +3,7 @@
 
 pub mod compat;
 mod connection;
+mod critical;
 pub mod erase;
 pub mod listening;
 pub mod local;
@@ -29,7 +30,7 @@ use protocol::time::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use super::Gateway;
 use super::auth::{Asker, authenticate};
@@ -38,6 +39,9 @@ use super::input::{Asked, Named, Names};
 use super::problem::Problem;
 use super::view::ListPage;
 use crate::body::read_body;
+use critical::check_critical;
+
+pub use critical::PRODUCER_CRITICAL;
 
 /// The largest request. Events have a few hundred bytes, and the longest 64 KiB.
 pub const EVENTS_BYTES_MAX: usize = 1024 * 1024;
@@ -163,16 +167,24 @@ pub struct DecisionView {
     /// `accept` or `reject`, for a confirmation: by an answer, or because its time is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<&'static str>,
-    /// For a clarification.
+    /// For a clarification: by an answer, or what its producer said beforehand.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<Value>,
     /// Who answered, as the record names them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answered_by: Option<String>,
+    /// What they say of themselves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision_rationale: Option<String>,
+    /// Another action that somebody wants instead. What was asked is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub modified_action: Option<Map<String, Value>>,
+    /// How sure whoever answered a clarification is, from 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<f64>")]
+    pub confidence: Option<Number>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub due_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -262,6 +274,7 @@ pub async fn announce(
     Announce { caller, session, events }: Announce,
 ) -> Result<Json<EventsRecorded>, Problem> {
     let n_events = events.len();
+    check_critical(&gateway, &caller, &events)?;
     gateway.engine.announce(&caller, &session, events).await?;
     Ok(Json(EventsRecorded { session_id: session.to_string(), n_events }))
 }
@@ -403,7 +416,9 @@ fn decided(id: &SessionId, reply_token: String, question: Question) -> DecisionV
         Question::Answered { outcome, at, .. } => {
             (DecisionStatus::Answered, Some(*outcome), Some(*at))
         }
-        Question::TimedOut { outcome, at } => (DecisionStatus::TimedOut, Some(*outcome), Some(*at)),
+        Question::TimedOut { outcome, at, .. } => {
+            (DecisionStatus::TimedOut, Some(*outcome), Some(*at))
+        }
         Question::Withdrawn => (DecisionStatus::Withdrawn, None, None),
         Question::Erased { at } => (DecisionStatus::Erased, None, Some(*at)),
     };
@@ -420,6 +435,8 @@ fn decided(id: &SessionId, reply_token: String, question: Question) -> DecisionV
         answered_by: None,
         decided_by: None,
         decision_rationale: None,
+        modified_action: None,
+        confidence: None,
         due_at: None,
         settled_at: at.as_ref().map(Time::to_string),
         expires_at: None,
@@ -431,12 +448,17 @@ fn decided(id: &SessionId, reply_token: String, question: Question) -> DecisionV
             shown.expires_at = answer.expires_at.as_ref().map(Time::to_string);
             shown.decided_by = answer.decided_by;
             shown.decision_rationale = answer.rationale;
+            shown.modified_action = answer.modified_action;
+            shown.confidence = answer.confidence;
             if let Given::Response(response) = answer.given {
                 let value = serde_json::to_value(response).expect("an answer is plain data");
                 shown.response = Some(value);
             }
         }
-        Question::TimedOut { .. } | Question::Withdrawn | Question::Erased { .. } => {}
+        Question::TimedOut { default_response, .. } => {
+            shown.response = default_response.map(Value::from);
+        }
+        Question::Withdrawn | Question::Erased { .. } => {}
     }
     shown
 }

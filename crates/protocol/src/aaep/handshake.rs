@@ -197,6 +197,11 @@ pub fn is_handshake(text: &str) -> bool {
     read::type_of(text).is_some_and(|name| read::is_message(&name))
 }
 
+/// Whether a text asks for a subscription, whatever else is wrong with it.
+pub fn is_request(text: &str) -> bool {
+    read::type_of(text).is_some_and(|name| name == "subscription.request")
+}
+
 /// Reads a message that is no event.
 pub fn read_handshake(text: &str) -> Result<Handshake, Vec<Flaw>> {
     let Some(name) = read::type_of(text).filter(|name| read::is_message(name)) else {
@@ -220,6 +225,29 @@ pub fn read_handshake(text: &str) -> Result<Handshake, Vec<Flaw>> {
         write_whole_numbers(seconds);
     }
     serde_json::from_value(value).map_err(|error| vec![unreadable(&error)])
+}
+
+impl Rejected {
+    /// The answer to a request that cannot be read.
+    pub fn unreadable(flaws: &[Flaw]) -> Self {
+        let first = flaws.first();
+        let is_version = first.is_some_and(|flaw| flaw.field == "aaep_version");
+        let said = first.map(|flaw| format!("{}: expected {}", flaw.field, flaw.expected));
+        let reason_code = match is_version {
+            true => Reason::VersionUnsupported,
+            false => Reason::CapabilitiesIncompatible,
+        };
+        Self::because(reason_code, said.unwrap_or_else(|| "the request cannot be read".to_owned()))
+    }
+
+    pub fn because(reason_code: Reason, reason_message: String) -> Self {
+        Self {
+            reason_code,
+            reason_message,
+            retry_after_seconds: None,
+            alternative_manifest_uri: None,
+        }
+    }
 }
 
 impl Handshake {

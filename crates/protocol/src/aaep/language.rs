@@ -7,6 +7,9 @@ use serde_json::{Map, Value};
 /// The texts that may come in several languages.
 const SUMMARIES: [&str; 3] = ["summary_terse", "summary_normal", "summary_detailed"];
 
+/// The longest of each, in characters, as the schemas have it.
+const CHARS_MAX: [usize; 3] = [4_096, 16_384, 16_384];
+
 /// What somebody who says nothing is taken to read.
 pub const LANGUAGE: &str = "en-US";
 
@@ -48,8 +51,8 @@ impl Offered {
                 .into(),
             variants: event
                 .iter()
-                .filter(|(_, v)| v.is_string())
-                .filter_map(|(k, _)| suffix(k))
+                .filter(|(key, text)| is_good_variant(key, text) == Some(true))
+                .filter_map(|(key, _)| suffix(key))
                 .collect(),
             fallbacks: tags("fallback_chain")
                 .into_iter()
@@ -88,13 +91,29 @@ pub fn find<'a>(asked: &str, offered: impl Iterator<Item = &'a str> + Clone) -> 
     offered.clone().find(|one| is_bare && same(first_part(one), tag))
 }
 
+/// Whether a member can take the place of the summary whose name it begins with: it is as the
+/// schema wants that one. `None` if it is no summary in another language.
+pub fn is_good_variant(key: &str, text: &Value) -> Option<bool> {
+    let bases = SUMMARIES.iter().zip(CHARS_MAX);
+    let (_, chars_max) = bases.into_iter().find(|(name, _)| {
+        let rest = key.strip_prefix(**name).and_then(|rest| rest.strip_prefix('_'));
+        rest.is_some_and(is_tag)
+    })?;
+    Some(text.as_str().is_some_and(|text| {
+        !text.is_empty() && (text.len() <= chars_max || text.chars().count() <= chars_max)
+    }))
+}
+
 /// Tells the event in another of its languages. What its own texts were stays, under their
 /// language.
 pub fn tell_in(event: &mut Map<String, Value>, variant: &str) {
     let primary = Offered::of(event).primary;
     for name in SUMMARIES {
         let own = event.remove(name);
-        if let Some(text) = event.remove(&format!("{name}_{variant}")) {
+        let key = format!("{name}_{variant}");
+        if let Some(text) = event.remove(&key)
+            && is_good_variant(&key, &text) == Some(true)
+        {
             event.insert(name.to_owned(), text);
         }
         if let Some(text) = own {
@@ -223,6 +242,24 @@ mod tests {
                 "localization_hints": {"primary_language": "ar", "text_direction": "rtl"},
             })
         );
+    }
+
+    #[test]
+    fn a_translation_that_says_nothing_is_not_taken() {
+        for nothing in [serde_json::json!(""), serde_json::json!(5), "x".repeat(16_385).into()] {
+            let Value::Object(mut event) = serde_json::json!({
+                "summary_normal": "Booked.", "summary_terse": "Done.",
+                "summary_normal_yo": nothing, "summary_normal_de": "Gebucht.",
+                "summary_terse_de": "",
+            }) else {
+                unreachable!()
+            };
+            let offered = Offered::of(&event);
+            assert_eq!(offered.variants, [Box::from("de")], "{nothing}");
+            tell_in(&mut event, "de");
+            assert_eq!(event["summary_normal"], "Gebucht.");
+            assert!(!event.contains_key("summary_terse"), "none is better than an empty one");
+        }
     }
 
     #[test]

@@ -68,6 +68,7 @@ fn examined(text: &str, report: Report) -> Examined<'_> {
     let core = reading.core;
     if read.is_some() {
         rules::check(&mut walk, core);
+        rules::check_translations(&mut walk, text);
     }
     let event = if walk.report.is_clean() { build::event(&mut walk, core) } else { None };
     let (flaws, warnings) = walk.report.into_flaws();

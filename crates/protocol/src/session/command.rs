@@ -1,7 +1,7 @@
 //! What can be asked of a session.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Number;
+use serde_json::{Map, Number, Value};
 
 use super::event::{Handover, Said};
 use super::state::{self, Session, handover_key, hold_keys};
@@ -37,7 +37,9 @@ pub struct Answer {
     pub decided_by: Option<String>,
     pub rationale: Option<String>,
     /// Somebody wants another action than the one asked about: that one is refused.
-    pub modified: bool,
+    pub modified_action: Option<Map<String, Value>>,
+    /// How sure whoever answers a clarification is, from 0 to 1.
+    pub confidence: Option<Number>,
     /// The subscription on which the question was heard.
     pub subscription_id: Option<String>,
 }

@@ -8,8 +8,8 @@ mod hand_over;
 
 use std::collections::HashMap;
 
-pub use answer::Unanswered;
 pub(super) use answer::is_automatic;
+pub use answer::{MODIFIED_ACTION_BYTES_MAX, Unanswered};
 
 use super::command::Command;
 use super::event::{Event, Said};

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_json::{Map, Number, Value};
 
 use super::command::Given;
 use super::state::Session;
@@ -82,6 +83,12 @@ pub struct Answered {
     /// Another action was proposed, which counts as a refusal of this one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub modified: bool,
+    /// Which one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modified_action: Option<Map<String, Value>>,
+    /// How sure whoever answered a clarification is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<Number>,
     /// The producer is told at its endpoint.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deliver: bool,
@@ -97,6 +104,9 @@ pub struct TimedOut {
     pub event_id: String,
     /// What counts instead of an answer.
     pub outcome: Outcome,
+    /// To a clarification: what its producer said beforehand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_response: Option<String>,
     /// There was nobody who could have answered.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unheard: bool,

@@ -5,7 +5,7 @@ use super::decide::is_automatic;
 use super::event::{Announced, Event};
 use super::state::{Place, Session, opening};
 use crate::aaep::event::Decision;
-use crate::aaep::machine::{self, Audience, Lasts, Weak};
+use crate::aaep::machine::{self, Audience, Lasts, Outcome, Weak};
 use crate::aaep::read::read;
 use crate::ids::SessionId;
 use crate::step::BadHistory;
@@ -41,6 +41,9 @@ pub fn evolve(
                 None => Lasts::WithoutEnd,
             };
             settle(&mut session.machine, token, &answered.given, (at, lasts)).map_err(|_| bad())?;
+            if answered.outcome == Outcome::Rejected {
+                session.refuse(token, at);
+            }
             session.forget(token);
             session.heard_at = Some(at);
             session.telling.extend(answered.deliver.then(|| token.clone()));

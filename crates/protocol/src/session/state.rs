@@ -6,16 +6,17 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::CRITICAL_WINDOW;
 use super::event::Handover;
 use super::silence::SILENCE;
+use super::{CRITICAL_WINDOW, REFUSED_KEPT_MAX, REFUSED_RESTS};
 use crate::aaep::event::{Event, Payload, Text};
 use crate::aaep::flaw::{Flaw, Tier};
 use crate::aaep::machine::{self, Followed, Used, Weak};
 use crate::caller::Caller;
+use crate::canonical;
 use crate::ids::{AgentId, ConversationId, SessionId};
 use crate::step::{Deadline, Effect, Facts, HoldState, HoldWrite};
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// Before the token of a question, in the name of an effect. It is among those of turns: somebody
 /// waits for both.
@@ -56,6 +57,9 @@ pub struct Session {
     /// Questions of which the producer is still to be told at its endpoint what became of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub telling: Vec<String>,
+    /// What somebody refused a short while ago.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<Refused>,
     pub critical: Window,
     pub machine: machine::Session,
 }
@@ -79,6 +83,18 @@ pub struct Question {
     pub tool_call_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action_hash: Option<String>,
+    /// SHA-256 of the words for the action.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<String>,
+}
+
+/// An action that somebody refused, by its hash and by its words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action_hash: Option<String>,
+    pub action: String,
+    pub at: Time,
 }
 
 /// Where an event is: the position of its entry in the stream, and its index in the entry.
@@ -119,6 +135,7 @@ impl Session {
             questions: Vec::new(),
             handover: None,
             telling: Vec::new(),
+            refused: Vec::new(),
             critical: Window { since: at, n: 0 },
             machine: machine::Session::default(),
         }
@@ -205,6 +222,35 @@ impl Session {
         Ok(followed)
     }
 
+    /// Somebody said no.
+    pub(super) fn refuse(&mut self, reply_token: &str, at: Time) {
+        let question = self.question(reply_token);
+        let refused = question.and_then(|question| {
+            let (action_hash, action) = (question.action_hash.clone(), question.action.clone()?);
+            Some(Refused { action_hash, action, at })
+        });
+        self.refused.retain(|one| at.since(one.at) < REFUSED_RESTS);
+        self.refused.extend(refused);
+        let n_over = self.refused.len().saturating_sub(REFUSED_KEPT_MAX);
+        self.refused.drain(..n_over);
+    }
+
+    /// How long an event is too early that asks for what was just refused.
+    pub(super) fn rests(&self, event: &Event<'_>, now: Time) -> Option<Span> {
+        let Payload::AwaitingConfirmation(confirmation) = &event.payload else { return None };
+        let hash = event.envelope.link.action_hash.as_deref();
+        let recent = self.refused.iter().filter(|one| now.since(one.at) < REFUSED_RESTS);
+        let mut recent = recent.peekable();
+        recent.peek()?;
+        let words = digest(&confirmation.action);
+        let is_same = |one: &&Refused| match (&one.action_hash, hash) {
+            (Some(own), Some(hash)) => own == hash,
+            (Some(_) | None, _) => one.action == words,
+        };
+        let last = recent.filter(is_same).map(|one| one.at.plus(REFUSED_RESTS)).max()?;
+        Some(last.since(now))
+    }
+
     pub(super) fn forget(&mut self, reply_token: &str) {
         self.questions.retain(|question| question.reply_token != reply_token);
     }
@@ -244,7 +290,17 @@ fn asked(event: &Event<'_>, place: Place) -> Option<Question> {
         place,
         tool_call_id: owned(&link.tool_call_id),
         action_hash: owned(&link.action_hash),
+        action: if let Payload::AwaitingConfirmation(confirmation) = &event.payload {
+            Some(digest(&confirmation.action))
+        } else {
+            None
+        },
     })
+}
+
+/// Tells actions apart without keeping their words.
+fn digest(words: &str) -> String {
+    canonical::hex(&canonical::sha256(&[words.as_bytes()]))
 }
 
 /// The key that an id of a session occupies. Its value says where the event is that used it.

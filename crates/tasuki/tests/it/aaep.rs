@@ -96,7 +96,7 @@ fn event(number: u32, kind: &str, more: Value) -> Value {
         "type": format!("aaep:agent.{kind}"),
         "event_id": format!("evt_{number}"),
         "session_id": SESSION,
-        "timestamp": format!("2026-05-24T14:22:{number:02}.000Z"),
+        "timestamp": format!("2026-02-21T13:22:{number:02}.000Z"),
         "producer": { "agent_id": "teller" },
         "summary_normal": "What happens",
     });
@@ -134,7 +134,8 @@ async fn a_producer_announces_waits_and_goes_on() {
         given: Given::Decision(Decision::Accept),
         decided_by: Some("user:dana".to_owned()),
         rationale: None,
-        modified: false,
+        modified_action: None,
+        confidence: None,
         subscription_id: None,
     };
     let waiting = format!("{path}?wait=20s");
@@ -212,6 +213,32 @@ async fn what_is_refused_is_named_with_its_rule() {
     let (_, problem) =
         bank.get("teller", &format!("/aaep/v1/sessions/{SESSION}/events?after=1.0")).await;
     assert_eq!(problem["code"], "cursor_invalid", "of another stream");
+}
+
+#[tokio::test]
+async fn many_sessions_do_not_make_up_for_the_limit_of_one() {
+    let bank = Bank::open().await;
+    let flood = |who: &str, session: u32| {
+        let mut events = vec![event(0, "session.started", json!({}))];
+        let shout = json!({ "urgency": "critical", "progress": { "percent": 5 } });
+        events.extend((1..=50).map(|number| event(number, "progress.updated", shout.clone())));
+        for event in &mut events {
+            event["session_id"] = format!("sess_{who}{session}").into();
+            event["producer"]["agent_id"] = who.into();
+        }
+        events
+    };
+    let mut refusal = Value::Null;
+    for session in 0..20 {
+        let (status, answer) = bank.post("teller", &flood("teller", session)).await;
+        if status != 200 {
+            assert!(session >= 5, "{session} {answer}");
+            refusal = answer;
+            break;
+        }
+    }
+    assert_eq!(refusal["code"], "rate_limited", "{refusal}");
+    assert_eq!(bank.post("other", &flood("other", 0)).await.0, 200, "others are not to blame");
 }
 
 #[tokio::test]

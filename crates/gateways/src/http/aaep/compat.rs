@@ -19,6 +19,7 @@ use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
+use engine::access::Bearer;
 use protocol::aaep::shape::Cursor;
 use protocol::caller::Caller;
 use protocol::ids::{AgentId, SessionId, TeamspaceId};
@@ -357,7 +358,11 @@ async fn is_still_allowed(gateway: &Gateway, mount: &Mount) -> bool {
     match &mount.secret {
         None => true,
         Some(secret) => match gateway.engine.authenticate(secret).await {
-            Ok(Some(bearer)) => bearer.caller.principal == mount.asker.caller.principal,
+            // Whoever has other roles now comes back with them.
+            Ok(Some(Bearer { caller, .. })) => {
+                let was = &mount.asker.caller;
+                caller.principal == was.principal && caller.roles == was.roles
+            }
             Ok(None) | Err(_) => false,
         },
     }

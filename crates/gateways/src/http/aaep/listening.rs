@@ -15,7 +15,9 @@ use engine::handshake::Host;
 use engine::listening::{Heard, Listening, Resume, Told};
 use futures_util::{StreamExt, stream};
 use protocol::aaep::flaw::Flaw;
-use protocol::aaep::handshake::{Close, Handshake, Producer, Reason, Rejected, read_handshake};
+use protocol::aaep::handshake::{
+    Close, Handshake, Producer, Reason, Rejected, is_request, read_handshake,
+};
 use protocol::aaep::shape::Cursor;
 use protocol::caller::Caller;
 use protocol::ids::SubscriptionId;
@@ -82,7 +84,8 @@ impl Gateway {
 /// A message, and who sends it.
 pub struct Message {
     asker: Asker,
-    message: Handshake,
+    /// A request for a subscription that cannot be read has an answer of its own.
+    message: Result<Handshake, Rejected>,
 }
 
 impl FromRequest<Gateway> for Message {
@@ -100,23 +103,39 @@ impl FromRequest<Gateway> for Message {
         let bytes = read_body(body, MESSAGE_BYTES_MAX, gateway.limits.body_read_ms_max).await?;
         let text = std::str::from_utf8(&bytes)
             .map_err(|_| Problem::new("json_invalid", "body: expected JSON in UTF-8"))?;
-        let message = read_handshake(text).map_err(refused)?;
+        let message = match read_handshake(text) {
+            Ok(message) => Ok(message),
+            Err(flaws) if is_request(text) => Err(Rejected::unreadable(&flaws)),
+            Err(flaws) => return Err(refused(flaws)),
+        };
         Ok(Self { asker, message })
     }
 }
 
-/// All that is wrong with a message.
+/// All that is wrong with a message. It is no event, and has no number among others.
 pub fn refused(flaws: Vec<Flaw>) -> Problem {
-    Rejection::EventRefused { index: 0, flaws }.into()
+    let detail = flaws.first().map(ToString::to_string);
+    let mut problem = Problem::from(Rejection::EventRefused { index: 0, flaws });
+    problem.facts.remove("index");
+    problem.detail = detail.unwrap_or(problem.detail);
+    problem
 }
 
 pub async fn subscribe(
     State(gateway): State<Gateway>,
     Message { asker, message }: Message,
 ) -> Result<Response, Problem> {
+    let message = match message {
+        Ok(message) => message,
+        Err(rejected) => return Ok(rejection(rejected)),
+    };
     let Handshake::Request(request) = message else {
         return Err(Problem::schema_invalid("type", "subscription.request"));
     };
+    if *gateway.stopping.borrow() {
+        let why = "the server is stopping".to_owned();
+        return Ok(rejection(Rejected::because(Reason::TransportUnavailable, why)));
+    }
     let host = gateway.host();
     match gateway.engine.subscribe(&asker.caller, &host, request).await? {
         Ok(accepted) => {
@@ -134,6 +153,9 @@ pub async fn reply(
     State(gateway): State<Gateway>,
     Message { asker, message }: Message,
 ) -> Result<Response, Problem> {
+    let expected = "confirmation.reply, clarification.reply, subscription.renegotiate or \
+                    subscription.close";
+    let message = message.map_err(|_| Problem::schema_invalid("type", expected))?;
     match message {
         Handshake::Renegotiate(asked) => {
             let host = gateway.host();
@@ -151,8 +173,6 @@ pub async fn reply(
             Ok(StatusCode::NO_CONTENT.into_response())
         }
         Handshake::Request(_) | Handshake::Accepted(_) | Handshake::Rejected(_) => {
-            let expected = "confirmation.reply, clarification.reply, subscription.renegotiate or \
-                            subscription.close";
             Err(Problem::schema_invalid("type", expected))
         }
     }

@@ -14,8 +14,8 @@ use self::question::{Asked, Reversal};
 pub use self::question::{Question, QuestionKind};
 pub use self::settle::{Audience, NotSettled, Outcome, Response, Settled};
 use super::limits::{
-    CHOICE_BYTES_MAX, CHOICES_MAX, CONSENTS_MAX, ID_BYTES_MAX, QUESTIONS_MAX, REFUSED_MAX, kept,
-    room,
+    CHOICE_BYTES_MAX, CHOICES_MAX, CONSENTS_MAX, DEFAULT_RESPONSE_BYTES_MAX, ID_BYTES_MAX,
+    QUESTIONS_MAX, REFUSED_MAX, kept, room,
 };
 use super::rules::{self, flaw};
 use super::{Session, Step, Used};
@@ -191,7 +191,12 @@ impl Consents {
         let mut kinds = clarification.accepted_kinds.clone();
         kinds.truncate(ResponseKind::ALL.len());
         let choices = clarification.choices.iter().map(|choice| choice.as_ref().to_owned());
-        let asked = Asked::Clarification { kinds, choices: choices.collect() };
+        let default_response = clarification.default_response.as_deref();
+        if let Some(default) = default_response {
+            kept(default, DEFAULT_RESPONSE_BYTES_MAX, "default_response")?;
+        }
+        let default_response = default_response.filter(|it| !it.is_empty()).map(str::to_owned);
+        let asked = Asked::Clarification { kinds, choices: choices.collect(), default_response };
         self.wait(asked, token, clarification.timeout_seconds, step, uses);
         Ok(())
     }

@@ -35,6 +35,9 @@ pub(super) const CHOICE_BYTES_MAX: usize = 1024;
 
 pub(super) const CHOICES_MAX: usize = 32;
 
+/// The schemas say 4,096 characters.
+pub(super) const DEFAULT_RESPONSE_BYTES_MAX: usize = 16 * 1024;
+
 /// Whether a text is short enough to be kept.
 pub(super) fn kept(text: &str, bytes_max: usize, field: &str) -> Result<(), Flaw> {
     if text.len() <= bytes_max {

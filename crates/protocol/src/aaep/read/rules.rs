@@ -1,11 +1,14 @@
 //! What tables cannot say: the words of the specification about one event, by the number of their
 //! section, and where we are stricter, by a name of ours.
 
+use serde_json::{Map, Value};
+
 use super::core::{CORE_PREFIX, CORE_SITE, Core, CoreType, core_type};
 use super::form::is_language;
 use super::report::Path;
 use super::table::Slot;
 use super::walk::{Got, Walk};
+use crate::aaep::language;
 
 /// The site and the words that never name a member of ours or of an extension.
 const RESERVED: [&str; 4] = ["@id", "@graph", "@base", "@vocab"];
@@ -57,6 +60,21 @@ pub(super) fn unnamed_member(walk: &mut Walk<'_>, is_core: bool, key: &str, path
         walk.report.spec("3.5", path, format_args!("no field of a reserved name"));
     } else if is_core && !is_summary_in_language(key) {
         walk.report.warn("3.5", path, format_args!("own fields under extensions only"));
+    }
+}
+
+/// The schemas say nothing of summaries in other languages. One that could not stand in the place
+/// of its own is told to nobody.
+pub(super) fn check_translations(walk: &mut Walk<'_>, text: &str) {
+    if !walk.report.wants_warnings() {
+        return;
+    }
+    let Ok(event) = serde_json::from_str::<Map<String, Value>>(text) else { return };
+    for (key, translated) in &event {
+        if language::is_good_variant(key, translated) == Some(false) {
+            let expected = format_args!("a text as the summary that it translates has");
+            walk.report.warn("11.5", &at(key), expected);
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The shapes of sessions.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::codec;
 use crate::step::Event;
@@ -26,16 +26,23 @@ pub fn session_shapes() -> Vec<(&'static str, Event)> {
         "subscription_id": "sub_1", "tool_call_id": "call_1", "action_hash": "ab".repeat(32),
         "modified": true,
     });
-    let response = |response: serde_json::Value| {
+    let mut other = refused.clone();
+    other["modified_action"] = json!({ "tool": "transfer_funds", "args": { "amount": 50 } });
+    let response = |response: Value| {
         json!({
             "reply_token": "rpl_1", "event_id": "evt_1", "outcome": "answered",
             "response": response, "by": "operator:root",
         })
     };
+    let mut unsure = response(json!("65"));
+    unsure["confidence"] = 0.5.into();
     let over = json!({ "reply_token": "rpl_1", "event_id": "evt_1", "outcome": "rejected" });
     let mut unheard = over.clone();
     unheard["unheard"] = true.into();
-    let told = |event: &serde_json::Value| {
+    let mut default = over.clone();
+    default["outcome"] = "unanswered".into();
+    default["default_response"] = "Savings".into();
+    let told = |event: &Value| {
         let mut told = event.clone();
         told["deliver"] = true.into();
         told
@@ -44,12 +51,6 @@ pub fn session_shapes() -> Vec<(&'static str, Event)> {
     silence["silence_minutes"] = 60.into();
     let mut lasting = answered.clone();
     lasting["expires_at"] = "2026-05-24T14:23:01Z".into();
-    let transfer = json!({
-        "event_id": "evt_1", "outcome": "default_queue", "to": "default", "number": 4,
-        "transfer": "01938c2e-0000-7000-8000-000000000001",
-    });
-    let route = json!({ "event_id": "evt_1", "outcome": "routed", "to": "billing", "number": 4 });
-    let no = json!({ "event_id": "evt_1", "outcome": "refused", "code": "not_holder" });
     let shapes = [
         ("least", "session.announced", least),
         ("most", "session.announced", most),
@@ -58,20 +59,35 @@ pub fn session_shapes() -> Vec<(&'static str, Event)> {
         ("text", "session.answered", response(json!("65"))),
         ("number", "session.answered", response(json!(65))),
         ("flag", "session.answered", response(json!(true))),
+        ("modified", "session.answered", other),
+        ("unsure", "session.answered", unsure),
         ("least", "session.timed_out", over.clone()),
         ("most", "session.timed_out", unheard),
+        ("default", "session.timed_out", default),
         ("told", "session.answered", told(&answered)),
         ("told", "session.timed_out", told(&over)),
         ("lasting", "session.answered", lasting),
         ("silence", "session.announced", silence),
+        ("only", "session.delivered", json!({ "reply_token": "rpl_1" })),
+    ];
+    let read = |name: &str, body: Value| codec::decode(name, 1, &body.to_string());
+    shapes
+        .into_iter()
+        .chain(handed_over())
+        .map(|(shape, name, body)| (shape, read(name, body).expect("a shape that is written")))
+        .collect()
+}
+
+fn handed_over() -> [(&'static str, &'static str, Value); 3] {
+    let transfer = json!({
+        "event_id": "evt_1", "outcome": "default_queue", "to": "default", "number": 4,
+        "transfer": "01938c2e-0000-7000-8000-000000000001",
+    });
+    let route = json!({ "event_id": "evt_1", "outcome": "routed", "to": "billing", "number": 4 });
+    let no = json!({ "event_id": "evt_1", "outcome": "refused", "code": "not_holder" });
+    [
         ("transfer", "session.handed_over", transfer),
         ("route", "session.handed_over", route),
         ("refused", "session.handed_over", no),
-        ("only", "session.delivered", json!({ "reply_token": "rpl_1" })),
-    ];
-    let read = |name: &str, body: serde_json::Value| codec::decode(name, 1, &body.to_string());
-    shapes
-        .into_iter()
-        .map(|(shape, name, body)| (shape, read(name, body).expect("a shape that is written")))
-        .collect()
+    ]
 }

@@ -62,8 +62,9 @@ fn answered() -> impl Strategy<Value = session::Event> {
     ];
     let names = (text(), text(), outcome(), given, text());
     let more = vec(option::of(text()), 5);
-    let flags = (any::<bool>(), any::<bool>(), option::of(time()));
-    (names, more, flags).prop_map(|(names, more, (modified, deliver, expires_at))| {
+    let action = option::of((text(), text()));
+    let flags = (any::<bool>(), action, option::of(any::<u8>()), option::of(time()));
+    (names, more, flags).prop_map(|(names, more, (deliver, action, confidence, expires_at))| {
         let (reply_token, event_id, outcome, given, by) = names;
         let mut more = more.into_iter().map(|text: Option<String>| text);
         let mut next = || more.next().flatten();
@@ -78,7 +79,10 @@ fn answered() -> impl Strategy<Value = session::Event> {
             subscription_id: next(),
             tool_call_id: next(),
             action_hash: next(),
-            modified,
+            modified: action.is_some(),
+            modified_action: action
+                .map(|(name, value)| [(name, value.into())].into_iter().collect()),
+            confidence: confidence.map(Into::into),
             deliver,
             expires_at,
         }))
@@ -86,10 +90,17 @@ fn answered() -> impl Strategy<Value = session::Event> {
 }
 
 fn timed_out() -> impl Strategy<Value = session::Event> {
-    let flags = (any::<bool>(), any::<bool>());
-    (text(), text(), outcome(), flags).prop_map(|(reply_token, event_id, outcome, flags)| {
-        let (unheard, deliver) = flags;
-        session::Event::TimedOut(TimedOut { reply_token, event_id, outcome, unheard, deliver })
+    let more = (any::<bool>(), any::<bool>(), option::of(text()));
+    (text(), text(), outcome(), more).prop_map(|(reply_token, event_id, outcome, more)| {
+        let (unheard, deliver, default_response) = more;
+        session::Event::TimedOut(TimedOut {
+            reply_token,
+            event_id,
+            outcome,
+            default_response,
+            unheard,
+            deliver,
+        })
     })
 }
 

@@ -20,10 +20,10 @@ use crate::rejection::Rejection;
 use crate::session::event::{Announced, Consented, Event, Foreseen, Said};
 use crate::session::state::{Place, Session, hold_key, no_conversation, opening};
 use crate::session::{
-    ANNOUNCED_EVENTS_MAX, CRITICAL_EVENTS_MAX, CRITICAL_WINDOW, SESSION_EVENTS_MAX,
+    ANNOUNCED_EVENTS_MAX, CLOCK_AHEAD_MAX, CRITICAL_EVENTS_MAX, CRITICAL_WINDOW, SESSION_EVENTS_MAX,
 };
 use crate::step::{HoldState, HoldWrite};
-use crate::time::Span;
+use crate::time::{Span, Time};
 
 pub fn decide(
     id: &SessionId,
@@ -94,6 +94,7 @@ impl Batch<'_> {
         if self.is_recorded(&event, said).map_err(|flaw| refused(vec![flaw]))? {
             return Ok(());
         }
+        check_clock(&event, self.context.now).map_err(|flaw| refused(vec![flaw]))?;
         if self.session.is_none() {
             self.session = Some(self.open(&event).map_err(|error| match error {
                 Closed::Flawed(flaw) => refused(vec![flaw]),
@@ -247,6 +248,20 @@ fn check_names(id: &SessionId, producer: &AgentId, event: &event::Event<'_>) -> 
     Ok(())
 }
 
+/// An event is told when it happens, not before.
+fn check_clock(event: &event::Event<'_>, now: Time) -> Result<(), Flaw> {
+    let latest = now.plus(CLOCK_AHEAD_MAX);
+    if event.envelope.timestamp_micros <= latest.as_millis().saturating_mul(1_000) {
+        return Ok(());
+    }
+    Err(Flaw {
+        tier: Tier::Session,
+        rule: "tasuki.clock",
+        field: "timestamp".to_owned(),
+        expected: format!("at most {CLOCK_AHEAD_MAX} ahead of the server, where it is {now}"),
+    })
+}
+
 fn check_limits(
     session: &Session,
     index: usize,
@@ -274,6 +289,9 @@ fn check_limits(
     let ends = ends_part || event.payload.is_terminal();
     if !ends && session.n_events + 1 >= SESSION_EVENTS_MAX {
         return full("events", SESSION_EVENTS_MAX, None);
+    }
+    if let Some(left) = session.rests(event, context.now) {
+        return full("question about an action shortly after a no", 1, Some(left));
     }
     let window = session.critical.at(context.now);
     if event.is_critical() && !event.payload.is_terminal() && window.n >= CRITICAL_EVENTS_MAX {

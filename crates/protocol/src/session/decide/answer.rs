@@ -8,6 +8,7 @@ use crate::caller::Principal;
 use crate::conversation::state::conversation_of;
 use crate::handoff::decide::Context;
 use crate::ids::SessionId;
+use crate::json;
 use crate::rejection::Rejection;
 use crate::session::command::Answer;
 use crate::session::event::{Answered, Event};
@@ -33,6 +34,9 @@ pub enum Unanswered {
 const DECIDED_BY_CHARS_MAX: usize = 256;
 const RATIONALE_CHARS_MAX: usize = 4_096;
 
+/// The longest that another action may be, as JSON: as long as the words of the one asked about.
+pub const MODIFIED_ACTION_BYTES_MAX: usize = 16 * 1024;
+
 pub fn decide(
     id: &SessionId,
     state: Option<&Session>,
@@ -42,11 +46,12 @@ pub fn decide(
     let no = |why| Rejection::NotAnswered { why };
     check_text("decided_by", answer.decided_by.as_deref(), DECIDED_BY_CHARS_MAX)?;
     check_text("decision_rationale", answer.rationale.as_deref(), RATIONALE_CHARS_MAX)?;
+    check_action(answer)?;
     let session = state.ok_or(no(Unanswered::NoSession))?;
     if !may_answer(session, context) {
         return Err(no(Unanswered::NotEntitled));
     }
-    let given = answer.given.heeding(answer.modified);
+    let given = answer.given.heeding(answer.modified_action.is_some());
     let mut machine = session.machine.clone();
     let until = context.now.plus(context.facts.settings.consent_lasts());
     let is_by_a_person = !is_automatic(answer.decided_by.as_deref());
@@ -73,7 +78,9 @@ pub fn decide(
         subscription_id: answer.subscription_id.clone(),
         tool_call_id: asked.and_then(|asked| asked.tool_call_id.clone()),
         action_hash: asked.and_then(|asked| asked.action_hash.clone()),
-        modified: answer.modified,
+        modified: answer.modified_action.is_some(),
+        modified_action: answer.modified_action.clone(),
+        confidence: answer.confidence.clone(),
         deliver: session.tells(context.facts),
         expires_at: (is_by_a_person && settled.outcome == Outcome::Accepted).then_some(until),
     };
@@ -110,6 +117,15 @@ fn may_answer(session: &Session, context: Context<'_>) -> bool {
         }
         Principal::System => false,
     }
+}
+
+fn check_action(answer: &Answer) -> Result<(), Rejection> {
+    let Some(action) = &answer.modified_action else { return Ok(()) };
+    if json::text_of(action, 512).len() > MODIFIED_ACTION_BYTES_MAX {
+        let expected = format!("at most {MODIFIED_ACTION_BYTES_MAX} bytes of JSON");
+        return Err(Rejection::SchemaInvalid { field: "modified_action".to_owned(), expected });
+    }
+    Ok(())
 }
 
 fn check_text(field: &str, text: Option<&str>, chars_max: usize) -> Result<(), Rejection> {

@@ -38,6 +38,7 @@ pub fn decide(
             reply_token: settled.reply_token,
             event_id: settled.event_id,
             outcome: settled.outcome,
+            default_response: question.default_response().map(str::to_owned),
             unheard: audience == Audience::Nobody,
             deliver: session.tells(context.facts),
         }));

@@ -64,7 +64,8 @@ impl Bank {
             given: Given::Decision(Decision::Accept),
             decided_by: Some("user:dana".to_owned()),
             rationale: None,
-            modified: false,
+            modified_action: None,
+            confidence: None,
             subscription_id: None,
         };
         self.engine.answer(&agent("dana"), &session(), answer).await.expect("she may");
@@ -115,12 +116,13 @@ async fn a_producer_is_told_once_what_somebody_decided() {
     let reply = &data["reply"];
     assert_eq!(
         (&reply["type"], &reply["reply_token"], &reply["decision"], &reply["decided_by"]),
-        (&json!("confirmation.reply"), &json!(TOKEN), &json!("accept"), &json!("user:dana"))
+        (&json!("confirmation.reply"), &json!(TOKEN), &json!("accept"), &json!("agent:dana"))
     );
     assert_eq!(
         (&data["session_id"], &data["answered_by"], &data["status"]),
         (&json!(SESSION), &json!("agent:dana"), &json!("answered"))
     );
+    assert_eq!(data["decided_by"], "user:dana", "what they say of themselves is beside it");
     read_handshake(&reply.to_string()).expect("a reply of the protocol");
 }
 

@@ -351,6 +351,41 @@ async fn other_agents_are_asked_by_their_mailbox_and_heard_by_people() {
 }
 
 #[tokio::test]
+async fn who_lost_a_role_does_not_go_on_listening_with_it() {
+    let server = Server::start();
+    let operator = server.with_token(&server.token("root", &["--kind", "operator"]));
+    let teller = server.agent("teller");
+    ok(&operator, Call::put("/v1/agents/hana", json!({ "kind": "human" }))).await;
+    let hana = server.token("hana", &[]);
+    let roles = |roles: Value| Call::put("/v1/agents/hana/roles", json!({ "roles": roles }));
+    for (way, session) in [(Way::Stream, "sess_a"), (Way::Socket, "sess_b")] {
+        ok(&operator, roles(json!(["coordinator"]))).await;
+        let mut listener = Listener::open_at(&server, way, Some(&hana), "teller").await;
+        let open = json!({ "agent": "teller" });
+        let opened = ok(&operator, Call::post("/v1/conversations", open)).await;
+        let mut event = super::event(1, "session.started", json!({}));
+        event["session_id"] = session.into();
+        event["@context"] = json!(["https://aaep-protocol.org/context/v1", "urn:tasuki:aaep:v1"]);
+        event["extensions"] = json!({ "tasuki": { "conversation_id": opened["conversation_id"] } });
+        ok(&teller, Call::post("/aaep/v1/events", event)).await;
+        assert_eq!(listener.next().await["session_id"], session, "a coordinator hears all");
+        ok(&operator, roles(json!([]))).await;
+        let mut number = 1;
+        loop {
+            number += 1;
+            assert!(number < 5_000, "it hears a private session without the role over {way:?}");
+            let mut event = super::progress(2);
+            event["session_id"] = session.into();
+            event["event_id"] = format!("evt_{number}").into();
+            ok(&teller, Call::post("/aaep/v1/events", event)).await;
+            if listener.next_if_open().await.is_none() {
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_stop_ends_sessions_and_a_crash_does_too() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let data = folder.path().join("data");

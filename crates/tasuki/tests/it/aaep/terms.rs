@@ -1,6 +1,7 @@
 //! On which terms somebody listens: what is granted, what is refused, how they change and end, and
 //! what each listener then hears.
 
+use engine::listening::UNDER_WAY_MAX;
 use serde_json::{Value, json};
 use tasuki::client::Call;
 
@@ -47,24 +48,28 @@ async fn a_refusal_says_why_in_the_words_of_the_protocol() {
     later["aaep_version"] = "2.0.0".into();
     let twice = json!({ "supported_extensions": ["https://a.org/med/v1", "https://b.org/med/v1"] });
     let odd = json!({ "tasuki": { "session": "sess_1" } });
+    let mut nameless = request(&json!({}));
+    nameless["subscriber_id"] = Value::Null;
     for (request, status, reason) in [
         (later, 422, "version_unsupported"),
         (request(&twice), 422, "capabilities_incompatible"),
         (request(&odd), 422, "capabilities_incompatible"),
+        (nameless, 422, "capabilities_incompatible"),
+        (request(&json!({ "pace_wpm": 5 })), 422, "capabilities_incompatible"),
+        (request(&json!({ "max_events_per_second": 0 })), 422, "capabilities_incompatible"),
     ] {
         let answer = refused(&bank.dana, Call::post("/aaep/v1/subscriptions", request)).await;
         assert_eq!((answer.status, &answer.body["reason_code"]), (status, &json!(reason)));
         assert_eq!(answer.body["type"], "subscription.rejected");
     }
-    let mut nameless = request(&json!({}));
-    nameless["subscriber_id"] = Value::Null;
     for (body, field) in [
-        (nameless, "subscriber_id"),
-        (request(&json!({ "pace_wpm": 5 })), "capabilities.pace_wpm"),
         (json!({ "type": "subscription.close", "subscription_id": "sub_1" }), "type"),
+        (json!({ "type": "subscription.renegotiate" }), "subscription_id"),
     ] {
         let answer = refused(&bank.dana, Call::post("/aaep/v1/subscriptions", body)).await;
         assert_eq!((answer.status, &answer.body["field"]), (422, &json!(field)), "{}", answer.body);
+        let detail = answer.body["detail"].as_str().expect("a text");
+        assert!(!detail.contains("events["), "it is no event: {detail}");
     }
     let stranger = refused(
         &bank.server.anonymous(),
@@ -242,4 +247,25 @@ async fn a_teamspace_may_want_every_call_named_by_its_hash() {
     opening[6]["@context"] = json!(["https://aaep-protocol.org/context/v1", "urn:tasuki:aaep:v1"]);
     opening[6]["extensions"] = json!({ "tasuki": { "action_hash": "ab".repeat(32) } });
     bank.announce(&opening).await;
+}
+
+#[tokio::test]
+async fn a_newcomer_is_asked_what_waits_however_much_goes_on() {
+    let bank = Bank::open().await;
+    bank.announce(&bank.story.opening(300)).await;
+    for number in 0..=UNDER_WAY_MAX {
+        let mut newer = bank.story.opening(300).remove(0);
+        newer["session_id"] = format!("sess_newer{number}").into();
+        bank.announce(&[newer]).await;
+    }
+    let mut dana = Listener::open(bank.dana.clone(), &terms(json!({}))).await;
+    assert_eq!(
+        dana.next().await.expect("an event")["session_id"],
+        bank.story.session,
+        "it comes first"
+    );
+    let question = dana.next().await.expect("an event");
+    assert_eq!(question["type"], "aaep:agent.awaiting.confirmation");
+    dana.answer(&question, "accept").await;
+    assert_eq!(bank.decision().await["decision"], "accept");
 }

@@ -3,11 +3,14 @@
 
 mod bounds;
 
+use protocol::aaep::handshake::read_handshake;
 use serde_json::{Value, json};
+use tasuki::client::Call;
 
 use super::lines::branch::Branch;
 use super::lines::peer::{Peer, Road};
 use super::{SESSION, TOKEN, asks, event, listener};
+use crate::server::ok;
 
 /// A request of somebody who can answer, with our own capabilities.
 fn request(ours: Value) -> Value {
@@ -127,14 +130,22 @@ async fn who_says_no_is_heard_and_who_says_nothing_too_late() {
     announce(&mut teller, &opening()).await;
     let (asked, _) = split(hear(&mut dana, 7).await);
     let token = asked["reply_token"].clone();
-    dana.send(reply(&subscription, &token, "reject")).await;
+    let mut no = reply(&subscription, &token, "accept");
+    no["modified_action"] = json!({ "amount": 50 });
+    dana.send(no).await;
     let told = teller.next().await;
     assert_eq!((&told["decision"], &told["reply_token"]), (&json!("reject"), &json!(TOKEN)));
+    assert_eq!(told["modified_action"], json!({ "amount": 50 }), "what they want instead");
+    read_handshake(&told.to_string()).expect("a reply as the protocol has it");
+    let path = format!("/aaep/v1/sessions/{SESSION}/decisions/{TOKEN}");
+    let shown = ok(&branch.server.agent("teller"), Call::get(path)).await;
+    assert_eq!(shown["modified_action"], json!({ "amount": 50 }), "{shown}");
     teller.send(transfer(8)).await;
     assert_eq!(teller.next().await["type"], "tasuki.refused");
 
     let mut again = asks(9);
     again["reply_token"] = "rpl_again".into();
+    again["action"] = "Transfer $50".into();
     again["timeout_seconds"] = 1.into();
     teller.send(again.clone()).await;
     assert_eq!(teller.next().await["type"], "tasuki.recorded");
@@ -172,6 +183,7 @@ async fn who_says_no_is_heard_and_who_says_nothing_too_late() {
     let mut answer = reply(&subscription, &token, "");
     answer["type"] = "clarification.reply".into();
     answer["response"] = "The blue one".into();
+    answer["confidence"] = 0.5.into();
     answer.as_object_mut().expect("an object").remove("decision");
     dana.send(answer).await;
     let told = back.next().await;
@@ -179,6 +191,29 @@ async fn who_says_no_is_heard_and_who_says_nothing_too_late() {
         (&told["reply_token"], &told["response"]),
         (&json!("rpl_which"), &json!("The blue one"))
     );
+    assert_eq!((&told["confidence"], &told["decided_by"]), (&json!(0.5), &json!("agent:dana")));
+}
+
+#[tokio::test]
+async fn a_clarification_without_an_answer_has_the_one_it_came_with() {
+    let branch = Branch::open().await;
+    let mut teller = branch.producer(Road::WebSocket).await;
+    let default = json!({
+        "urgency": "critical", "question": "Which account?", "reply_token": TOKEN,
+        "timeout_seconds": 1, "default_response": "Savings",
+    });
+    let asks = event(2, "awaiting.clarification", default);
+    teller.send(json!([event(1, "session.started", json!({})), asks])).await;
+    assert_eq!(teller.next().await["type"], "tasuki.recorded");
+    let told = teller.next().await;
+    assert_eq!(
+        (&told["type"], &told["response"]),
+        (&json!("clarification.reply"), &json!("Savings"))
+    );
+    assert_eq!(told["extensions"]["tasuki"]["status"], "timed_out", "nobody said so");
+    let path = format!("/aaep/v1/sessions/{SESSION}/decisions/{TOKEN}");
+    let shown = ok(&branch.server.agent("teller"), Call::get(path)).await;
+    assert_eq!((&shown["status"], &shown["response"]), (&json!("timed_out"), &json!("Savings")));
 }
 
 #[tokio::test]

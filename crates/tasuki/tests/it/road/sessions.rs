@@ -14,7 +14,9 @@ use protocol::caller::{Caller, Principal};
 use protocol::ids::{SessionId, TeamspaceId};
 use protocol::rejection::Rejection;
 use protocol::session::event::Said;
-use protocol::session::{Answer, Given, Response, Status};
+use protocol::session::{
+    Answer, Given, MODIFIED_ACTION_BYTES_MAX, REFUSED_RESTS, Response, Status,
+};
 use protocol::step::Command;
 use protocol::time::Span;
 use serde_json::{Value, json};
@@ -35,7 +37,7 @@ pub(super) fn event(number: u32, kind: &str, more: Value) -> Said {
         "type": format!("aaep:agent.{kind}"),
         "event_id": format!("evt_{number}"),
         "session_id": session(),
-        "timestamp": "2026-05-24T14:22:01.000Z",
+        "timestamp": "2026-02-21T14:00:00.000Z",
         "producer": { "agent_id": "teller" },
         "summary_normal": "What happens",
     });
@@ -114,7 +116,8 @@ pub(super) fn answer(token: &str, decision: Decision) -> Answer {
         given: Given::Decision(decision),
         decided_by: Some("user:dana".to_owned()),
         rationale: None,
-        modified: false,
+        modified_action: None,
+        confidence: None,
         subscription_id: None,
     }
 }
@@ -183,6 +186,19 @@ async fn a_human_accepts_and_the_session_goes_on_to_its_end() {
 }
 
 #[tokio::test]
+async fn what_lies_ahead_of_our_clock_is_refused() {
+    let server = bank().await;
+    for (timestamp, expected) in [
+        ("2099-01-01T00:00:00.000Z", "0 timestamp"),
+        ("2026-02-21T14:05:00.001Z", "0 timestamp"),
+        ("2026-02-21T14:05:00.000Z", "ok"),
+    ] {
+        let started = event(1, "session.started", json!({ "timestamp": timestamp }));
+        assert_eq!(why(&announce(&server, vec![started]).await), expected, "{timestamp}");
+    }
+}
+
+#[tokio::test]
 async fn only_the_first_answer_of_somebody_entitled_counts() {
     let server = bank().await;
     announce(&server, opening()).await.expect("the session opens");
@@ -206,13 +222,20 @@ async fn only_the_first_answer_of_somebody_entitled_counts() {
         assert_eq!(says(&server, &caller, answer).await, Heard::No, "{what}");
     }
     assert_eq!(names(&server).await, ["session.announced"]);
-    let modified = Answer { modified: true, ..yes() };
+    let large = json!({ "note": "x".repeat(MODIFIED_ACTION_BYTES_MAX) }).as_object().cloned();
+    let large = Answer { modified_action: large, ..yes() };
+    let refused = server.engine.answer(&agent("dana"), &session(), large).await;
+    let Err(SubmitError::Rejected(refused)) = refused else { panic!("it is too large") };
+    assert_eq!(refused.code(), "schema_invalid");
+    let instead = json!({ "amount": 50 }).as_object().cloned();
+    let modified = Answer { modified_action: instead.clone(), ..yes() };
     assert_eq!(says(&server, &agent("dana"), modified).await, Heard::Yes);
     assert_eq!(says(&server, &operator(), yes()).await, Heard::No, "the first one counts");
-    let Some(Question::Answered { outcome, .. }) = question(&server, TOKEN).await else {
+    let Some(Question::Answered { outcome, answer, .. }) = question(&server, TOKEN).await else {
         panic!("it was answered");
     };
     assert_eq!(outcome, Outcome::Rejected, "who wants something else does not want this");
+    assert_eq!(answer.modified_action, instead);
     let refused = announce(&server, vec![transfers(8)]).await;
     assert_eq!(code(&refused), "protocol_violation");
     assert_eq!(names(&server).await, ["session.announced", "session.answered"]);
@@ -235,6 +258,32 @@ async fn a_rule_does_not_consent_to_what_cannot_be_undone() {
     announce(&server, vec![started(1), unsaid]).await.expect("the session opens");
     assert_eq!(says(&server, &agent("dana"), by("auto:policy")).await, Heard::Yes);
     assert_eq!(code(&announce(&server, vec![transfers(3)]).await), "protocol_violation");
+    let stream = session_stream(&operator(), &session());
+    let rebuilt = server.engine.rebuild(&stream).await.expect("the ledger makes sense");
+    assert_eq!(Some(&rebuilt), server.engine.current(&stream).await.unwrap().as_deref());
+}
+
+#[tokio::test]
+async fn who_said_no_is_not_asked_the_same_again_at_once() {
+    let server = bank().await;
+    announce(&server, opening()).await.expect("the session opens");
+    says(&server, &agent("dana"), answer(TOKEN, Decision::Reject)).await;
+    let again = |number: u32, more: Value| {
+        let mut fields = json!({ "reply_token": format!("rpl_{number}") });
+        let own = fields.as_object_mut().expect("an object");
+        own.extend(more.as_object().expect("an object").clone());
+        vec![asks(number, fields)]
+    };
+    let refused = announce(&server, again(8, json!({}))).await;
+    assert_eq!(code(&refused), "rate_limited");
+    let other = announce(&server, again(9, json!({ "action": "Transfer $50" }))).await;
+    other.expect("something else may be asked");
+    server.clock.advance(REFUSED_RESTS);
+    announce(&server, again(10, json!({}))).await.expect("later it may be asked again");
+    // Nobody was there to say no, so it may be asked again at once.
+    server.clock.advance(Span::from_minutes(6));
+    server.engine.fire_due_deadlines().await.expect("the store works");
+    announce(&server, again(11, json!({}))).await.expect("that was no answer");
     let stream = session_stream(&operator(), &session());
     let rebuilt = server.engine.rebuild(&stream).await.expect("the ledger makes sense");
     assert_eq!(Some(&rebuilt), server.engine.current(&stream).await.unwrap().as_deref());

@@ -10,9 +10,8 @@ use engine::listening::{Heard, Listening, Resume, Told};
 use engine::submit::SubmitError;
 use protocol::aaep::capabilities::{Capabilities, Filters};
 use protocol::aaep::event::Boundary;
-use protocol::aaep::flaw::Flaw;
 use protocol::aaep::handshake::{
-    Accepted, Close, Handshake, Producer, Reason, Rejected, Request, read_handshake,
+    Accepted, Close, Handshake, Producer, Rejected, Request, read_handshake,
 };
 use protocol::aaep::shape::Cursor;
 use protocol::aaep::{EXTENSION, VERSION};
@@ -191,7 +190,7 @@ impl Line {
                 | Handshake::ConfirmationReply(_)
                 | Handshake::ClarificationReply(_),
             ) => unreachable!("terms are asked for by a request or a renegotiation"),
-            Err(flaws) => Err(rejected(&flaws)),
+            Err(flaws) => Err(Rejected::unreadable(&flaws)),
         };
         Ok(match agreed {
             Ok(mut accepted) => {
@@ -357,21 +356,6 @@ fn bind(terms: &mut Map<String, Value>, mount: &Mount, id: &SubscriptionId) {
     let own = capabilities.entry(EXTENSION).or_insert_with(|| json!({}));
     if let Some(own) = own.as_object_mut() {
         own.insert("agent_id".to_owned(), mount.agent.to_string().into());
-    }
-}
-
-fn rejected(flaws: &[Flaw]) -> Rejected {
-    let first = flaws.first();
-    let is_version = first.is_some_and(|flaw| flaw.field == "aaep_version");
-    let said = first.map(|flaw| format!("{}: expected {}", flaw.field, flaw.expected));
-    Rejected {
-        reason_code: match is_version {
-            true => Reason::VersionUnsupported,
-            false => Reason::CapabilitiesIncompatible,
-        },
-        reason_message: said.unwrap_or_else(|| "these terms cannot be read".to_owned()),
-        retry_after_seconds: None,
-        alternative_manifest_uri: None,
     }
 }
 

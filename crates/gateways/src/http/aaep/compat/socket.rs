@@ -79,6 +79,7 @@ type Farewell = Option<(u16, &'static str)>;
 impl Talking {
     async fn run(mut self) {
         let mut stopping = self.gateway.stopping.clone();
+        let mut looked_at = self.gateway.engine.clock().now();
         let mut n_looks = 0;
         let farewell = loop {
             let wake = tokio::select! {
@@ -87,12 +88,17 @@ impl Talking {
                 () = self.gateway.engine.clock().sleep(LOOK) => Wake::Look,
                 _ = stopping.wait_for(|stopping| *stopping) => Wake::Stop,
             };
+            // Also while there is always something to tell.
+            let now = self.gateway.engine.clock().now();
+            if now.since(looked_at) >= LOOK {
+                looked_at = now;
+                if !is_still_allowed(&self.gateway, &self.mount).await {
+                    break Some((4_002, "the token has ended or changed"));
+                }
+            }
             let done = match wake {
                 Wake::Line(next) => self.tell(next).await,
                 Wake::Said(said) => self.hear(said).await,
-                Wake::Look if !is_still_allowed(&self.gateway, &self.mount).await => {
-                    Err(Some((4_002, "the token has ended or changed")))
-                }
                 Wake::Look => {
                     n_looks = (n_looks + 1) % LOOKS_PER_PING;
                     let ping = Message::Ping(Bytes::new());

@@ -80,6 +80,7 @@ impl Sending {
             return;
         }
         let mut stopping = self.gateway.stopping.clone();
+        let mut looked_at = self.gateway.engine.clock().now();
         let mut n_looks = 0;
         loop {
             let wake = tokio::select! {
@@ -88,6 +89,14 @@ impl Sending {
                 () = self.chunks.closed() => return,
                 _ = stopping.wait_for(|stopping| *stopping) => Wake::Stop,
             };
+            // Also while there is always something to tell.
+            let now = self.gateway.engine.clock().now();
+            if now.since(looked_at) >= LOOK {
+                looked_at = now;
+                if !is_still_allowed(&self.gateway, &self.mount).await {
+                    return;
+                }
+            }
             let chunk = match wake {
                 Wake::Line(next) => match self.chunk(next).await {
                     Ok(Some(chunk)) => chunk,
@@ -97,7 +106,6 @@ impl Sending {
                         return;
                     }
                 },
-                Wake::Look if !is_still_allowed(&self.gateway, &self.mount).await => return,
                 Wake::Look => {
                     n_looks = (n_looks + 1) % LOOKS_PER_BEAT;
                     if n_looks > 0 {

@@ -8,7 +8,7 @@ use engine::listening::Resume;
 use engine::port::StoreError;
 use engine::sessions::{DECISION_WAIT_MAX, Question};
 use protocol::aaep::handshake::{
-    Handshake, Reason, Rejected, Request, is_handshake, read_handshake,
+    Handshake, Reason, Rejected, Request, is_handshake, is_request, read_handshake,
 };
 use protocol::aaep::negotiate;
 use protocol::aaep::shape::Cursor;
@@ -20,6 +20,7 @@ use super::{
     ASKING_MAX, Announced, Connection, Farewell, MESSAGE_BYTES_MAX, Open, Pending, Said,
     Subscribed, Wire,
 };
+use crate::http::aaep::critical::check_critical;
 use crate::http::aaep::listening::refused as flawed;
 use crate::http::aaep::{events_in, session_of};
 use crate::http::problem::Problem;
@@ -45,6 +46,9 @@ impl<W: Wire> Open<W> {
         let answered = match is_handshake(&text) {
             true => match read_handshake(&text) {
                 Ok(message) => self.answer(message).await?,
+                Err(flaws) if is_request(&text) => {
+                    Ok(vec![Handshake::Rejected(Rejected::unreadable(&flaws)).write()])
+                }
                 Err(flaws) => Err(flawed(flaws)),
             },
             false => self.announce(number, &text).await.map(|()| Vec::new()),
@@ -57,6 +61,7 @@ impl<W: Wire> Open<W> {
         let caller = self.connection.asker.clone().member()?.caller;
         let events = events_in(text.as_bytes())?;
         let session = session_of(&events)?;
+        check_critical(&self.connection.gateway, &caller, &events)?;
         let asked = |event: &Event| asking(&session, event.text());
         let questions = events.iter().filter_map(asked).collect();
         let n_events = events.len();

@@ -100,12 +100,15 @@ pub fn closed(code: u16, reason: &str) -> String {
 pub fn decided(asking: Asking, question: Question) -> Option<String> {
     match question {
         Question::Open { .. } | Question::Withdrawn => None,
-        Question::TimedOut { outcome, at } => Some(nobodys(&asking, "timed_out", outcome, at)),
-        Question::Erased { at } => Some(nobodys(&asking, "erased", Outcome::Withdrawn, at)),
+        Question::TimedOut { outcome, default_response, at } => {
+            Some(nobodys(&asking, "timed_out", (outcome, default_response), at))
+        }
+        Question::Erased { at } => Some(nobodys(&asking, "erased", (Outcome::Withdrawn, None), at)),
         Question::Answered { outcome, answer, at } => {
             let (reply_token, timestamp) = (asking.reply_token, stamp(at));
             let subscription_id = answer.subscription_id.unwrap_or_default();
-            let decided_by = Some(answer.decided_by.unwrap_or(answer.by));
+            // Who decided is known by their token, whatever they say of themselves.
+            let decided_by = Some(answer.by);
             let reply = match answer.given {
                 Given::Decision(_) => Handshake::ConfirmationReply(ConfirmationReply {
                     reply_token,
@@ -114,7 +117,7 @@ pub fn decided(asking: Asking, question: Question) -> Option<String> {
                     timestamp,
                     decided_by,
                     decision_rationale: answer.rationale,
-                    modified_action: None,
+                    modified_action: answer.modified_action,
                     correlation_id: None,
                 }),
                 Given::Response(response) => Handshake::ClarificationReply(ClarificationReply {
@@ -127,7 +130,7 @@ pub fn decided(asking: Asking, question: Question) -> Option<String> {
                     subscription_id,
                     timestamp,
                     decided_by,
-                    confidence: None,
+                    confidence: answer.confidence.and_then(|number| number.as_f64()),
                     correlation_id: None,
                 }),
             };
@@ -144,7 +147,12 @@ fn decision(outcome: Outcome) -> Option<Decision> {
     }
 }
 
-fn nobodys(asking: &Asking, status: &str, outcome: Outcome, at: Time) -> String {
+fn nobodys(
+    asking: &Asking,
+    status: &str,
+    (outcome, default_response): (Outcome, Option<String>),
+    at: Time,
+) -> String {
     let kind = match asking.kind {
         Kind::Confirmation => "confirmation.reply",
         Kind::Clarification => "clarification.reply",
@@ -158,6 +166,9 @@ fn nobodys(asking: &Asking, status: &str, outcome: Outcome, at: Time) -> String 
     });
     if let Some(decision) = decision(outcome) {
         message["decision"] = json!(decision);
+    }
+    if let Some(response) = default_response {
+        message["response"] = response.into();
     }
     message.to_string()
 }

@@ -36,6 +36,9 @@ pub(super) enum Asked {
     Clarification {
         kinds: Vec<ResponseKind>,
         choices: Vec<String>,
+        /// What counts if nobody answers.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        default_response: Option<String>,
     },
 }
 
@@ -73,6 +76,14 @@ impl Question {
         match self.asked {
             Asked::Confirmation { .. } => QuestionKind::Confirmation,
             Asked::Clarification { .. } => QuestionKind::Clarification,
+        }
+    }
+
+    /// What its producer said would count if nobody answers a clarification.
+    pub fn default_response(&self) -> Option<&str> {
+        match &self.asked {
+            Asked::Clarification { default_response, .. } => default_response.as_deref(),
+            Asked::Confirmation { .. } => None,
         }
     }
 

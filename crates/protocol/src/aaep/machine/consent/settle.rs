@@ -90,7 +90,8 @@ impl Session {
         now: Time,
     ) -> Result<Settled, NotSettled> {
         let index = self.consents.in_time(reply_token, now)?;
-        let Asked::Clarification { kinds, choices } = self.consents.questions[index].asked() else {
+        let question = &self.consents.questions[index];
+        let Asked::Clarification { kinds, choices, .. } = question.asked() else {
             return Err(NotSettled::WrongKind);
         };
         if !response.fits(kinds, choices) {

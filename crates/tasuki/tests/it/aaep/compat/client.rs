@@ -116,26 +116,30 @@ impl Listener {
 
     /// The next frame.
     pub async fn next(&mut self) -> Value {
+        self.next_if_open().await.expect("it is open")
+    }
+
+    /// The same; nothing once the server has ended it.
+    pub async fn next_if_open(&mut self) -> Option<Value> {
         let frame = match &mut self.carrier {
-            Carrier::Stream { body, waiting } => next_block(body, waiting).await,
+            Carrier::Stream { body, waiting } => next_block(body, waiting).await?,
             Carrier::Socket(socket) => loop {
                 let message = tokio::time::timeout(PATIENCE, socket.next()).await;
-                match message.expect("something is told").expect("it is open").expect("readable") {
+                match message.expect("something is told")?.expect("readable") {
                     Message::Text(text) => break text.to_string(),
                     Message::Ping(_) | Message::Pong(_) => {}
-                    other @ (Message::Binary(_) | Message::Close(_) | Message::Frame(_)) => {
-                        panic!("{other:?}")
-                    }
+                    Message::Close(_) => return None,
+                    other @ (Message::Binary(_) | Message::Frame(_)) => panic!("{other:?}"),
                 }
             },
         };
         self.all.push(frame.clone());
-        serde_json::from_str(&frame).expect("a frame is JSON")
+        Some(serde_json::from_str(&frame).expect("a frame is JSON"))
     }
 }
 
 /// The data of the next block that is no comment.
-async fn next_block(body: &mut Body, waiting: &mut Vec<u8>) -> String {
+async fn next_block(body: &mut Body, waiting: &mut Vec<u8>) -> Option<String> {
     loop {
         if let Some(end) = waiting.windows(2).position(|pair| pair == b"\n\n") {
             let block: Vec<u8> = waiting.drain(..end + 2).collect();
@@ -144,10 +148,10 @@ async fn next_block(body: &mut Body, waiting: &mut Vec<u8>) -> String {
             let mut data = block.lines().filter_map(|line| line.strip_prefix("data: "));
             let Some(first) = data.next() else { continue };
             assert_eq!(data.next(), None, "one line for each frame");
-            return first.to_owned();
+            return Some(first.to_owned());
         }
         let frame = tokio::time::timeout(PATIENCE, body.frame()).await.expect("it goes on");
-        let frame = frame.expect("it is open").expect("it can be read");
+        let frame = frame?.expect("it can be read");
         waiting.extend(frame.into_data().unwrap_or_default());
     }
 }

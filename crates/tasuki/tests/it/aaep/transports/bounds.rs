@@ -59,7 +59,6 @@ async fn what_makes_no_sense_is_refused_and_the_connection_goes_on() {
             (json!("no object"), "schema_invalid"),
             (json!([]), "schema_invalid"),
             (json!({ "type": "aaep:agent.nonsense" }), "schema_invalid"),
-            (json!({ "type": "subscription.request", "aaep_version": 7 }), "schema_invalid"),
             (json!({ "type": "subscription.close", "subscription_id": "sub_none" }), "not_found"),
             (progress(2), "protocol_violation"),
         ];
@@ -76,6 +75,13 @@ async fn what_makes_no_sense_is_refused_and_the_connection_goes_on() {
             );
             assert_eq!(refused["message"], json!(number), "{refused}");
         }
+        // Whoever asks for terms is answered as the protocol wants it.
+        teller.send(json!({ "type": "subscription.request", "aaep_version": 7 })).await;
+        let rejected = teller.next().await;
+        assert_eq!(
+            (&rejected["type"], &rejected["reason_code"]),
+            (&json!("subscription.rejected"), &json!("version_unsupported"))
+        );
     }
     let mut garbage = branch.producer(Road::WebSocket).await;
     if let Peer::WebSocket(socket) = &mut garbage {
