@@ -3,6 +3,7 @@
 
 mod capture;
 mod check;
+mod closing;
 mod documents;
 mod found;
 mod keys;

@@ -1,12 +1,11 @@
-//! A question to whoever listens: how it is put, what counts as an answer, and how it shows that
-//! somebody else has settled it.
+//! A question to whoever listens: how it is put, and what counts as an answer.
 
 use protocol::aaep::event::Decision;
 use protocol::aaep::handshake::Response;
 use protocol::time::{Span, Time};
 use serde_json::{Number, Value};
 
-use super::words::{is_terminal, kind, who};
+use super::words::{kind, who};
 use crate::output::clean;
 
 #[derive(Debug, Clone)]
@@ -165,24 +164,6 @@ impl Question {
         }
         Err(no())
     }
-
-    /// Why nobody needs to answer any more, if a later event shows it.
-    pub fn settled_by(&self, event: &Value) -> Option<&'static str> {
-        let at = |event: &Value| event["timestamp"].as_str()?.parse::<Time>().ok();
-        let is_later = at(event)? >= at(&self.event)?;
-        let is_same = event["event_id"] == self.event["event_id"];
-        if event["session_id"] != self.event["session_id"] || !is_later || is_same {
-            return None;
-        }
-        match kind(event) {
-            _ if is_terminal(event) => Some("the session is over"),
-            "state.changed" if event["from_state"] == "awaiting_input" => Some("it was settled"),
-            "tool.invoked" if self.is_confirmation() && event["irreversible"] == true => {
-                Some("somebody accepted")
-            }
-            _ => None,
-        }
-    }
 }
 
 fn pair_of(choice: &Value) -> Option<(&str, &str)> {
@@ -243,32 +224,6 @@ mod tests {
         ];
         for (question, typed, expected) in cases {
             assert_eq!(question.answer(typed).ok(), expected, "{typed:?}");
-        }
-    }
-
-    #[test]
-    fn it_is_noticed_when_somebody_else_has_settled_it() {
-        let confirm = question("confirmation", &json!({}));
-        let cases = [
-            ("session.completed", "2026-05-24T14:22:01Z", json!({}), true),
-            (
-                "state.changed",
-                "2026-05-24T14:22:01Z",
-                json!({"from_state": "awaiting_input"}),
-                true,
-            ),
-            ("state.changed", "2026-05-24T14:22:01Z", json!({"from_state": "thinking"}), false),
-            ("tool.invoked", "2026-05-24T14:22:01Z", json!({"irreversible": true}), true),
-            ("tool.invoked", "2026-05-24T14:21:59Z", json!({"irreversible": true}), false),
-            ("session.completed", "2026-05-24T14:22:01Z", json!({"session_id": "sess_2"}), false),
-        ];
-        for (kind, at, more, expected) in cases {
-            let mut event = json!({"type": format!("aaep:agent.{kind}"), "event_id": "evt_2",
-                "session_id": "sess_1", "timestamp": at});
-            for (name, value) in more.as_object().expect("an object") {
-                event[name] = value.clone();
-            }
-            assert_eq!(confirm.settled_by(&event).is_some(), expected, "{event}");
         }
     }
 }

@@ -43,7 +43,7 @@ pub fn transfer() -> [Vec<Value>; 2] {
     ]
 }
 
-fn event(number: u32, kind: &str, more: Value) -> Value {
+pub fn event(number: u32, kind: &str, more: Value) -> Value {
     let mut event = json!({
         "@context": "https://aaep-protocol.org/context/v1",
         "type": format!("aaep:agent.{kind}"),

@@ -14,7 +14,7 @@ use super::shell::{split, tasuki};
 use crate::server::{Server, ok};
 
 /// A server with an agent that announces, and two people.
-fn bank(folder: &Path) -> Server {
+pub fn bank(folder: &Path) -> Server {
     let server = Server::start_on(&folder.join("data"), |_| {});
     for agent in ["teller --kind worker", "dana --kind human", "omar --kind human"] {
         let command = format!("agent register {agent} --data data");
@@ -24,13 +24,13 @@ fn bank(folder: &Path) -> Server {
     server
 }
 
-fn teller(folder: &Path) -> Client {
+pub fn teller(folder: &Path) -> Client {
     let act_as = Some("teller".to_owned());
     let identity = Identity { act_as, ..Identity::default() };
     Client::socket(control_socket(&folder.join("data"))).with_identity(identity)
 }
 
-async fn announce(teller: &Client, events: Vec<Value>) {
+pub async fn announce(teller: &Client, events: Vec<Value>) {
     ok(teller, Call::post("/aaep/v1/events", Value::from(events))).await;
 }
 
