@@ -106,9 +106,15 @@ impl Question {
         }
     }
 
+    /// No is always one of the answers, whatever the question lists.
     fn allows(&self, decision: Decision) -> bool {
-        let allowed = self.event["allowed_replies"].as_array();
-        allowed.is_none_or(|all| all.iter().any(|it| it == decision.as_str()))
+        let listed = self.event["allowed_replies"].as_array();
+        match decision {
+            Decision::Reject => true,
+            Decision::Accept => {
+                listed.is_none_or(|all| all.iter().any(|it| it == decision.as_str()))
+            }
+        }
     }
 
     fn expected(&self) -> String {
@@ -195,6 +201,7 @@ mod tests {
         let text = |it: &str| Some(Answer::Response(Response::Text(it.to_owned())));
         let confirm = question("confirmation", &json!({}));
         let only_reject = question("confirmation", &json!({"allowed_replies": ["reject"]}));
+        let only_accept = question("confirmation", &json!({"allowed_replies": ["accept"]}));
         let choices = json!({"accepted_response_kinds": ["multiple_choice"], "choices":
             [{"value": "b", "label": "Blue"}, {"value": "1", "label": "One"}]});
         let choice = question("clarification", &choices);
@@ -210,6 +217,8 @@ mod tests {
             (&confirm, "yes", None),
             (&confirm, "accept it", None),
             (&only_reject, "accept", None),
+            (&only_accept, "reject", decision(Decision::Reject)),
+            (&only_accept, "accept", decision(Decision::Accept)),
             (&choice, "2", text("1")),
             (&choice, "1", text("1")),
             (&choice, "b", text("b")),
