@@ -87,10 +87,9 @@ impl Listening {
         let Some(entry) = page.first() else { return Ok(None) };
         let at = Cursor::at(entry.seq, place.index);
         let found = announced(entry).into_iter().find(|one| one.index == at.index);
-        Ok(found.map(|one| {
-            let body = self.question(at, &Body::Verbatim(one.event));
-            Told { body, id: None }
-        }))
+        let Some(one) = found else { return Ok(None) };
+        let body = self.question(at, &Body::Verbatim(one.event)).await?;
+        Ok(Some(Told { body, id: None }))
     }
 }
 

@@ -171,7 +171,11 @@ impl Listener {
             }
             (Telling::Words | Telling::Nothing, _) => {}
         }
-        if let Some(question) = question {
+        if let Some(question) = question.as_ref().filter(|it| it.settled().is_some()) {
+            if self.telling == Telling::Words {
+                question.told().iter().for_each(|line| output::line(line));
+            }
+        } else if let Some(question) = question {
             self.n_asked += 1;
             if self.telling != Telling::Json {
                 self.put(&question);
@@ -275,7 +279,7 @@ impl Listener {
         let reply = self.reply(&question, answer);
         let shown = output::clean(typed.trim());
         match self.subscriber.send(&reply).await {
-            Ok(()) => output::remark(&format!("question {number} is answered: {shown}")),
+            Ok(()) => output::remark(&format!("your answer to question {number} is sent: {shown}")),
             Err(error) if error.downcast_ref::<Refused>().is_some() => return Err(error),
             Err(_) => {
                 output::remark("the server does not answer; the question still waits");

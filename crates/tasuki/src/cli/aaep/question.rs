@@ -8,6 +8,9 @@ use serde_json::{Number, Value};
 use super::words::{kind, who};
 use crate::output::clean;
 
+/// As long as a question may wait.
+const SECONDS_MAX: u64 = 86_400;
+
 #[derive(Debug, Clone)]
 pub struct Question {
     /// What people call it by.
@@ -15,6 +18,8 @@ pub struct Question {
     pub event: Value,
     /// When its time is over, by the clock of whoever listens.
     pub due: Time,
+    /// Whole seconds that were left when it was heard.
+    seconds_left: u64,
 }
 
 /// What somebody typed, as an answer.
@@ -30,9 +35,23 @@ impl Question {
         if !matches!(kind(event), "awaiting.confirmation" | "awaiting.clarification") {
             return None;
         }
-        let seconds = event["timeout_seconds"].as_u64().unwrap_or_default().min(86_400);
-        let due = now.plus(Span::from_millis(i64::try_from(seconds).unwrap_or_default() * 1_000));
-        Some(Self { number, event: event.clone(), due })
+        // The server says how much of its time is left; a recording does not.
+        let seconds = event["timeout_seconds"].as_u64().unwrap_or_default().min(SECONDS_MAX);
+        let left = event["extensions"]["tasuki"]["seconds_left"].as_u64();
+        let seconds_left = left.map_or(seconds, |left| left.min(seconds));
+        let millis = i64::try_from(seconds_left * 1_000).unwrap_or_default();
+        let due = now.plus(Span::from_millis(millis));
+        Some(Self { number, event: event.clone(), due, seconds_left })
+    }
+
+    /// What became of it, if that is known already when it is heard.
+    pub fn settled(&self) -> Option<&'static str> {
+        match self.event["extensions"]["tasuki"]["settled"].as_str()? {
+            "answered" => Some("somebody has answered"),
+            "timed_out" => Some("nobody answered in time"),
+            "withdrawn" => Some("it is no longer asked"),
+            _ => Some("it is settled"),
+        }
     }
 
     pub fn text(&self, name: &str) -> String {
@@ -52,7 +71,11 @@ impl Question {
 
     /// The same for whoever cannot.
     pub fn told(&self) -> Vec<String> {
-        let mut lines = vec![format!("URGENT {} asks, question {}", who(&self.event), self.number)];
+        let (name, number) = (who(&self.event), self.number);
+        let mut lines = vec![match self.settled() {
+            Some(settled) => format!("{name} asked, and {settled}"),
+            None => format!("URGENT {name} asks, question {number}"),
+        }];
         let labels = [
             ("action", "Action"),
             ("consequence", "Consequence"),
@@ -71,7 +94,10 @@ impl Question {
         for (at, (value, label)) in self.choices().iter().enumerate() {
             lines.push(format!("  {}: {} ({})", at + 1, clean(label), clean(value)));
         }
-        let seconds = &self.event["timeout_seconds"];
+        if self.settled().is_some() {
+            return lines;
+        }
+        let seconds = self.seconds_left;
         let default = match self.is_confirmation() {
             true => format!(", then {}", self.text("default_decision")),
             false => String::new(),
@@ -233,6 +259,26 @@ mod tests {
         ];
         for (question, typed, expected) in cases {
             assert_eq!(question.answer(typed).ok(), expected, "{typed:?}");
+        }
+    }
+
+    #[test]
+    fn whoever_comes_late_hears_how_it_stands() {
+        let asked =
+            |ours: Value| question("confirmation", &json!({"extensions": {"tasuki": ours}}));
+        let cases = [
+            (json!({}), 60_000, "URGENT teller asks, question 1"),
+            (json!({"seconds_left": 12}), 12_000, "URGENT teller asks, question 1"),
+            (json!({"seconds_left": 600}), 60_000, "URGENT teller asks, question 1"),
+            (json!({"settled": "answered"}), 60_000, "teller asked, and somebody has answered"),
+            (json!({"settled": "timed_out"}), 60_000, "teller asked, and nobody answered in time"),
+        ];
+        for (ours, due, expected) in cases {
+            let question = asked(ours);
+            let lines = question.told();
+            assert_eq!((question.due, lines[0].as_str()), (Time::from_millis(due), expected));
+            let is_timed = lines.iter().any(|line| line.starts_with("  Time:"));
+            assert_eq!(is_timed, question.settled().is_none(), "{lines:?}");
         }
     }
 }

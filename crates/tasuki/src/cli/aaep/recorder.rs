@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use protocol::aaep::reply_token;
-use protocol::aaep::shape::Cursor;
+use protocol::aaep::shape::{Cursor, take_from_extension};
 use protocol::time::Time;
 use serde_json::Value;
 
@@ -39,6 +39,8 @@ impl Recorder {
 
     pub fn event(&mut self, text: &str, event: &Value, cursor: Option<Cursor>) -> Result<()> {
         self.n_events += 1;
+        let plain = as_announced(event);
+        let text = plain.as_deref().unwrap_or(text);
         let at = event["timestamp"].as_str().and_then(|at| at.parse().ok());
         let Some(cursor) = cursor else {
             let cursor = event["reply_token"].as_str().and_then(reply_token::place);
@@ -75,6 +77,17 @@ impl Recorder {
         let written = writeln!(self.out, "{text}").and_then(|()| self.out.flush());
         written.context("cannot write the recording")
     }
+}
+
+/// A question without what the server says of it to one listener at one moment; nothing if it says
+/// nothing.
+fn as_announced(event: &Value) -> Option<String> {
+    let is_copy = event["extensions"]["tasuki"].is_object() && event["reply_token"].is_string();
+    let mut document = is_copy.then(|| event.as_object().cloned()).flatten()?;
+    for name in ["due_at", "seconds_left", "settled"] {
+        take_from_extension(&mut document, name);
+    }
+    Some(Value::Object(document).to_string())
 }
 
 #[cfg(test)]

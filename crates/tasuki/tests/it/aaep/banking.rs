@@ -2,6 +2,7 @@
 //! the protocol gives as its example, and everything that can go wrong with an answer.
 
 use protocol::aaep::read::read;
+use protocol::aaep::shape::take_from_extension;
 use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
 
@@ -116,11 +117,15 @@ impl Bank {
     }
 }
 
-/// What was heard, the token of the question as the agent had it.
+/// What was heard, the question as the agent asked it: what the server says of it is in its copies.
 fn as_sent(mut heard: Vec<Value>) -> Vec<Value> {
     for event in heard.iter_mut().filter(|event| event["reply_token"].is_string()) {
         assert_ne!(event["reply_token"], TOKEN, "the agent's own token is nobody else's");
         event["reply_token"] = TOKEN.into();
+        let document = event.as_object_mut().expect("an object");
+        for name in ["due_at", "seconds_left", "settled"] {
+            take_from_extension(document, name);
+        }
     }
     heard
 }

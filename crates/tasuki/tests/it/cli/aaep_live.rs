@@ -59,7 +59,7 @@ async fn somebody_listens_and_answers() {
     dana.sees("  Consequence: The money leaves your account");
     dana.sees("  Risk: high");
     dana.sees("  Can be undone: no");
-    dana.sees("  Time: 300 seconds, then reject");
+    dana.sees(" seconds, then reject");
     dana.sees("type accept or reject");
     omar.sees("type accept or reject");
     for typed in ["", "yes"] {
@@ -68,7 +68,7 @@ async fn somebody_listens_and_answers() {
     dana.sees("question 1: expected accept or reject");
     assert_eq!(decision(&teller).await["status"], "open", "an empty line is no answer");
     dana.enter("accept");
-    dana.sees("question 1 is answered: accept");
+    dana.sees("your answer to question 1 is sent: accept");
     let decided = decision(&teller).await;
     assert_eq!(
         (&decided["decision"], &decided["answered_by"]),
@@ -97,7 +97,7 @@ async fn somebody_listens_and_answers() {
     dana.enter("/quit");
     omar.interrupt();
     assert_eq!((dana.leave(), omar.leave()), (Some(0), Some(0)));
-    for words in ["Transfers 500 dollars", "question 1 is answered"] {
+    for words in ["Transfers 500 dollars", "your answer to question 1 is sent"] {
         assert_eq!(dana.n_times(words), 1, "{words}: {:#?}", dana.seen());
     }
     drop(server);
@@ -115,7 +115,7 @@ async fn what_is_recorded_is_valid_and_can_be_played_again() {
     let mut dana = Terminal::open(folder.path(), &capture);
     dana.sees("type accept or reject");
     dana.enter("accept");
-    dana.sees("question 1 is answered: accept");
+    dana.sees("your answer to question 1 is sent: accept");
     announce(&teller, after.clone()).await;
     dana.sees("8 events recorded");
     assert_eq!(dana.leave(), Some(0), "{:#?}", dana.seen());
