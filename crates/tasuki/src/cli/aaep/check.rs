@@ -116,7 +116,7 @@ enum Content<'a> {
     Event(Box<Event<'a>>),
     Message(Box<Handshake>),
     Manifest,
-    Broken { event_id: Option<String>, session_id: Option<String> },
+    Broken { event_id: Option<String>, session_id: Option<String>, is_json: bool },
 }
 
 fn examine_all<'w>(
@@ -143,7 +143,8 @@ fn examine_one<'w>(document: Document<'w>, options: &Options) -> Examined<'w> {
     let broken = |column, flaws, text: &str| {
         let Ids { event_id, session_id } = serde_json::from_str(text).unwrap_or_default();
         let owned = |id: Option<Cow<'_, str>>| id.map(Cow::into_owned);
-        let content = Content::Broken { event_id: owned(event_id), session_id: owned(session_id) };
+        let (event_id, session_id) = (owned(event_id), owned(session_id));
+        let content = Content::Broken { event_id, session_id, is_json: !text.is_empty() };
         Examined { line, column, content, flaws, warnings: Vec::new() }
     };
     if bytes.len() > LINE_BYTES_MAX {
@@ -232,7 +233,7 @@ impl Checking<'_> {
             }
             Content::Message(message) => self.recorded.reply(message),
             Content::Manifest => None,
-            Content::Broken { event_id, session_id } => {
+            Content::Broken { event_id, session_id, .. } => {
                 if let Some(session_id) = session_id {
                     self.recorded.broken(session_id);
                 }
@@ -242,13 +243,26 @@ impl Checking<'_> {
             }
         };
         for flaw in flaws {
-            self.find(&place, Level::Error, flaw);
+            if self.options.wants(flaw.tier) || self.is_in_the_way(&content) {
+                self.find(&place, Level::Error, flaw);
+            }
         }
         for flaw in warnings {
-            self.find(&place, Level::Warning, flaw);
+            if self.options.wants(flaw.tier) {
+                self.find(&place, Level::Warning, flaw);
+            }
         }
         if let Some(remark) = remark {
             self.remark(&place, remark);
+        }
+    }
+
+    /// Whether a document keeps us from looking at what was asked for: what cannot be read is not
+    /// valid by any rule, and without one of its events the order of a session cannot be told.
+    fn is_in_the_way(&self, content: &Content<'_>) -> bool {
+        match content {
+            Content::Broken { is_json, .. } => !is_json || self.options.wants(Tier::Session),
+            Content::Event(_) | Content::Message(_) | Content::Manifest => false,
         }
     }
 
@@ -269,13 +283,12 @@ impl Checking<'_> {
             Weight::Assumed if self.options.strict => Level::Error,
             Weight::Assumed | Weight::Idle => Level::Warning,
         };
-        self.find(place, level, remark.flaw);
+        if self.options.wants(remark.flaw.tier) {
+            self.find(place, level, remark.flaw);
+        }
     }
 
     fn find(&mut self, place: &Place, level: Level, flaw: Flaw) {
-        if !self.options.wants(flaw.tier) {
-            return;
-        }
         let (n_found, is_wanted) = match level {
             Level::Error => (&mut self.report.n_errors, true),
             Level::Warning => (&mut self.report.n_warnings, self.options.warnings),

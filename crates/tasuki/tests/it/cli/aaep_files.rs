@@ -155,6 +155,17 @@ fn broken_files_are_refused_with_line_and_rule() {
         assert!(told.starts_with(expected), "{story}: {told}, expected {expected}");
         assert_eq!(first["file"], "-");
     }
+    let broken = with(1, "from_state", Value::Null);
+    for (text, tier, code) in [
+        ("{bad\n", "schema", 1),
+        ("{bad\n", "spec", 1),
+        ("{bad\n", "session", 1),
+        (broken.as_str(), "session", 1),
+        (broken.as_str(), "spec", 0),
+    ] {
+        let shown = run(folder.path(), &format!("aaep validate - --tier {tier}"), text);
+        assert_eq!(shown.code, code, "{tier}: {text}{}", shown.stderr);
+    }
     for command in ["aaep validate", "aaep validate - --tier none", "aaep lint", "aaep replay"] {
         assert_eq!(run(folder.path(), command, "").code, 2, "{command}");
     }
