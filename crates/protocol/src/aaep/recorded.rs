@@ -142,8 +142,8 @@ impl Recorded {
         let open = self.sessions.iter().filter(|(_, one)| is_open(one));
         let mut open: Vec<_> = open
             .map(|(id, _)| {
-                let expected = "an end of the session; it may have come after the recording";
-                (id.as_str(), remark(Weight::Idle, &rules::ENDS_ONCE, "type", expected))
+                let expected = format!("an end of {id}; it may have come after the recording");
+                (id.as_str(), remark(Weight::Assumed, &rules::ENDS_ONCE, "type", expected))
             })
             .collect();
         open.sort_by_key(|(id, _)| *id);

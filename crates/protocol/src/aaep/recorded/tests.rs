@@ -25,7 +25,7 @@ no start | progress; progress; complete | broken 4.1.1
 a gap | start n=0; progress n=2; progress n=3; complete n=4 | broken 3
 two flaws | start; return f; return g; complete | broken 4.5.2, broken 4.5.2
 an id twice | start; progress id=evt_a; progress id=evt_a; complete | broken 3
-no end | start; progress | idle 4.1.2
+no end | start; progress | assumed 4.1.2
 ";
 
 #[test]
@@ -45,7 +45,7 @@ fn a_recording_is_judged_by_what_it_has() {
         let mut told: Vec<String> = remarks.map(|remark| tell(&remark)).collect();
         told.extend(recorded.unfinished().iter().map(|(_, remark)| tell(remark)));
         // Whoever was refused something has not ended either.
-        let told = told.join(", ").replace(", idle 4.1.2", "");
+        let told = told.join(", ").replace(", assumed 4.1.2", "");
         assert_eq!(told, expected, "{story}");
     }
 }

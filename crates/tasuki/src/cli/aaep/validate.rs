@@ -27,7 +27,7 @@ pub struct ValidateArgs {
     /// Show what is let pass, but had better be otherwise
     #[arg(long)]
     warnings: bool,
-    /// An answer that the recording lacks is an error
+    /// An answer or an end that the recording lacks is an error
     #[arg(long)]
     strict: bool,
     /// Print no more errors than this, and no more warnings; all are counted

@@ -90,6 +90,7 @@ fn what_people_and_programs_read() {
     let mut broken = whole();
     broken[1]["from_state"] = Value::Null;
     let half = &broken[4].to_string()[..40];
+    write("endless.jsonl", &lines(&before[..2]));
     write("broken.jsonl", &format!("{}{half}\n", lines(&broken[..4])));
     let mut order = whole();
     order.remove(5);
@@ -99,6 +100,8 @@ fn what_people_and_programs_read() {
         "aaep validate good.jsonl list.json",
         "aaep validate unanswered.jsonl",
         "aaep validate unanswered.jsonl --strict",
+        "aaep validate endless.jsonl",
+        "aaep validate endless.jsonl --strict",
         "aaep validate broken.jsonl order.jsonl",
         "aaep validate broken.jsonl order.jsonl --tier session --json",
         "aaep validate broken.jsonl --max-errors 1 --warnings",
