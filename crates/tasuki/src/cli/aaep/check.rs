@@ -290,7 +290,10 @@ impl Checking<'_> {
 
     fn find(&mut self, place: &Place, level: Level, flaw: Flaw) {
         let (n_found, is_wanted) = match level {
-            Level::Error => (&mut self.report.n_errors, true),
+            Level::Error => {
+                self.report.failed.add(flaw.tier);
+                (&mut self.report.n_errors, true)
+            }
             Level::Warning => (&mut self.report.n_warnings, self.options.warnings),
         };
         *n_found += 1;

@@ -106,6 +106,8 @@ fn what_people_and_programs_read() {
         "aaep validate broken.jsonl order.jsonl --tier session --json",
         "aaep validate broken.jsonl --max-errors 1 --warnings",
         "aaep validate broken.jsonl good.jsonl --junit -",
+        "aaep validate broken.jsonl --max-errors 0 --junit -",
+        "aaep validate good.jsonl --json --junit -",
         "aaep validate missing.jsonl",
         "aaep lint good.jsonl",
         "aaep lint missing.jsonl",
