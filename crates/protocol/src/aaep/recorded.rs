@@ -93,6 +93,18 @@ impl Recorded {
         self.sessions.entry(session_id.to_owned()).or_default().give_up();
     }
 
+    /// The first event that was recorded of a session under way. Without its start, the order of
+    /// the rest says nothing.
+    pub fn joined(&mut self, session_id: &str) -> Option<Remark> {
+        if self.sessions.contains_key(session_id) {
+            return None;
+        }
+        self.broken(session_id);
+        let expected =
+            format!("the start of {session_id}, which was before the recording: its order is open");
+        Some(remark(Weight::Assumed, &rules::STARTS, "type", expected))
+    }
+
     /// Somebody's answer. The first one counts; others change nothing.
     pub fn reply(&mut self, reply: &Handshake) -> Option<Remark> {
         let token = match reply {

@@ -64,6 +64,21 @@ fn nothing_is_said_of_the_order_after_a_broken_document() {
     assert_eq!((recorded.n_sessions(), recorded.unfinished()), (1, Vec::new()));
 }
 
+#[test]
+fn a_recording_may_begin_in_the_middle() {
+    let mut recorded = Recorded::default();
+    let mut script = Script::default();
+    let mut follow = |recorded: &mut Recorded, line| match script.step(line) {
+        Step::Event(event) => recorded.event(&event),
+        Step::Resolve(..) | Step::Answer(..) | Step::Elapse(..) | Step::Wait(_) => None,
+    };
+    let joined = recorded.joined("sess_1");
+    assert_eq!(joined.as_ref().map(tell), Some("assumed 4.1.1".to_owned()));
+    assert_eq!(follow(&mut recorded, "progress"), None);
+    assert_eq!(recorded.joined("sess_1"), None, "it is said once");
+    assert_eq!((recorded.n_sessions(), recorded.unfinished()), (1, Vec::new()));
+}
+
 fn tell(remark: &Remark) -> String {
     let weight = match remark.weight {
         Weight::Broken => "broken",

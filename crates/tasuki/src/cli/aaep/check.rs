@@ -9,14 +9,15 @@ use std::sync::mpsc;
 
 use anyhow::Result;
 use indicatif::ProgressBar;
-use protocol::aaep::EVENT_BYTES_MAX;
 use protocol::aaep::event::Event;
 use protocol::aaep::flaw::{Flaw, Tier};
 use protocol::aaep::handshake::{Handshake, Message, read_message};
 use protocol::aaep::read::{self, examine};
 use protocol::aaep::recorded::{Recorded, Remark, Weight};
+use protocol::aaep::{EVENT_BYTES_MAX, EXTENSION, RECORDED_FROM_HERE};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use super::documents::{Document, LINE_BYTES_MAX, Source};
 use super::found::{FileReport, Finding, Level, Place};
@@ -114,9 +115,15 @@ struct Examined<'a> {
 
 enum Content<'a> {
     Event(Box<Event<'a>>),
+    /// The first that was recorded of its session, which was under way.
+    Joined(Box<Event<'a>>),
     Message(Box<Handshake>),
     Manifest,
-    Broken { event_id: Option<String>, session_id: Option<String>, is_json: bool },
+    Broken {
+        event_id: Option<String>,
+        session_id: Option<String>,
+        is_json: bool,
+    },
 }
 
 fn examine_all<'w>(
@@ -161,6 +168,9 @@ fn examine_one<'w>(document: Document<'w>, options: &Options) -> Examined<'w> {
     let whole =
         |content, warnings| Examined { line, column: None, content, flaws: Vec::new(), warnings };
     match event_or_message(text, options) {
+        Ok((Message::Event(event), warnings)) if is_joined(text) => {
+            whole(Content::Joined(event), warnings)
+        }
         Ok((Message::Event(event), warnings)) => whole(Content::Event(event), warnings),
         Ok((Message::Handshake(message), warnings)) => whole(Content::Message(message), warnings),
         Ok((Message::Manifest, warnings)) => whole(Content::Manifest, warnings),
@@ -172,6 +182,13 @@ fn examine_one<'w>(document: Document<'w>, options: &Options) -> Examined<'w> {
         }
         Err(flaws) => broken(None, flaws, text),
     }
+}
+
+/// Whether somebody who recorded says that the session was under way. Few do.
+fn is_joined(text: &str) -> bool {
+    text.contains(RECORDED_FROM_HERE)
+        && serde_json::from_str::<Value>(text)
+            .is_ok_and(|event| event["extensions"][EXTENSION][RECORDED_FROM_HERE] == true)
 }
 
 /// Most documents are events, and are read once.
@@ -223,8 +240,11 @@ impl Checking<'_> {
         self.line = line;
         let mut place = Place { line, column, index, ..Place::default() };
         let remark = match &content {
-            Content::Event(event) => {
-                let remark = self.recorded.event(event);
+            Content::Event(event) | Content::Joined(event) => {
+                let id = event.envelope.session_id.as_ref();
+                let is_joined = matches!(content, Content::Joined(_));
+                let joined = is_joined.then(|| self.recorded.joined(id)).flatten();
+                let remark = joined.or_else(|| self.recorded.event(event));
                 if remark.is_some() || !warnings.is_empty() {
                     place.event_id = Some(event.envelope.event_id.as_ref().to_owned());
                     place.session_id = Some(event.envelope.session_id.as_ref().to_owned());
@@ -262,7 +282,9 @@ impl Checking<'_> {
     fn is_in_the_way(&self, content: &Content<'_>) -> bool {
         match content {
             Content::Broken { is_json, .. } => !is_json || self.options.wants(Tier::Session),
-            Content::Event(_) | Content::Message(_) | Content::Manifest => false,
+            Content::Event(_) | Content::Joined(_) | Content::Message(_) | Content::Manifest => {
+                false
+            }
         }
     }
 

@@ -166,3 +166,34 @@ fn anonymous(mut event: Value, session: &str) -> Value {
     }
     event
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recording_may_begin_in_the_middle_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let _server = bank(folder.path());
+    let teller = teller(folder.path());
+    let [before, after] = transfer();
+    announce(&teller, before[..2].to_vec()).await;
+    let capture =
+        "aaep capture --as dana --answer ask --until-end --from now --data data -o r.jsonl";
+    let mut dana = Terminal::open(folder.path(), capture);
+    dana.sees("recording; Ctrl-C ends it");
+    announce(&teller, before[2..].to_vec()).await;
+    dana.sees("type accept or reject");
+    dana.enter("accept");
+    dana.sees("your answer to question 1 is sent: accept");
+    announce(&teller, after).await;
+    dana.sees("6 events recorded");
+    assert_eq!(dana.leave(), Some(0), "{:#?}", dana.seen());
+    let recorded = std::fs::read_to_string(folder.path().join("r.jsonl")).unwrap();
+    assert!(!recorded.contains("stands"), "only what was announced is recorded: {recorded}");
+    let check = |options: &str| {
+        let command = format!("aaep validate r.jsonl --tier session --warnings{options}");
+        let checked = tasuki(folder.path(), &split(&command), &[], "");
+        (checked.code, checked.stdout)
+    };
+    let said = format!("rule 4.1.1  type: expected the start of {SESSION}");
+    let (code, shown) = check("");
+    assert!(code == 0 && shown.contains(&said), "{shown}");
+    assert_eq!(check(" --strict").0, 1);
+}
