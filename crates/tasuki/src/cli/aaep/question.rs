@@ -8,6 +8,11 @@ use serde_json::{Number, Value};
 use super::words::{kind, who};
 use crate::output::clean;
 
+/// What is shown of an agent's own context of a question. Nobody listens to more than this before
+/// they decide.
+const CONTEXT_LINES_MAX: usize = 8;
+const CONTEXT_CHARS_MAX: usize = 200;
+
 /// As long as a question may wait.
 const SECONDS_MAX: u64 = 86_400;
 
@@ -77,6 +82,7 @@ impl Question {
             None => format!("URGENT {name} asks, question {number}"),
         }];
         let labels = [
+            ("summary_normal", "In short"),
             ("action", "Action"),
             ("consequence", "Consequence"),
             ("question", "Question"),
@@ -91,6 +97,7 @@ impl Question {
         if self.is_confirmation() {
             lines.push(format!("  Can be undone: {}", self.reversibility()));
         }
+        lines.extend(self.more());
         for (at, (value, label)) in self.choices().iter().enumerate() {
             lines.push(format!("  {}: {} ({})", at + 1, clean(label), clean(value)));
         }
@@ -106,14 +113,39 @@ impl Question {
         lines
     }
 
+    /// What else the agent says of it, and what the server says about the texts.
+    fn more(&self) -> Vec<String> {
+        let cut = |text: &str| match text.char_indices().nth(CONTEXT_CHARS_MAX) {
+            Some((end, _)) => format!("{}…", clean(&text[..end])),
+            None => clean(text),
+        };
+        let mut lines = Vec::new();
+        let context = self.event["extra_context"].as_object();
+        let n_more = context.map_or(0, |all| all.len().saturating_sub(CONTEXT_LINES_MAX));
+        for (name, value) in context.into_iter().flatten().take(CONTEXT_LINES_MAX) {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            lines.push(format!("  Also, {}: {}", cut(name), cut(&text)));
+        }
+        if n_more > 0 {
+            lines.push(format!("  Also: {n_more} more, which --json shows"));
+        }
+        let ours = &self.event["extensions"]["tasuki"];
+        let labels = [("action_hash", "Hash of the action"), ("texts_in", "Language of the texts")];
+        for (name, label) in labels {
+            if let Some(text) = ours[name].as_str() {
+                lines.push(format!("  {label}: {}", cut(text)));
+            }
+        }
+        lines
+    }
+
     fn reversibility(&self) -> &'static str {
-        let is_marked = self.event["irreversible"] == true;
-        match self.event["reversibility"].as_str() {
-            Some("irreversible") => "no",
-            _ if is_marked => "no",
-            Some("reversible") => "yes",
-            Some("reversible_with_effort") => "yes, with effort",
-            Some(_) | None => "not said",
+        let marked = self.event["irreversible"].as_bool();
+        match (self.event["reversibility"].as_str(), marked) {
+            (Some("irreversible"), _) | (_, Some(true)) => "no",
+            (Some("reversible_with_effort"), _) => "yes, with effort",
+            (Some("reversible"), _) | (_, Some(false)) => "yes",
+            (Some(_) | None, None) => "not said",
         }
     }
 
@@ -280,5 +312,33 @@ mod tests {
             let is_timed = lines.iter().any(|line| line.starts_with("  Time:"));
             assert_eq!(is_timed, question.settled().is_none(), "{lines:?}");
         }
+    }
+
+    #[test]
+    fn all_that_bears_on_the_decision_is_told() {
+        let cases = [
+            (json!({"summary_normal": "Zahlt 500 Dollar"}), "  In short: Zahlt 500 Dollar"),
+            (json!({"irreversible": true, "reversibility": "reversible"}), "  Can be undone: no"),
+            (json!({"irreversible": false}), "  Can be undone: yes"),
+            (json!({"reversibility": "reversible"}), "  Can be undone: yes"),
+            (
+                json!({"irreversible": false, "reversibility": "reversible_with_effort"}),
+                "  Can be undone: yes, with effort",
+            ),
+            (json!({}), "  Can be undone: not said"),
+            (json!({"extra_context": {"to": "Maria\u{1b}"}}), "  Also, to: Maria\u{fffd}"),
+            (json!({"extra_context": {"amount": 500}}), "  Also, amount: 500"),
+            (json!({"extensions": {"tasuki": {"action_hash": "aa"}}}), "  Hash of the action: aa"),
+            (json!({"extensions": {"tasuki": {"texts_in": "en"}}}), "  Language of the texts: en"),
+        ];
+        for (more, expected) in cases {
+            let lines = question("confirmation", &more).told();
+            assert!(lines.iter().any(|line| line == expected), "{expected} in {lines:?}");
+        }
+        let many: serde_json::Map<_, _> =
+            (0..10).map(|at| (at.to_string(), "x".repeat(1_000).into())).collect();
+        let lines = question("confirmation", &json!({"extra_context": many})).told();
+        assert!(lines.iter().all(|line| line.len() < 300) && lines.len() < 16, "{lines:?}");
+        assert!(lines.contains(&"  Also: 2 more, which --json shows".to_owned()), "{lines:?}");
     }
 }
