@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::io::{IsTerminal, Write};
 
 use comfy_table::{ContentArrangement, Table, presets};
+use protocol::hidden::hidden;
 use protocol::time::{Span, Time};
 
 /// First strong isolate, and its end.
@@ -73,13 +74,14 @@ pub fn clean(text: &str) -> String {
 
 /// Text as a terminal may have it: lines and tabs, and nothing that is obeyed.
 fn harmless(text: &str) -> String {
-    let harmless = |character| match character {
+    let harmless = |(character, is_hidden)| match character {
         '\n' | '\t' => character,
         '\r' => '\u{fffd}',
-        _ if protocol::json::is_forbidden(character) => '\u{fffd}',
+        _ if is_hidden || protocol::json::is_forbidden(character) => '\u{fffd}',
         _ => character,
     };
-    without_isolates(text).chars().map(harmless).collect()
+    let text = without_isolates(text);
+    text.chars().zip(hidden(&text)).map(harmless).collect()
 }
 
 /// Text without the pairs of characters that only keep what is between them from turning the rest
@@ -159,6 +161,8 @@ mod tests {
     #[test]
     fn hostile_text_cannot_reach_the_terminal() {
         assert_eq!(clean("a\u{1b}[2Jb\nc\u{202e}d"), "a\u{fffd}[2Jb c\u{fffd}d");
+        assert_eq!(clean("Pay 5\u{200b}00 to pay\u{200d}pal"), "Pay 5\u{fffd}00 to pay\u{fffd}pal");
+        assert_eq!(clean("👩\u{200d}💻 می\u{200c}خواهم"), "👩\u{200d}💻 می\u{200c}خواهم");
     }
 
     #[test]

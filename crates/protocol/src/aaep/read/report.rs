@@ -60,6 +60,10 @@ impl Report {
         Report { warnings: Some(Vec::new()), ..Report::default() }
     }
 
+    pub(super) fn wants_warnings(&self) -> bool {
+        self.warnings.is_some()
+    }
+
     pub(super) fn schema(
         &mut self,
         rule: &'static str,
