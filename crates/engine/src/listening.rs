@@ -3,6 +3,7 @@
 //! scout reads on and brings what is critical.
 
 mod asked;
+mod asking;
 mod ear;
 mod first;
 mod sight;
@@ -13,7 +14,6 @@ use std::sync::Arc;
 
 use protocol::aaep::negotiate::{self, Scope, Start};
 use protocol::aaep::read;
-use protocol::aaep::reply_token::Put;
 use protocol::aaep::shape::{Body, Cursor, Delivery, Prepared, Shaper};
 use protocol::caller::Caller;
 use protocol::codec;
@@ -23,7 +23,6 @@ use protocol::session::{self, event::Said};
 use protocol::step::{self, State};
 use protocol::subscription::{self, Subscription};
 use protocol::time::Time;
-use serde_json::{Map, Value};
 
 use crate::Engine;
 use crate::feed::Followed;
@@ -41,6 +40,8 @@ pub struct Listening {
     caller: Caller,
     id: SubscriptionId,
     scope: Scope,
+    /// A question whose turn it is, once it is read how it stands.
+    asking: Option<Delivery>,
     can_confirm: bool,
     can_clarify: bool,
     shaper: Shaper,
@@ -123,6 +124,7 @@ impl Engine {
             until: subscription.until,
             shaper: Shaper::new(&subscription.honored, start),
             first: VecDeque::new(),
+            asking: None,
             // The entry of the place is read again; what was told of it is passed over.
             main: Ear::new(&self.feed, start.sequence.saturating_sub(1)),
             page: VecDeque::new(),
@@ -207,6 +209,9 @@ impl Listening {
             if let Some(told) = self.ready() {
                 return Ok(Heard::Told(told));
             }
+            if let Some(told) = self.next_question().await? {
+                return Ok(Heard::Told(told));
+            }
             if let Some(closed) = self.ended.take() {
                 return Ok(Heard::Closed(closed));
             }
@@ -235,19 +240,26 @@ impl Listening {
             return Some(told);
         }
         let now = self.engine.clock.now();
-        loop {
+        while self.asking.is_none() {
             if let Some(delivery) = self.shaper.poll(now) {
-                return Some(self.told(delivery));
+                if delivery.is_question {
+                    self.asking = Some(delivery);
+                    return None;
+                }
+                let id = delivery.id.is_some().then_some(delivery.cursor);
+                return Some(Told { body: delivery.body, id });
             }
             if !self.push_one(now) {
                 return None;
             }
         }
+        None
     }
 
     /// The place up to which everything was told.
     pub fn place(&self) -> Option<Cursor> {
-        self.first.is_empty().then(|| self.shaper.watermark())
+        let is_all_told = self.first.is_empty() && self.asking.is_none();
+        is_all_told.then(|| self.shaper.watermark())
     }
 
     /// Ends when the shaper has something again.
@@ -366,41 +378,6 @@ impl Listening {
             subscription::Event::Closed(closed) => self.ended = Some(closed),
             subscription::Event::Opened(_) => {}
         }
-    }
-
-    fn told(&self, delivery: Delivery) -> Told {
-        let id = delivery.id.is_some().then_some(delivery.cursor);
-        let body = match delivery.is_question {
-            true => self.question(delivery.cursor, &delivery.body),
-            false => delivery.body,
-        };
-        Told { body, id }
-    }
-
-    /// A question with the token with which this listener may answer it.
-    fn question(&self, at: Cursor, body: &Body) -> Body {
-        let mut document: Map<String, Value> =
-            serde_json::from_str(body.text()).expect("an event is an object");
-        let text = |name: &str| document.get(name).and_then(Value::as_str).unwrap_or_default();
-        let session = text("session_id").parse().expect("it was read with the event");
-        let session = session_stream(&self.caller, &session);
-        let listener = self.caller.principal.to_string();
-        let put = Put {
-            session: &session,
-            event_id: text("event_id"),
-            subscription: &self.id,
-            listener: &listener,
-        };
-        let token = self.engine.reply_key.token(at, put);
-        let can_answer = match text("type") {
-            CONFIRMATION => self.can_confirm,
-            _ => self.can_clarify,
-        };
-        if can_answer {
-            self.engine.asked.note(&session, text("event_id"));
-        }
-        document.insert("reply_token".to_owned(), token.into());
-        Body::Copy(Value::Object(document).to_string())
     }
 }
 

@@ -50,6 +50,9 @@ pub const CONTEXT: &str = "https://aaep-protocol.org/context/v1";
 /// The namespace of our own extension, as it stands in `@context`.
 pub const EXTENSION_CONTEXT: &str = "urn:tasuki:aaep:v1";
 
+/// In our extension of the first event that was recorded of a session under way.
+pub const RECORDED_FROM_HERE: &str = "recorded_from_here";
+
 /// The key of our own extension in `extensions` and in `capabilities`.
 pub const EXTENSION: &str = "tasuki";
 

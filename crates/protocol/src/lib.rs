@@ -29,6 +29,7 @@ pub mod fixed;
 pub mod fork;
 pub mod graph;
 pub mod handoff;
+pub mod hidden;
 pub mod ids;
 pub mod json;
 pub mod ledger;

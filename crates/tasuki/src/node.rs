@@ -162,15 +162,14 @@ fn scripted(
     (Some(Scripted { work, ready: is_ready }), CompatSettings { open, player: Some(player) })
 }
 
-/// The most subscriptions at once that the manifest promises.
-const SUBSCRIPTIONS_MAX: u32 = 2_000;
-
 /// Our manifest and the keys that sign it, made on the first start.
 fn vouching(config: &Config) -> Result<Arc<Vouching>> {
     let file = KeyFile::new(&config.data);
     let keys =
         file.open(|| KeyRing::new(&RandomIds.bytes(), &RandomIds.bytes(), SystemClock.now()))?;
-    let mut manifest = Manifest::of_server(env!("CARGO_PKG_VERSION"), SUBSCRIPTIONS_MAX);
+    // Each subscription that is listened to is a stream, and there are no more of those.
+    let n_subscriptions = u32::try_from(config.limits.streams).unwrap_or(u32::MAX);
+    let mut manifest = Manifest::of_server(env!("CARGO_PKG_VERSION"), n_subscriptions);
     if config.aaep_socket.as_os_str().is_empty() {
         manifest.transports_supported.retain(|name| name != "unix-socket");
     }

@@ -1,10 +1,17 @@
 //! The only place that writes to the terminal. Data goes to stdout, everything else to stderr, and
 //! text that agents wrote is shown, never obeyed.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::io::{IsTerminal, Write};
 
 use comfy_table::{ContentArrangement, Table, presets};
+use protocol::hidden::hidden;
 use protocol::time::{Span, Time};
+
+/// First strong isolate, and its end.
+const ISOLATE: char = '\u{2068}';
+const ISOLATE_END: char = '\u{2069}';
 
 /// Lines of data. A reader that went away is no error.
 pub fn line(text: &str) {
@@ -67,13 +74,39 @@ pub fn clean(text: &str) -> String {
 
 /// Text as a terminal may have it: lines and tabs, and nothing that is obeyed.
 fn harmless(text: &str) -> String {
-    let harmless = |character| match character {
+    let harmless = |(character, is_hidden)| match character {
         '\n' | '\t' => character,
         '\r' => '\u{fffd}',
-        _ if protocol::json::is_forbidden(character) => '\u{fffd}',
+        _ if is_hidden || protocol::json::is_forbidden(character) => '\u{fffd}',
         _ => character,
     };
-    text.chars().map(harmless).collect()
+    let text = without_isolates(text);
+    text.chars().zip(hidden(&text)).map(harmless).collect()
+}
+
+/// Text without the pairs of characters that only keep what is between them from turning the rest
+/// around, as our own announcements have them around names. Nothing is hidden by leaving them out;
+/// one without the other stays, and is shown.
+fn without_isolates(text: &str) -> Cow<'_, str> {
+    if !text.contains(ISOLATE) {
+        return Cow::Borrowed(text);
+    }
+    let (mut open, mut pairs) = (Vec::new(), HashSet::new());
+    for (at, character) in text.char_indices() {
+        match character {
+            ISOLATE | '\u{2066}' | '\u{2067}' => open.push((at, character)),
+            ISOLATE_END => {
+                if let Some((start, ISOLATE)) = open.pop() {
+                    pairs.extend([start, at]);
+                }
+            }
+            // No direction goes on past the end of a paragraph.
+            '\n' => open.clear(),
+            _ => {}
+        }
+    }
+    let kept = text.char_indices().filter(|(at, _)| !pairs.contains(at));
+    Cow::Owned(kept.map(|(_, character)| character).collect())
 }
 
 /// `3 min ago`, `in 2 h`: what people want to know of a time.
@@ -101,6 +134,8 @@ fn rough(span: Span) -> String {
 
 #[cfg(test)]
 mod tests {
+    use protocol::aaep::texts::Message;
+
     use super::*;
 
     #[test]
@@ -126,5 +161,26 @@ mod tests {
     #[test]
     fn hostile_text_cannot_reach_the_terminal() {
         assert_eq!(clean("a\u{1b}[2Jb\nc\u{202e}d"), "a\u{fffd}[2Jb c\u{fffd}d");
+        assert_eq!(clean("Pay 5\u{200b}00 to pay\u{200d}pal"), "Pay 5\u{fffd}00 to pay\u{fffd}pal");
+        assert_eq!(clean("👩\u{200d}💻 می\u{200c}خواهم"), "👩\u{200d}💻 می\u{200c}خواهم");
+    }
+
+    #[test]
+    fn names_that_keep_their_direction_are_shown_as_names() {
+        let handed = Message::RouteChanged { from: "teller", to: "dana" };
+        assert!(!clean(&handed.in_language("en").normal).contains('\u{fffd}'));
+        let cases = [
+            ("to \u{2068}dana\u{2069}.", "to dana."),
+            ("\u{2068}a \u{2068}b\u{2069}\u{2069}", "a b"),
+            ("\u{2068}dana", "\u{fffd}dana"),
+            ("dana\u{2069}", "dana\u{fffd}"),
+            ("\u{2069}dana\u{2068}", "\u{fffd}dana\u{fffd}"),
+            ("\u{2068}dana\nomar\u{2069}", "\u{fffd}dana omar\u{fffd}"),
+            ("\u{2067}\u{2068}dana\u{2069}\u{2069}", "\u{fffd}dana\u{fffd}"),
+            ("\u{2068}\u{202e}dana\u{2069}", "\u{fffd}dana"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(clean(text), expected, "{text:?}");
+        }
     }
 }

@@ -58,14 +58,9 @@ impl Listening {
     pub async fn ask_again(&mut self) -> Result<(), StoreError> {
         // Who is new here was just told what waits.
         let Some(place) = self.place() else { return Ok(()) };
-        let mut n_asking = 0;
         for (stream, session) in self.newest_sessions().await? {
             if session.questions.is_empty() || !self.is_wanted(&session).await? {
                 continue;
-            }
-            n_asking += 1;
-            if n_asking > UNDER_WAY_MAX {
-                break;
             }
             for question in &session.questions {
                 if let Some((at, told)) = self.open_question(&stream, question).await?
@@ -116,10 +111,9 @@ impl Listening {
         let Some(entry) = page.first() else { return Ok(None) };
         let at = Cursor::at(entry.seq, place.index);
         let found = announced(entry).into_iter().find(|one| one.index == at.index);
-        Ok(found.map(|one| {
-            let body = self.question(at, &Body::Verbatim(one.event));
-            (at, Told { body, id: None })
-        }))
+        let Some(one) = found else { return Ok(None) };
+        let body = self.question(at, &Body::Verbatim(one.event)).await?;
+        Ok(Some((at, Told { body, id: None })))
     }
 }
 

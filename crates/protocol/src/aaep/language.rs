@@ -4,11 +4,35 @@
 
 use serde_json::{Map, Value};
 
+use super::shape::put_into_extension;
+
 /// The texts that may come in several languages.
 const SUMMARIES: [&str; 3] = ["summary_terse", "summary_normal", "summary_detailed"];
 
 /// The longest of each, in characters, as the schemas have it.
 const CHARS_MAX: [usize; 3] = [4_096, 16_384, 16_384];
+
+/// Texts that come in one language only, whichever the summaries are told in. A piece of output
+/// says itself which it is in.
+const OTHER_TEXTS: [&str; 14] = [
+    "action",
+    "args_summary",
+    "choices",
+    "consequence",
+    "context",
+    "default_response",
+    "description",
+    "error_message",
+    "output_summary",
+    "partial_result",
+    "progress",
+    "question",
+    "reason",
+    "remediation_hint",
+];
+
+/// In our extension: the language of the texts that were not told in another one.
+const TEXTS_IN: &str = "texts_in";
 
 /// What somebody who says nothing is taken to read.
 pub const LANGUAGE: &str = "en-US";
@@ -105,9 +129,13 @@ pub fn is_good_variant(key: &str, text: &Value) -> Option<bool> {
 }
 
 /// Tells the event in another of its languages. What its own texts were stays, under their
-/// language.
+/// language; where others are still in that one, the event says so, lest a voice of the new
+/// language reads them.
 pub fn tell_in(event: &mut Map<String, Value>, variant: &str) {
     let primary = Offered::of(event).primary;
+    if OTHER_TEXTS.iter().any(|name| event.contains_key(*name)) {
+        put_into_extension(event, TEXTS_IN, (*primary).into());
+    }
     for name in SUMMARIES {
         let own = event.remove(name);
         let key = format!("{name}_{variant}");
@@ -259,6 +287,32 @@ mod tests {
             tell_in(&mut event, "de");
             assert_eq!(event["summary_normal"], "Gebucht.");
             assert!(!event.contains_key("summary_terse"), "none is better than an empty one");
+        }
+    }
+
+    #[test]
+    fn an_event_says_which_language_its_other_texts_are_in() {
+        let told = |more: Value| {
+            let mut event = serde_json::json!({
+                "@context": "https://aaep-protocol.org/context/v1",
+                "summary_normal": "Pays.", "summary_normal_de": "Zahlt.",
+                "localization_hints": {"primary_language": "en"},
+            });
+            let event = event.as_object_mut().expect("an object");
+            event.extend(more.as_object().cloned().unwrap_or_default());
+            tell_in(event, "de");
+            assert_eq!(event["localization_hints"]["primary_language"], "de");
+            event.get("extensions").map(|all| all["tasuki"]["texts_in"].clone())
+        };
+        let rows = [
+            (serde_json::json!({"action": "Pay", "consequence": "It is gone"}), Some("en")),
+            (serde_json::json!({"question": "Which one?"}), Some("en")),
+            (serde_json::json!({"reason": "A person is needed"}), Some("en")),
+            (serde_json::json!({"remediation_hint": "Wait."}), Some("en")),
+            (serde_json::json!({"to_state": "thinking"}), None),
+        ];
+        for (more, expected) in rows {
+            assert_eq!(told(more.clone()), expected.map(Value::from), "{more}");
         }
     }
 

@@ -93,6 +93,18 @@ impl Recorded {
         self.sessions.entry(session_id.to_owned()).or_default().give_up();
     }
 
+    /// The first event that was recorded of a session under way. Without its start, the order of
+    /// the rest says nothing.
+    pub fn joined(&mut self, session_id: &str) -> Option<Remark> {
+        if self.sessions.contains_key(session_id) {
+            return None;
+        }
+        self.broken(session_id);
+        let expected =
+            format!("the start of {session_id}, which was before the recording: its order is open");
+        Some(remark(Weight::Assumed, &rules::STARTS, "type", expected))
+    }
+
     /// Somebody's answer. The first one counts; others change nothing.
     pub fn reply(&mut self, reply: &Handshake) -> Option<Remark> {
         let token = match reply {
@@ -142,8 +154,8 @@ impl Recorded {
         let open = self.sessions.iter().filter(|(_, one)| is_open(one));
         let mut open: Vec<_> = open
             .map(|(id, _)| {
-                let expected = "an end of the session; it may have come after the recording";
-                (id.as_str(), remark(Weight::Idle, &rules::ENDS_ONCE, "type", expected))
+                let expected = format!("an end of {id}; it may have come after the recording");
+                (id.as_str(), remark(Weight::Assumed, &rules::ENDS_ONCE, "type", expected))
             })
             .collect();
         open.sort_by_key(|(id, _)| *id);

@@ -3,6 +3,7 @@
 
 mod capture;
 mod check;
+mod closing;
 mod documents;
 mod erase;
 mod found;

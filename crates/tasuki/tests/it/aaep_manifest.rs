@@ -72,12 +72,18 @@ fn roles(listed: &Value) -> Vec<&str> {
 async fn anybody_can_check_the_manifest_before_and_after_its_key_changes() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let server = Server::start_on(&data, |_| {});
+    let start = || {
+        Server::start_on(&data, |command| {
+            command.env("TASUKI_LIMITS_STREAMS", "77");
+        })
+    };
+    let server = start();
     let plain = get(&server, MANIFEST).await;
     assert_eq!(plain.header("content-type"), "application/json");
     assert_eq!(plain.header("cache-control"), "public, max-age=3600");
     let manifest = plain.json();
     assert_eq!(manifest["agent_id"], "tasuki");
+    assert_eq!(manifest["max_concurrent_subscriptions"], 77, "as many as there may be streams");
     assert_eq!(manifest["extensions"]["tasuki"]["jwks"], KEYS);
     assert_eq!(manifest["extensions"]["tasuki"]["signed_manifest"], SIGNED);
     let old = text(&server, SIGNED).await;
@@ -99,7 +105,7 @@ async fn anybody_can_check_the_manifest_before_and_after_its_key_changes() {
     // The running server has moved on, and so has one that starts again.
     check_after(&server, &manifest, &old, &old_keys).await;
     assert_eq!(server.stop(), Some(0));
-    let server = Server::start_on(&data, |_| {});
+    let server = start();
     check_after(&server, &manifest, &old, &old_keys).await;
 
     // Keys that somebody else may have vouch for nothing any more.

@@ -3,6 +3,7 @@
 
 mod aaep_files;
 mod aaep_live;
+mod aaep_questions;
 pub mod chat;
 mod conversation;
 mod endings;

@@ -13,6 +13,7 @@ use super::plain::deceiving;
 use super::report::{Path, Report};
 use super::table::{Field, Kind, Shape, Slot};
 use crate::aaep::{CONTEXT, NESTING_MAX, STRING_BYTES_ADVISED};
+use crate::hidden::first_hidden;
 use crate::json::INTEGER_MAX;
 
 /// A value that was read, as far as somebody needs it. A value that is wrong is `Absent`.
@@ -97,6 +98,13 @@ impl<'de> Walk<'de> {
                 path,
                 format_args!("text without the character U+{:04X}", u32::from(character)),
             );
+        }
+        if self.report.wants_warnings()
+            && let Some(character) = first_hidden(text)
+        {
+            let code = u32::from(character);
+            let expected = format_args!("text without the character U+{code:04X}, which is hidden");
+            self.report.warn("tasuki.visible_text", path, expected);
         }
         if text.len() > STRING_BYTES_ADVISED {
             self.report.warn(

@@ -132,6 +132,11 @@ fn changed(event: &Prepared, terms: &Terms) -> Map<String, Value> {
 
 /// Says in our extension what became one.
 fn note(document: &mut Map<String, Value>, merged: Value) {
+    put_into_extension(document, "merged", merged);
+}
+
+/// Says something in our extension of an event.
+pub fn put_into_extension(document: &mut Map<String, Value>, name: &str, value: Value) {
     let mut contexts = match document.remove("@context") {
         Some(Value::Array(all)) => all,
         Some(one) => vec![one],
@@ -145,5 +150,24 @@ fn note(document: &mut Map<String, Value>, merged: Value) {
     if !extensions[EXTENSION].is_object() {
         extensions[EXTENSION] = json!({});
     }
-    extensions[EXTENSION]["merged"] = merged;
+    extensions[EXTENSION][name] = value;
+}
+
+/// Takes it back. Where nothing is left in our extension, the event is as if it had none.
+pub fn take_from_extension(document: &mut Map<String, Value>, name: &str) {
+    let Some(Value::Object(extensions)) = document.get_mut("extensions") else { return };
+    let Some(Value::Object(ours)) = extensions.get_mut(EXTENSION) else { return };
+    if ours.remove(name).is_none() || !ours.is_empty() {
+        return;
+    }
+    extensions.remove(EXTENSION);
+    if extensions.is_empty() {
+        document.remove("extensions");
+    }
+    let Some(Value::Array(contexts)) = document.get_mut("@context") else { return };
+    contexts.retain(|one| one != EXTENSION_CONTEXT);
+    if let [one] = contexts.as_slice() {
+        let one = one.clone();
+        document.insert("@context".to_owned(), one);
+    }
 }

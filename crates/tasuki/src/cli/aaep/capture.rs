@@ -7,6 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use protocol::aaep::event::Verbosity;
 
+use super::closing::Accepted;
 use super::listen::{Answers, From, server};
 use super::listener::{Listener, Telling};
 use super::recorder::Recorder;
@@ -60,6 +61,7 @@ pub async fn run(args: CaptureArgs) -> Result<u8> {
         recorder: Some(recorder),
         until_end: args.until_end,
         questions: Vec::new(),
+        accepted: Accepted::default(),
         n_asked: 0,
         open: HashSet::new(),
     };

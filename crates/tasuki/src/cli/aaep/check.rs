@@ -9,14 +9,15 @@ use std::sync::mpsc;
 
 use anyhow::Result;
 use indicatif::ProgressBar;
-use protocol::aaep::EVENT_BYTES_MAX;
 use protocol::aaep::event::Event;
 use protocol::aaep::flaw::{Flaw, Tier};
 use protocol::aaep::handshake::{Handshake, Message, read_message};
 use protocol::aaep::read::{self, examine};
 use protocol::aaep::recorded::{Recorded, Remark, Weight};
+use protocol::aaep::{EVENT_BYTES_MAX, EXTENSION, RECORDED_FROM_HERE};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use super::documents::{Document, LINE_BYTES_MAX, Source};
 use super::found::{FileReport, Finding, Level, Place};
@@ -114,9 +115,15 @@ struct Examined<'a> {
 
 enum Content<'a> {
     Event(Box<Event<'a>>),
+    /// The first that was recorded of its session, which was under way.
+    Joined(Box<Event<'a>>),
     Message(Box<Handshake>),
     Manifest,
-    Broken { event_id: Option<String>, session_id: Option<String> },
+    Broken {
+        event_id: Option<String>,
+        session_id: Option<String>,
+        is_json: bool,
+    },
 }
 
 fn examine_all<'w>(
@@ -143,7 +150,8 @@ fn examine_one<'w>(document: Document<'w>, options: &Options) -> Examined<'w> {
     let broken = |column, flaws, text: &str| {
         let Ids { event_id, session_id } = serde_json::from_str(text).unwrap_or_default();
         let owned = |id: Option<Cow<'_, str>>| id.map(Cow::into_owned);
-        let content = Content::Broken { event_id: owned(event_id), session_id: owned(session_id) };
+        let (event_id, session_id) = (owned(event_id), owned(session_id));
+        let content = Content::Broken { event_id, session_id, is_json: !text.is_empty() };
         Examined { line, column, content, flaws, warnings: Vec::new() }
     };
     if bytes.len() > LINE_BYTES_MAX {
@@ -160,6 +168,9 @@ fn examine_one<'w>(document: Document<'w>, options: &Options) -> Examined<'w> {
     let whole =
         |content, warnings| Examined { line, column: None, content, flaws: Vec::new(), warnings };
     match event_or_message(text, options) {
+        Ok((Message::Event(event), warnings)) if is_joined(text) => {
+            whole(Content::Joined(event), warnings)
+        }
         Ok((Message::Event(event), warnings)) => whole(Content::Event(event), warnings),
         Ok((Message::Handshake(message), warnings)) => whole(Content::Message(message), warnings),
         Ok((Message::Manifest, warnings)) => whole(Content::Manifest, warnings),
@@ -171,6 +182,13 @@ fn examine_one<'w>(document: Document<'w>, options: &Options) -> Examined<'w> {
         }
         Err(flaws) => broken(None, flaws, text),
     }
+}
+
+/// Whether somebody who recorded says that the session was under way. Few do.
+fn is_joined(text: &str) -> bool {
+    text.contains(RECORDED_FROM_HERE)
+        && serde_json::from_str::<Value>(text)
+            .is_ok_and(|event| event["extensions"][EXTENSION][RECORDED_FROM_HERE] == true)
 }
 
 /// Most documents are events, and are read once.
@@ -222,8 +240,11 @@ impl Checking<'_> {
         self.line = line;
         let mut place = Place { line, column, index, ..Place::default() };
         let remark = match &content {
-            Content::Event(event) => {
-                let remark = self.recorded.event(event);
+            Content::Event(event) | Content::Joined(event) => {
+                let id = event.envelope.session_id.as_ref();
+                let is_joined = matches!(content, Content::Joined(_));
+                let joined = is_joined.then(|| self.recorded.joined(id)).flatten();
+                let remark = joined.or_else(|| self.recorded.event(event));
                 if remark.is_some() || !warnings.is_empty() {
                     place.event_id = Some(event.envelope.event_id.as_ref().to_owned());
                     place.session_id = Some(event.envelope.session_id.as_ref().to_owned());
@@ -232,7 +253,7 @@ impl Checking<'_> {
             }
             Content::Message(message) => self.recorded.reply(message),
             Content::Manifest => None,
-            Content::Broken { event_id, session_id } => {
+            Content::Broken { event_id, session_id, .. } => {
                 if let Some(session_id) = session_id {
                     self.recorded.broken(session_id);
                 }
@@ -242,13 +263,28 @@ impl Checking<'_> {
             }
         };
         for flaw in flaws {
-            self.find(&place, Level::Error, flaw);
+            if self.options.wants(flaw.tier) || self.is_in_the_way(&content) {
+                self.find(&place, Level::Error, flaw);
+            }
         }
         for flaw in warnings {
-            self.find(&place, Level::Warning, flaw);
+            if self.options.wants(flaw.tier) {
+                self.find(&place, Level::Warning, flaw);
+            }
         }
         if let Some(remark) = remark {
             self.remark(&place, remark);
+        }
+    }
+
+    /// Whether a document keeps us from looking at what was asked for: what cannot be read is not
+    /// valid by any rule, and without one of its events the order of a session cannot be told.
+    fn is_in_the_way(&self, content: &Content<'_>) -> bool {
+        match content {
+            Content::Broken { is_json, .. } => !is_json || self.options.wants(Tier::Session),
+            Content::Event(_) | Content::Joined(_) | Content::Message(_) | Content::Manifest => {
+                false
+            }
         }
     }
 
@@ -269,15 +305,17 @@ impl Checking<'_> {
             Weight::Assumed if self.options.strict => Level::Error,
             Weight::Assumed | Weight::Idle => Level::Warning,
         };
-        self.find(place, level, remark.flaw);
+        if self.options.wants(remark.flaw.tier) {
+            self.find(place, level, remark.flaw);
+        }
     }
 
     fn find(&mut self, place: &Place, level: Level, flaw: Flaw) {
-        if !self.options.wants(flaw.tier) {
-            return;
-        }
         let (n_found, is_wanted) = match level {
-            Level::Error => (&mut self.report.n_errors, true),
+            Level::Error => {
+                self.report.failed.add(flaw.tier);
+                (&mut self.report.n_errors, true)
+            }
             Level::Warning => (&mut self.report.n_warnings, self.options.warnings),
         };
         *n_found += 1;

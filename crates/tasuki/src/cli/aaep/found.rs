@@ -53,8 +53,36 @@ pub struct FileReport {
     pub n_sessions: usize,
     pub n_errors: usize,
     pub n_warnings: usize,
+    /// The errors by their tier, shown or not.
+    pub failed: Failed,
     /// The first of them; at most as many as are shown.
     pub findings: Vec<Finding>,
+}
+
+/// How many errors there are of each tier.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Failed {
+    schema: usize,
+    spec: usize,
+    session: usize,
+}
+
+impl Failed {
+    pub fn add(&mut self, tier: Tier) {
+        match tier {
+            Tier::Schema => self.schema += 1,
+            Tier::Spec => self.spec += 1,
+            Tier::Session => self.session += 1,
+        }
+    }
+
+    fn of(self, tier: Tier) -> usize {
+        match tier {
+            Tier::Schema => self.schema,
+            Tier::Spec => self.spec,
+            Tier::Session => self.session,
+        }
+    }
 }
 
 impl Finding {
@@ -98,7 +126,7 @@ const TIERS: [Tier; 3] = [Tier::Schema, Tier::Spec, Tier::Session];
 pub fn junit(reports: &[FileReport]) -> String {
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let failed = |report: &FileReport| {
-        let is_in = |tier: &&Tier| errors(report, **tier).next().is_some();
+        let is_in = |tier: &&Tier| report.failed.of(**tier) > 0;
         TIERS.iter().filter(is_in).count()
     };
     let n_failed: usize = reports.iter().map(failed).sum();
@@ -137,11 +165,17 @@ fn case(xml: &mut String, report: &FileReport, tier: Tier) {
     };
     let file = escaped(&report.file);
     let _ = write!(xml, "    <testcase classname=\"{file}\" name=\"{name}\"");
-    let lines: Vec<String> = errors(report, tier).map(|it| escaped(&it.text())).collect();
-    let Some(first) = lines.first() else {
+    let n_failed = report.failed.of(tier);
+    if n_failed == 0 {
         xml.push_str("/>\n");
         return;
-    };
+    }
+    let mut lines: Vec<String> = errors(report, tier).map(|it| escaped(&it.text())).collect();
+    let n_unseen = n_failed.saturating_sub(lines.len());
+    if n_unseen > 0 {
+        lines.push(format!("{} not shown", counted(n_unseen, "error")));
+    }
+    let first = lines.first().expect("what failed is shown, or said not to be");
     let _ = writeln!(xml, ">\n      <failure type=\"{}\" message=\"{first}\">", tier.code());
     for line in &lines {
         let _ = writeln!(xml, "{line}");

@@ -7,6 +7,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use protocol::aaep::negotiate::Start;
 
+use super::closing::Accepted;
 use super::listener::{Listener, Telling};
 use super::subscriber::Subscriber;
 use super::terms::{ScopeArgs, TermsArgs};
@@ -84,6 +85,7 @@ pub async fn run(args: ListenArgs) -> Result<u8> {
         recorder: None,
         until_end: false,
         questions: Vec::new(),
+        accepted: Accepted::default(),
         n_asked: 0,
         open: HashSet::new(),
     };

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use anyhow::Result;
 use engine::clock::{Clock, SystemClock};
 use protocol::aaep::capabilities::Capabilities;
-use protocol::aaep::event::Verbosity;
+use protocol::aaep::event::{Decision, Verbosity};
 use protocol::aaep::handshake::{
     ClarificationReply, Close, ConfirmationReply, Handshake, Renegotiate,
 };
@@ -15,6 +15,7 @@ use protocol::time::Span;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use super::closing::Accepted;
 use super::question::{Answer, Question};
 use super::recorder::Recorder;
 use super::subscriber::{Heard, Subscriber};
@@ -59,6 +60,7 @@ pub struct Listener {
     /// Whether to go when the sessions that were heard are over.
     pub until_end: bool,
     pub questions: Vec<Question>,
+    pub accepted: Accepted,
     pub n_asked: usize,
     pub open: HashSet<String>,
 }
@@ -169,7 +171,11 @@ impl Listener {
             }
             (Telling::Words | Telling::Nothing, _) => {}
         }
-        if let Some(question) = question {
+        if let Some(question) = question.as_ref().filter(|it| it.settled().is_some()) {
+            if self.telling == Telling::Words {
+                question.told().iter().for_each(|line| output::line(line));
+            }
+        } else if let Some(question) = question {
             self.n_asked += 1;
             if self.telling != Telling::Json {
                 self.put(&question);
@@ -179,13 +185,10 @@ impl Listener {
             }
             self.questions.push(question);
         }
-        self.questions.retain(|question| match question.settled_by(event) {
-            Some(why) => {
-                output::remark(&format!("question {} is closed: {why}", question.number));
-                false
-            }
-            None => true,
-        });
+        for (number, why) in self.accepted.closed_by(event, &self.questions) {
+            output::remark(&format!("question {number} is closed: {why}"));
+            self.questions.retain(|question| question.number != number);
+        }
     }
 
     fn put(&self, question: &Question) {
@@ -270,11 +273,13 @@ impl Listener {
                 return Ok(());
             }
         };
+        let question = question.clone();
         let number = question.number;
-        let reply = self.reply(question, answer);
+        let is_accept = answer == Answer::Decision(Decision::Accept);
+        let reply = self.reply(&question, answer);
         let shown = output::clean(typed.trim());
         match self.subscriber.send(&reply).await {
-            Ok(()) => output::remark(&format!("question {number} is answered: {shown}")),
+            Ok(()) => output::remark(&format!("your answer to question {number} is sent: {shown}")),
             Err(error) if error.downcast_ref::<Refused>().is_some() => return Err(error),
             Err(_) => {
                 output::remark("the server does not answer; the question still waits");
@@ -282,6 +287,9 @@ impl Listener {
             }
         }
         self.questions.retain(|it| it.number != number);
+        if is_accept {
+            self.accepted.add(question);
+        }
         match &mut self.recorder {
             Some(recorder) => recorder.message(&reply.write()),
             None => Ok(()),

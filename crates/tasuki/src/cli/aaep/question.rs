@@ -1,13 +1,20 @@
-//! A question to whoever listens: how it is put, what counts as an answer, and how it shows that
-//! somebody else has settled it.
+//! A question to whoever listens: how it is put, and what counts as an answer.
 
 use protocol::aaep::event::Decision;
 use protocol::aaep::handshake::Response;
 use protocol::time::{Span, Time};
 use serde_json::{Number, Value};
 
-use super::words::{is_terminal, kind, who};
+use super::words::{kind, who};
 use crate::output::clean;
+
+/// What is shown of an agent's own context of a question. Nobody listens to more than this before
+/// they decide.
+const CONTEXT_LINES_MAX: usize = 8;
+const CONTEXT_CHARS_MAX: usize = 200;
+
+/// As long as a question may wait.
+const SECONDS_MAX: u64 = 86_400;
 
 #[derive(Debug, Clone)]
 pub struct Question {
@@ -16,6 +23,8 @@ pub struct Question {
     pub event: Value,
     /// When its time is over, by the clock of whoever listens.
     pub due: Time,
+    /// Whole seconds that were left when it was heard.
+    seconds_left: u64,
 }
 
 /// What somebody typed, as an answer.
@@ -31,9 +40,23 @@ impl Question {
         if !matches!(kind(event), "awaiting.confirmation" | "awaiting.clarification") {
             return None;
         }
-        let seconds = event["timeout_seconds"].as_u64().unwrap_or_default().min(86_400);
-        let due = now.plus(Span::from_millis(i64::try_from(seconds).unwrap_or_default() * 1_000));
-        Some(Self { number, event: event.clone(), due })
+        // The server says how much of its time is left; a recording does not.
+        let seconds = event["timeout_seconds"].as_u64().unwrap_or_default().min(SECONDS_MAX);
+        let left = event["extensions"]["tasuki"]["seconds_left"].as_u64();
+        let seconds_left = left.map_or(seconds, |left| left.min(seconds));
+        let millis = i64::try_from(seconds_left * 1_000).unwrap_or_default();
+        let due = now.plus(Span::from_millis(millis));
+        Some(Self { number, event: event.clone(), due, seconds_left })
+    }
+
+    /// What became of it, if that is known already when it is heard.
+    pub fn settled(&self) -> Option<&'static str> {
+        match self.event["extensions"]["tasuki"]["settled"].as_str()? {
+            "answered" => Some("somebody has answered"),
+            "timed_out" => Some("nobody answered in time"),
+            "withdrawn" => Some("it is no longer asked"),
+            _ => Some("it is settled"),
+        }
     }
 
     pub fn text(&self, name: &str) -> String {
@@ -53,8 +76,13 @@ impl Question {
 
     /// The same for whoever cannot.
     pub fn told(&self) -> Vec<String> {
-        let mut lines = vec![format!("URGENT {} asks, question {}", who(&self.event), self.number)];
+        let (name, number) = (who(&self.event), self.number);
+        let mut lines = vec![match self.settled() {
+            Some(settled) => format!("{name} asked, and {settled}"),
+            None => format!("URGENT {name} asks, question {number}"),
+        }];
         let labels = [
+            ("summary_normal", "In short"),
             ("action", "Action"),
             ("consequence", "Consequence"),
             ("question", "Question"),
@@ -69,10 +97,14 @@ impl Question {
         if self.is_confirmation() {
             lines.push(format!("  Can be undone: {}", self.reversibility()));
         }
+        lines.extend(self.more());
         for (at, (value, label)) in self.choices().iter().enumerate() {
             lines.push(format!("  {}: {} ({})", at + 1, clean(label), clean(value)));
         }
-        let seconds = &self.event["timeout_seconds"];
+        if self.settled().is_some() {
+            return lines;
+        }
+        let seconds = self.seconds_left;
         let default = match self.is_confirmation() {
             true => format!(", then {}", self.text("default_decision")),
             false => String::new(),
@@ -81,14 +113,39 @@ impl Question {
         lines
     }
 
+    /// What else the agent says of it, and what the server says about the texts.
+    fn more(&self) -> Vec<String> {
+        let cut = |text: &str| match text.char_indices().nth(CONTEXT_CHARS_MAX) {
+            Some((end, _)) => format!("{}…", clean(&text[..end])),
+            None => clean(text),
+        };
+        let mut lines = Vec::new();
+        let context = self.event["extra_context"].as_object();
+        let n_more = context.map_or(0, |all| all.len().saturating_sub(CONTEXT_LINES_MAX));
+        for (name, value) in context.into_iter().flatten().take(CONTEXT_LINES_MAX) {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            lines.push(format!("  Also, {}: {}", cut(name), cut(&text)));
+        }
+        if n_more > 0 {
+            lines.push(format!("  Also: {n_more} more, which --json shows"));
+        }
+        let ours = &self.event["extensions"]["tasuki"];
+        let labels = [("action_hash", "Hash of the action"), ("texts_in", "Language of the texts")];
+        for (name, label) in labels {
+            if let Some(text) = ours[name].as_str() {
+                lines.push(format!("  {label}: {}", cut(text)));
+            }
+        }
+        lines
+    }
+
     fn reversibility(&self) -> &'static str {
-        let is_marked = self.event["irreversible"] == true;
-        match self.event["reversibility"].as_str() {
-            Some("irreversible") => "no",
-            _ if is_marked => "no",
-            Some("reversible") => "yes",
-            Some("reversible_with_effort") => "yes, with effort",
-            Some(_) | None => "not said",
+        let marked = self.event["irreversible"].as_bool();
+        match (self.event["reversibility"].as_str(), marked) {
+            (Some("irreversible"), _) | (_, Some(true)) => "no",
+            (Some("reversible_with_effort"), _) => "yes, with effort",
+            (Some("reversible"), _) | (_, Some(false)) => "yes",
+            (Some(_) | None, None) => "not said",
         }
     }
 
@@ -107,9 +164,15 @@ impl Question {
         }
     }
 
+    /// No is always one of the answers, whatever the question lists.
     fn allows(&self, decision: Decision) -> bool {
-        let allowed = self.event["allowed_replies"].as_array();
-        allowed.is_none_or(|all| all.iter().any(|it| it == decision.as_str()))
+        let listed = self.event["allowed_replies"].as_array();
+        match decision {
+            Decision::Reject => true,
+            Decision::Accept => {
+                listed.is_none_or(|all| all.iter().any(|it| it == decision.as_str()))
+            }
+        }
     }
 
     fn expected(&self) -> String {
@@ -165,24 +228,6 @@ impl Question {
         }
         Err(no())
     }
-
-    /// Why nobody needs to answer any more, if a later event shows it.
-    pub fn settled_by(&self, event: &Value) -> Option<&'static str> {
-        let at = |event: &Value| event["timestamp"].as_str()?.parse::<Time>().ok();
-        let is_later = at(event)? >= at(&self.event)?;
-        let is_same = event["event_id"] == self.event["event_id"];
-        if event["session_id"] != self.event["session_id"] || !is_later || is_same {
-            return None;
-        }
-        match kind(event) {
-            _ if is_terminal(event) => Some("the session is over"),
-            "state.changed" if event["from_state"] == "awaiting_input" => Some("it was settled"),
-            "tool.invoked" if self.is_confirmation() && event["irreversible"] == true => {
-                Some("somebody accepted")
-            }
-            _ => None,
-        }
-    }
 }
 
 fn pair_of(choice: &Value) -> Option<(&str, &str)> {
@@ -214,6 +259,7 @@ mod tests {
         let text = |it: &str| Some(Answer::Response(Response::Text(it.to_owned())));
         let confirm = question("confirmation", &json!({}));
         let only_reject = question("confirmation", &json!({"allowed_replies": ["reject"]}));
+        let only_accept = question("confirmation", &json!({"allowed_replies": ["accept"]}));
         let choices = json!({"accepted_response_kinds": ["multiple_choice"], "choices":
             [{"value": "b", "label": "Blue"}, {"value": "1", "label": "One"}]});
         let choice = question("clarification", &choices);
@@ -229,6 +275,8 @@ mod tests {
             (&confirm, "yes", None),
             (&confirm, "accept it", None),
             (&only_reject, "accept", None),
+            (&only_accept, "reject", decision(Decision::Reject)),
+            (&only_accept, "accept", decision(Decision::Accept)),
             (&choice, "2", text("1")),
             (&choice, "1", text("1")),
             (&choice, "b", text("b")),
@@ -247,28 +295,50 @@ mod tests {
     }
 
     #[test]
-    fn it_is_noticed_when_somebody_else_has_settled_it() {
-        let confirm = question("confirmation", &json!({}));
+    fn whoever_comes_late_hears_how_it_stands() {
+        let asked =
+            |ours: Value| question("confirmation", &json!({"extensions": {"tasuki": ours}}));
         let cases = [
-            ("session.completed", "2026-05-24T14:22:01Z", json!({}), true),
-            (
-                "state.changed",
-                "2026-05-24T14:22:01Z",
-                json!({"from_state": "awaiting_input"}),
-                true,
-            ),
-            ("state.changed", "2026-05-24T14:22:01Z", json!({"from_state": "thinking"}), false),
-            ("tool.invoked", "2026-05-24T14:22:01Z", json!({"irreversible": true}), true),
-            ("tool.invoked", "2026-05-24T14:21:59Z", json!({"irreversible": true}), false),
-            ("session.completed", "2026-05-24T14:22:01Z", json!({"session_id": "sess_2"}), false),
+            (json!({}), 60_000, "URGENT teller asks, question 1"),
+            (json!({"seconds_left": 12}), 12_000, "URGENT teller asks, question 1"),
+            (json!({"seconds_left": 600}), 60_000, "URGENT teller asks, question 1"),
+            (json!({"settled": "answered"}), 60_000, "teller asked, and somebody has answered"),
+            (json!({"settled": "timed_out"}), 60_000, "teller asked, and nobody answered in time"),
         ];
-        for (kind, at, more, expected) in cases {
-            let mut event = json!({"type": format!("aaep:agent.{kind}"), "event_id": "evt_2",
-                "session_id": "sess_1", "timestamp": at});
-            for (name, value) in more.as_object().expect("an object") {
-                event[name] = value.clone();
-            }
-            assert_eq!(confirm.settled_by(&event).is_some(), expected, "{event}");
+        for (ours, due, expected) in cases {
+            let question = asked(ours);
+            let lines = question.told();
+            assert_eq!((question.due, lines[0].as_str()), (Time::from_millis(due), expected));
+            let is_timed = lines.iter().any(|line| line.starts_with("  Time:"));
+            assert_eq!(is_timed, question.settled().is_none(), "{lines:?}");
         }
+    }
+
+    #[test]
+    fn all_that_bears_on_the_decision_is_told() {
+        let cases = [
+            (json!({"summary_normal": "Zahlt 500 Dollar"}), "  In short: Zahlt 500 Dollar"),
+            (json!({"irreversible": true, "reversibility": "reversible"}), "  Can be undone: no"),
+            (json!({"irreversible": false}), "  Can be undone: yes"),
+            (json!({"reversibility": "reversible"}), "  Can be undone: yes"),
+            (
+                json!({"irreversible": false, "reversibility": "reversible_with_effort"}),
+                "  Can be undone: yes, with effort",
+            ),
+            (json!({}), "  Can be undone: not said"),
+            (json!({"extra_context": {"to": "Maria\u{1b}"}}), "  Also, to: Maria\u{fffd}"),
+            (json!({"extra_context": {"amount": 500}}), "  Also, amount: 500"),
+            (json!({"extensions": {"tasuki": {"action_hash": "aa"}}}), "  Hash of the action: aa"),
+            (json!({"extensions": {"tasuki": {"texts_in": "en"}}}), "  Language of the texts: en"),
+        ];
+        for (more, expected) in cases {
+            let lines = question("confirmation", &more).told();
+            assert!(lines.iter().any(|line| line == expected), "{expected} in {lines:?}");
+        }
+        let many: serde_json::Map<_, _> =
+            (0..10).map(|at| (at.to_string(), "x".repeat(1_000).into())).collect();
+        let lines = question("confirmation", &json!({"extra_context": many})).told();
+        assert!(lines.iter().all(|line| line.len() < 300) && lines.len() < 16, "{lines:?}");
+        assert!(lines.contains(&"  Also: 2 more, which --json shows".to_owned()), "{lines:?}");
     }
 }

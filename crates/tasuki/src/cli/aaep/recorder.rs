@@ -1,25 +1,31 @@
 //! Events as they came, one on each line of a file, in the order in which they were announced:
 //! what is critical comes early, and is put back in its place.
 
+use std::collections::HashSet;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use protocol::aaep::reply_token;
-use protocol::aaep::shape::Cursor;
+use protocol::aaep::shape::{Cursor, put_into_extension, take_from_extension};
+use protocol::aaep::{EXTENSION, RECORDED_FROM_HERE, reply_token};
 use protocol::time::Time;
-use serde_json::Value;
+use serde_json::{Map, Value};
+
+use super::words::{is_terminal, kind};
 
 pub struct Recorder {
     out: Box<dyn Write + Send>,
     /// What came early, and what it may come after.
     early: Vec<Early>,
+    /// The sessions of which something is written.
+    begun: HashSet<String>,
     pub n_events: usize,
 }
 
 struct Early {
     text: String,
+    event: Value,
     /// Questions carry their place in their token.
     cursor: Option<Cursor>,
     at: Option<Time>,
@@ -34,15 +40,21 @@ impl Recorder {
             let file = OpenOptions::new().write(true).create_new(true).open(path);
             Box::new(file.with_context(|| format!("cannot create {}", path.display()))?)
         };
-        Ok(Self { out, early: Vec::new(), n_events: 0 })
+        Ok(Self { out, early: Vec::new(), begun: HashSet::new(), n_events: 0 })
     }
 
     pub fn event(&mut self, text: &str, event: &Value, cursor: Option<Cursor>) -> Result<()> {
+        if event["extensions"][EXTENSION]["stands"] == true {
+            // The server says it to whoever begins to listen; nobody announced it.
+            return Ok(());
+        }
         self.n_events += 1;
+        let plain = as_announced(event);
+        let text = plain.as_deref().unwrap_or(text);
         let at = event["timestamp"].as_str().and_then(|at| at.parse().ok());
         let Some(cursor) = cursor else {
             let cursor = event["reply_token"].as_str().and_then(reply_token::place);
-            self.early.push(Early { text: text.to_owned(), cursor, at });
+            self.early.push(Early { text: text.to_owned(), event: event.clone(), cursor, at });
             return Ok(());
         };
         let is_before = |early: &Early| match early.cursor {
@@ -52,9 +64,9 @@ impl Recorder {
         let (before, after): (Vec<_>, _) = self.early.drain(..).partition(is_before);
         self.early = after;
         for early in before {
-            self.line(&early.text)?;
+            self.write(&early.text, &early.event)?;
         }
-        self.line(text)
+        self.write(text, event)
     }
 
     /// A message of our own. Whatever it is about has been told.
@@ -66,15 +78,43 @@ impl Recorder {
     /// Nothing more is to come before what came early.
     pub fn settle(&mut self) -> Result<()> {
         for early in std::mem::take(&mut self.early) {
-            self.line(&early.text)?;
+            self.write(&early.text, &early.event)?;
         }
         Ok(())
+    }
+
+    /// An event in its place. The first of a session that was under way says so.
+    fn write(&mut self, text: &str, event: &Value) -> Result<()> {
+        let session = event["session_id"].as_str().unwrap_or_default();
+        let is_first = !self.begun.contains(session);
+        if is_terminal(event) {
+            self.begun.remove(session);
+        } else if is_first {
+            self.begun.insert(session.to_owned());
+        }
+        if !is_first || kind(event) == "session.started" {
+            return self.line(text);
+        }
+        let mut document: Map<String, Value> = serde_json::from_str(text)?;
+        put_into_extension(&mut document, RECORDED_FROM_HERE, true.into());
+        self.line(&Value::Object(document).to_string())
     }
 
     fn line(&mut self, text: &str) -> Result<()> {
         let written = writeln!(self.out, "{text}").and_then(|()| self.out.flush());
         written.context("cannot write the recording")
     }
+}
+
+/// A question without what the server says of it to one listener at one moment; nothing if it says
+/// nothing.
+fn as_announced(event: &Value) -> Option<String> {
+    let is_copy = event["extensions"][EXTENSION].is_object() && event["reply_token"].is_string();
+    let mut document = is_copy.then(|| event.as_object().cloned()).flatten()?;
+    for name in ["due_at", "seconds_left", "settled"] {
+        take_from_extension(&mut document, name);
+    }
+    Some(Value::Object(document).to_string())
 }
 
 #[cfg(test)]
@@ -102,9 +142,11 @@ mod tests {
     fn what_came_early_is_put_back_in_its_place() {
         let shared = Shared::default();
         let out = Box::new(shared.clone());
-        let mut recorder = Recorder { out, early: Vec::new(), n_events: 0 };
+        let mut recorder = Recorder { out, early: Vec::new(), begun: HashSet::new(), n_events: 0 };
         let mut tell = |text: &str, second: u32, index: Option<u32>| {
-            let event = json!({ "timestamp": format!("2026-05-24T14:22:{second:02}Z") });
+            let name = if text == "first" { "session.started" } else { "progress.updated" };
+            let event = json!({ "type": format!("aaep:agent.{name}"),
+                "timestamp": format!("2026-05-24T14:22:{second:02}Z") });
             let cursor = index.map(|index| Cursor { sequence: 1, index });
             recorder.event(text, &event, cursor).unwrap();
         };

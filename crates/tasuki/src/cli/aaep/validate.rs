@@ -27,7 +27,7 @@ pub struct ValidateArgs {
     /// Show what is let pass, but had better be otherwise
     #[arg(long)]
     warnings: bool,
-    /// An answer that the recording lacks is an error
+    /// An answer or an end that the recording lacks is an error
     #[arg(long)]
     strict: bool,
     /// Print no more errors than this, and no more warnings; all are counted
@@ -65,6 +65,11 @@ impl From<TierName> for Tier {
 }
 
 pub fn run(args: &ValidateArgs) -> Result<u8> {
+    if args.json && args.junit.as_deref() == Some(Path::new("-")) {
+        output::remark("error: --json and --junit - both print to standard output");
+        output::remark("hint: name a file for --junit");
+        return Ok(exit_code::USAGE);
+    }
     if let Err(error) = super::documents::check_readable(&args.files) {
         output::remark(&format!("error: {}", output::clean(&format!("{error:#}"))));
         return Ok(exit_code::USAGE);

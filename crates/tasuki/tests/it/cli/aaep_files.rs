@@ -43,7 +43,7 @@ pub fn transfer() -> [Vec<Value>; 2] {
     ]
 }
 
-fn event(number: u32, kind: &str, more: Value) -> Value {
+pub fn event(number: u32, kind: &str, more: Value) -> Value {
     let mut event = json!({
         "@context": "https://aaep-protocol.org/context/v1",
         "type": format!("aaep:agent.{kind}"),
@@ -90,6 +90,7 @@ fn what_people_and_programs_read() {
     let mut broken = whole();
     broken[1]["from_state"] = Value::Null;
     let half = &broken[4].to_string()[..40];
+    write("endless.jsonl", &lines(&before[..2]));
     write("broken.jsonl", &format!("{}{half}\n", lines(&broken[..4])));
     let mut order = whole();
     order.remove(5);
@@ -99,10 +100,14 @@ fn what_people_and_programs_read() {
         "aaep validate good.jsonl list.json",
         "aaep validate unanswered.jsonl",
         "aaep validate unanswered.jsonl --strict",
+        "aaep validate endless.jsonl",
+        "aaep validate endless.jsonl --strict",
         "aaep validate broken.jsonl order.jsonl",
         "aaep validate broken.jsonl order.jsonl --tier session --json",
         "aaep validate broken.jsonl --max-errors 1 --warnings",
         "aaep validate broken.jsonl good.jsonl --junit -",
+        "aaep validate broken.jsonl --max-errors 0 --junit -",
+        "aaep validate good.jsonl --json --junit -",
         "aaep validate missing.jsonl",
         "aaep lint good.jsonl",
         "aaep lint missing.jsonl",
@@ -154,6 +159,17 @@ fn broken_files_are_refused_with_line_and_rule() {
         let told = format!("{} {} {} {}", first["line"], word("tier"), word("rule"), word("field"));
         assert!(told.starts_with(expected), "{story}: {told}, expected {expected}");
         assert_eq!(first["file"], "-");
+    }
+    let broken = with(1, "from_state", Value::Null);
+    for (text, tier, code) in [
+        ("{bad\n", "schema", 1),
+        ("{bad\n", "spec", 1),
+        ("{bad\n", "session", 1),
+        (broken.as_str(), "session", 1),
+        (broken.as_str(), "spec", 0),
+    ] {
+        let shown = run(folder.path(), &format!("aaep validate - --tier {tier}"), text);
+        assert_eq!(shown.code, code, "{tier}: {text}{}", shown.stderr);
     }
     for command in ["aaep validate", "aaep validate - --tier none", "aaep lint", "aaep replay"] {
         assert_eq!(run(folder.path(), command, "").code, 2, "{command}");

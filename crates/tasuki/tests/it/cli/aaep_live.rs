@@ -14,7 +14,7 @@ use super::shell::{split, tasuki};
 use crate::server::{Server, ok};
 
 /// A server with an agent that announces, and two people.
-fn bank(folder: &Path) -> Server {
+pub fn bank(folder: &Path) -> Server {
     let server = Server::start_on(&folder.join("data"), |_| {});
     for agent in ["teller --kind worker", "dana --kind human", "omar --kind human"] {
         let command = format!("agent register {agent} --data data");
@@ -24,13 +24,13 @@ fn bank(folder: &Path) -> Server {
     server
 }
 
-fn teller(folder: &Path) -> Client {
+pub fn teller(folder: &Path) -> Client {
     let act_as = Some("teller".to_owned());
     let identity = Identity { act_as, ..Identity::default() };
     Client::socket(control_socket(&folder.join("data"))).with_identity(identity)
 }
 
-async fn announce(teller: &Client, events: Vec<Value>) {
+pub async fn announce(teller: &Client, events: Vec<Value>) {
     ok(teller, Call::post("/aaep/v1/events", Value::from(events))).await;
 }
 
@@ -59,7 +59,7 @@ async fn somebody_listens_and_answers() {
     dana.sees("  Consequence: The money leaves your account");
     dana.sees("  Risk: high");
     dana.sees("  Can be undone: no");
-    dana.sees("  Time: 300 seconds, then reject");
+    dana.sees(" seconds, then reject");
     dana.sees("type accept or reject");
     omar.sees("type accept or reject");
     for typed in ["", "yes"] {
@@ -68,7 +68,7 @@ async fn somebody_listens_and_answers() {
     dana.sees("question 1: expected accept or reject");
     assert_eq!(decision(&teller).await["status"], "open", "an empty line is no answer");
     dana.enter("accept");
-    dana.sees("question 1 is answered: accept");
+    dana.sees("your answer to question 1 is sent: accept");
     let decided = decision(&teller).await;
     assert_eq!(
         (&decided["decision"], &decided["answered_by"]),
@@ -97,7 +97,7 @@ async fn somebody_listens_and_answers() {
     dana.enter("/quit");
     omar.interrupt();
     assert_eq!((dana.leave(), omar.leave()), (Some(0), Some(0)));
-    for words in ["Transfers 500 dollars", "question 1 is answered"] {
+    for words in ["Transfers 500 dollars", "your answer to question 1 is sent"] {
         assert_eq!(dana.n_times(words), 1, "{words}: {:#?}", dana.seen());
     }
     drop(server);
@@ -115,7 +115,7 @@ async fn what_is_recorded_is_valid_and_can_be_played_again() {
     let mut dana = Terminal::open(folder.path(), &capture);
     dana.sees("type accept or reject");
     dana.enter("accept");
-    dana.sees("question 1 is answered: accept");
+    dana.sees("your answer to question 1 is sent: accept");
     announce(&teller, after.clone()).await;
     dana.sees("8 events recorded");
     assert_eq!(dana.leave(), Some(0), "{:#?}", dana.seen());
@@ -165,4 +165,35 @@ fn anonymous(mut event: Value, session: &str) -> Value {
         event.as_object_mut().expect("an object").remove(name);
     }
     event
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recording_may_begin_in_the_middle_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let _server = bank(folder.path());
+    let teller = teller(folder.path());
+    let [before, after] = transfer();
+    announce(&teller, before[..2].to_vec()).await;
+    let capture =
+        "aaep capture --as dana --answer ask --until-end --from now --data data -o r.jsonl";
+    let mut dana = Terminal::open(folder.path(), capture);
+    dana.sees("recording; Ctrl-C ends it");
+    announce(&teller, before[2..].to_vec()).await;
+    dana.sees("type accept or reject");
+    dana.enter("accept");
+    dana.sees("your answer to question 1 is sent: accept");
+    announce(&teller, after).await;
+    dana.sees("6 events recorded");
+    assert_eq!(dana.leave(), Some(0), "{:#?}", dana.seen());
+    let recorded = std::fs::read_to_string(folder.path().join("r.jsonl")).unwrap();
+    assert!(!recorded.contains("stands"), "only what was announced is recorded: {recorded}");
+    let check = |options: &str| {
+        let command = format!("aaep validate r.jsonl --tier session --warnings{options}");
+        let checked = tasuki(folder.path(), &split(&command), &[], "");
+        (checked.code, checked.stdout)
+    };
+    let said = format!("rule 4.1.1  type: expected the start of {SESSION}");
+    let (code, shown) = check("");
+    assert!(code == 0 && shown.contains(&said), "{shown}");
+    assert_eq!(check(" --strict").0, 1);
 }

@@ -338,3 +338,22 @@ fn a_question_gets_the_token_of_the_subscription() {
     let copy = with_reply_token(text, "rpl_mine").unwrap();
     assert!(copy.contains("rpl_mine") && !copy.contains("secret"));
 }
+
+#[test]
+fn what_is_said_in_our_extension_can_be_taken_back() {
+    let of = |text: &str| -> serde_json::Map<String, Value> { serde_json::from_str(text).unwrap() };
+    for text in [
+        r#"{"@context":"https://aaep-protocol.org/context/v1","action":"Pay"}"#,
+        r#"{"@context":["https://aaep-protocol.org/context/v1","urn:tasuki:aaep:v1"],
+            "extensions":{"tasuki":{"action_hash":"aa"}}}"#,
+        r#"{"@context":["https://aaep-protocol.org/context/v1","urn:x"],"extensions":{"x":{}}}"#,
+    ] {
+        let mut document = of(text);
+        put_into_extension(&mut document, "due_at", "then".into());
+        let said = &document["extensions"]["tasuki"]["due_at"];
+        let contexts = document["@context"].as_array().unwrap();
+        assert!(said == "then" && contexts.contains(&"urn:tasuki:aaep:v1".into()), "{document:?}");
+        take_from_extension(&mut document, "due_at");
+        assert_eq!(document, of(text));
+    }
+}

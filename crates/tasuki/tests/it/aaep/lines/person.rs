@@ -2,6 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use protocol::aaep::shape::take_from_extension;
 use serde_json::{Value, json};
 
 use super::branch::{Branch, Who};
@@ -152,9 +153,7 @@ impl Person {
         let at = heard.iter().position(|event| event["urgency"] == "critical");
         let question = heard.remove(at.expect("a question"));
         assert_ne!(question["reply_token"], TOKEN, "the agent's own token is nobody else's");
-        let mut as_sent = question.clone();
-        as_sent["reply_token"] = TOKEN.into();
-        heard.push(as_sent);
+        heard.push(as_sent(question.clone()));
         assert_eq!(heard, opening, "{:?}", self.stage.line);
         self.knows_its_place().await;
         question
@@ -236,4 +235,14 @@ async fn subscribe(peer: &mut Peer, terms: &Value) -> String {
     let accepted = peer.next().await;
     assert_eq!(accepted["type"], "subscription.accepted", "{accepted}");
     accepted["subscription_id"].as_str().expect("an id").to_owned()
+}
+
+/// The question as the agent asked it: what the server says of it is only in the copies.
+fn as_sent(mut question: Value) -> Value {
+    question["reply_token"] = TOKEN.into();
+    let document = question.as_object_mut().expect("an object");
+    for name in ["due_at", "seconds_left", "settled"] {
+        take_from_extension(document, name);
+    }
+    question
 }

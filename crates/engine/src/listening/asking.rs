@@ -1,0 +1,74 @@
+//! A question as one listener is told of it: with a token of their own, and how it stands at that
+//! moment. Whoever comes late hears how much time is left, or that it is settled.
+
+use protocol::aaep::reply_token::Put;
+use protocol::aaep::shape::{Body, Cursor, put_into_extension, take_from_extension};
+use protocol::aaep::stamp::stamp;
+use serde_json::{Map, Value};
+
+use super::{CONFIRMATION, Listening, Told, session_stream};
+use crate::port::StoreError;
+use crate::sessions::Question;
+
+/// What the server says of a question in its extension. A producer cannot say it.
+const DUE_AT: &str = "due_at";
+const SECONDS_LEFT: &str = "seconds_left";
+const SETTLED: &str = "settled";
+
+impl Listening {
+    /// The question whose turn it is. Nothing is lost if this is not waited for.
+    pub(super) async fn next_question(&mut self) -> Result<Option<Told>, StoreError> {
+        let Some(delivery) = &self.asking else { return Ok(None) };
+        let id = delivery.id.is_some().then_some(delivery.cursor);
+        let body = self.question(delivery.cursor, &delivery.body).await?;
+        self.asking = None;
+        Ok(Some(Told { body, id }))
+    }
+
+    /// A question with the token with which this listener may answer it.
+    pub(super) async fn question(&self, at: Cursor, body: &Body) -> Result<Body, StoreError> {
+        let mut document: Map<String, Value> =
+            serde_json::from_str(body.text()).expect("an event is an object");
+        let text = |name: &str| document.get(name).and_then(Value::as_str).unwrap_or_default();
+        let session = text("session_id").parse().expect("it was read with the event");
+        let session = session_stream(&self.caller, &session);
+        let standing = self.engine.question(&session, text("reply_token")).await?;
+        let listener = self.caller.principal.to_string();
+        let put = Put {
+            session: &session,
+            event_id: text("event_id"),
+            subscription: &self.id,
+            listener: &listener,
+        };
+        let token = self.engine.reply_key.token(at, put);
+        let can_answer = match text("type") {
+            CONFIRMATION => self.can_confirm,
+            _ => self.can_clarify,
+        };
+        if can_answer {
+            self.engine.asked.note(&session, text("event_id"));
+        }
+        document.insert("reply_token".to_owned(), token.into());
+        self.say_how_it_stands(&mut document, standing.as_ref());
+        Ok(Body::Copy(Value::Object(document).to_string()))
+    }
+
+    fn say_how_it_stands(&self, document: &mut Map<String, Value>, standing: Option<&Question>) {
+        for name in [DUE_AT, SECONDS_LEFT, SETTLED] {
+            take_from_extension(document, name);
+        }
+        let settled = match standing {
+            Some(Question::Open { due }) => {
+                let millis_left = due.since(self.engine.clock.now()).as_millis().max(0);
+                put_into_extension(document, DUE_AT, stamp(*due).into());
+                put_into_extension(document, SECONDS_LEFT, ((millis_left + 999) / 1_000).into());
+                return;
+            }
+            Some(Question::Answered { .. }) => "answered",
+            Some(Question::TimedOut { .. }) => "timed_out",
+            Some(Question::Withdrawn) | None => "withdrawn",
+            Some(Question::Erased { .. }) => "erased",
+        };
+        put_into_extension(document, SETTLED, settled.into());
+    }
+}

@@ -1,0 +1,181 @@
+//! Which questions a later event closes. Others may settle them, and a listener hears that only
+//! from what the agent does next: as long as that is not plain, a question stays open.
+
+use protocol::time::Time;
+use serde_json::Value;
+
+use super::question::Question;
+use super::words::{is_terminal, kind};
+
+/// Answers given here whose calls are remembered. Past this the oldest is forgotten.
+const ACCEPTED_MAX: usize = 32;
+
+/// What was accepted here and waits for its call: that call says nothing about other questions.
+#[derive(Debug, Default)]
+pub struct Accepted(Vec<Question>);
+
+impl Accepted {
+    pub fn add(&mut self, question: Question) {
+        if self.0.len() >= ACCEPTED_MAX {
+            self.0.remove(0);
+        }
+        self.0.push(question);
+    }
+
+    /// The questions that an event closes, by their numbers, and why.
+    pub fn closed_by(&mut self, event: &Value, open: &[Question]) -> Vec<(usize, &'static str)> {
+        let all = |why: &'static str| {
+            let concerned = open.iter().filter(|it| is_after(event, it));
+            concerned.map(|it| (it.number, why)).collect::<Vec<_>>()
+        };
+        match kind(event) {
+            _ if is_terminal(event) => {
+                self.0.retain(|it| !is_after(event, it));
+                all("the session is over")
+            }
+            "state.changed" if is_withdrawal(event) => {
+                self.0.retain(|it| !is_after(event, it));
+                all("it was settled")
+            }
+            "tool.invoked" => self.called(event, open),
+            _ => Vec::new(),
+        }
+    }
+
+    /// A call is made of what was accepted: the question that names it, else the only one that may
+    /// be meant.
+    fn called(&mut self, call: &Value, open: &[Question]) -> Vec<(usize, &'static str)> {
+        let is_named = |it: &Question| is_after(call, it) && names(it, call);
+        let named = open.iter().filter(|it| is_named(it)).map(|it| it.number).collect::<Vec<_>>();
+        let n_accepted = self.0.len();
+        self.0.retain(|it| !is_named(it));
+        let meant = if !named.is_empty() || self.0.len() < n_accepted {
+            named
+        } else if let Some(at) = self.0.iter().position(|it| may_be_meant(it, call)) {
+            self.0.remove(at);
+            Vec::new()
+        } else {
+            let meant = open.iter().filter(|it| may_be_meant(it, call)).map(|it| it.number);
+            Some(meant.collect::<Vec<_>>()).filter(|all| all.len() == 1).unwrap_or_default()
+        };
+        meant.into_iter().map(|number| (number, "somebody accepted")).collect()
+    }
+}
+
+/// Whether an event is of the question's session, and later.
+fn is_after(event: &Value, question: &Question) -> bool {
+    let at = |event: &Value| event["timestamp"].as_str()?.parse::<Time>().ok();
+    let asked = &question.event;
+    let is_later = at(event).is_some_and(|later| at(asked).is_some_and(|asked| later >= asked));
+    is_later && event["session_id"] == asked["session_id"] && event["event_id"] != asked["event_id"]
+}
+
+/// Leaving for another state than these withdraws nothing.
+fn is_withdrawal(event: &Value) -> bool {
+    let is_back = matches!(event["to_state"].as_str(), Some("thinking" | "deciding"));
+    event["from_state"] == "awaiting_input" && is_back
+}
+
+fn names(question: &Question, call: &Value) -> bool {
+    let (link, of_call) = (&question.event["extensions"]["tasuki"], &call["extensions"]["tasuki"]);
+    let same = |one: &Value, other: &Value| one.is_string() && one == other;
+    same(&link["tool_call_id"], &call["tool_call_id"])
+        || same(&link["action_hash"], &of_call["action_hash"])
+}
+
+/// Whether an irreversible call that no question names may rest on this one.
+fn may_be_meant(question: &Question, call: &Value) -> bool {
+    let asked = &question.event;
+    let link = &asked["extensions"]["tasuki"];
+    let is_linked = link["tool_call_id"].is_string() || link["action_hash"].is_string();
+    call["irreversible"] == true
+        && kind(asked) == "awaiting.confirmation"
+        && !is_linked
+        && asked["irreversible"] != false
+        && is_after(call, question)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn asked(number: usize, more: &Value) -> Question {
+        let event = with(
+            json!({
+                "type": "aaep:agent.awaiting.confirmation", "event_id": format!("evt_{number}"),
+                "session_id": "sess_1", "timestamp": "2026-05-24T14:22:00Z", "timeout_seconds": 60,
+            }),
+            more,
+        );
+        Question::of(&event, number, Time::from_millis(0)).expect("it asks")
+    }
+
+    fn with(mut event: Value, more: &Value) -> Value {
+        for (name, value) in more.as_object().expect("an object") {
+            event[name] = value.clone();
+        }
+        event
+    }
+
+    fn link(name: &str, value: &str) -> Value {
+        json!({ "extensions": { "tasuki": { name: value } } })
+    }
+
+    #[test]
+    fn a_later_event_closes_what_it_is_about() {
+        let plain = json!({});
+        let (one, two) = (json!({"extensions": {"tasuki": {"tool_call_id": "call_1"}}}), &plain);
+        let (aa, bb) = (link("action_hash", "aa"), link("action_hash", "bb"));
+        let kept = json!({"irreversible": false});
+        let clarify = json!({"type": "aaep:agent.awaiting.clarification"});
+        let other = json!({"session_id": "sess_2"});
+        let state = |from: &str, to: &str| json!({"from_state": from, "to_state": to});
+        let call = |more: Value| with(json!({"irreversible": true}), &more);
+        let call_1 = call(json!({"tool_call_id": "call_1"}));
+        let early = call(json!({"timestamp": "2026-05-24T14:21:59Z"}));
+        // what waits, what was accepted here, the later event, what it closes
+        type Row<'a> = (&'a [&'a Value], &'a [&'a Value], &'a str, Value, &'a [usize]);
+        let rows: [Row<'_>; 19] = [
+            (&[&plain, &clarify], &[], "session.completed", json!({}), &[1, 2]),
+            (&[&plain, &other], &[], "session.cancelled", json!({}), &[1]),
+            (
+                &[&plain, &clarify],
+                &[],
+                "state.changed",
+                state("awaiting_input", "thinking"),
+                &[1, 2],
+            ),
+            (&[&plain], &[], "state.changed", state("awaiting_input", "deciding"), &[1]),
+            (&[&plain], &[], "state.changed", state("awaiting_input", "calling_tool"), &[]),
+            (&[&plain], &[], "state.changed", state("calling_tool", "thinking"), &[]),
+            (&[&plain], &[], "tool.invoked", call(json!({})), &[1]),
+            (&[&plain], &[], "tool.invoked", early, &[]),
+            (&[&plain], &[], "tool.invoked", json!({}), &[]),
+            (&[&plain, two], &[], "tool.invoked", call(json!({})), &[]),
+            (&[&plain], &[two], "tool.invoked", call(json!({})), &[]),
+            (&[&plain], &[&one], "tool.invoked", call_1.clone(), &[]),
+            (&[&one, &plain], &[], "tool.invoked", call_1, &[1]),
+            (&[&one], &[], "tool.invoked", call(json!({"tool_call_id": "call_2"})), &[]),
+            (&[&aa, &bb], &[], "tool.invoked", call(bb.clone()), &[2]),
+            (&[&aa], &[], "tool.invoked", bb.clone(), &[]),
+            (&[&aa], &[], "tool.invoked", aa.clone(), &[1]),
+            (&[&kept], &[], "tool.invoked", call(json!({})), &[]),
+            (&[&clarify], &[], "tool.invoked", call(json!({})), &[]),
+        ];
+        for (open, accepted, kind, more, expected) in rows {
+            let open: Vec<_> = (1..).zip(open).map(|(n, more)| asked(n, more)).collect();
+            let mut here = Accepted::default();
+            (10..).zip(accepted).for_each(|(number, more)| here.add(asked(number, more)));
+            let event = with(
+                json!({"type": format!("aaep:agent.{kind}"), "event_id": "evt_9",
+                    "session_id": "sess_1", "timestamp": "2026-05-24T14:22:01Z"}),
+                &more,
+            );
+            let closed = here.closed_by(&event, &open);
+            let closed: Vec<usize> = closed.into_iter().map(|(number, _)| number).collect();
+            assert_eq!(closed, expected, "{open:?} and {event}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Questions at a terminal: what waits is offered, what does not is not, and a no is always taken.
+
+use protocol::time::Time;
+use serde_json::{Value, json};
+use tasuki::client::{Call, Client};
+
+use super::aaep_files::{SESSION, event};
+use super::aaep_live::{announce, bank, teller};
+use super::chat::Terminal;
+use crate::server::ok;
+
+fn started() -> Vec<Value> {
+    let thinking = json!({ "from_state": "idle", "to_state": "thinking" });
+    vec![
+        event(0, "session.started", json!({ "summary_normal": "Pays two bills" })),
+        event(1, "state.changed", thinking),
+    ]
+}
+
+fn confirm(number: u32, token: &str, more: Value) -> Value {
+    let mut question = json!({
+        "urgency": "critical", "action": format!("Pay bill {token}"),
+        "consequence": "The money leaves your account at once and cannot be called back",
+        "reply_token": token, "timeout_seconds": 300, "default_decision": "reject",
+        "risk_level": "high", "irreversible": true,
+    });
+    let more = more.as_object().expect("an object").clone();
+    question.as_object_mut().expect("an object").extend(more);
+    event(number, "awaiting.confirmation", question)
+}
+
+async fn status(teller: &Client, token: &str) -> Value {
+    let path = format!("/aaep/v1/sessions/{SESSION}/decisions/{token}");
+    ok(teller, Call::get(path)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_that_waits_is_not_said_to_be_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let _server = bank(folder.path());
+    let teller = teller(folder.path());
+    let mut dana = Terminal::open(folder.path(), "aaep listen --as dana --data data");
+    dana.sees("listening, as sub_");
+    let mut asked = started();
+    asked.push(confirm(2, "rpl_1", json!({})));
+    asked.push(confirm(3, "rpl_2", json!({})));
+    announce(&teller, asked).await;
+    dana.sees("URGENT Teller asks, question 2");
+    dana.enter("#1 accept");
+    dana.sees("your answer to question 1 is sent: accept");
+    let calling = json!({ "from_state": "awaiting_input", "to_state": "calling_tool" });
+    let call = json!({ "tool": "pay", "tool_call_id": "call_1", "irreversible": true });
+    let done = json!({ "tool": "pay", "tool_call_id": "call_1", "status": "success" });
+    let called = vec![
+        event(4, "state.changed", calling),
+        event(5, "tool.invoked", call),
+        event(6, "tool.completed", done),
+    ];
+    announce(&teller, called).await;
+    dana.sees("Teller: pay: success");
+    assert_eq!(status(&teller, "rpl_2").await["status"], "open");
+    dana.enter("/questions");
+    dana.sees("URGENT Teller asks, question 2");
+    dana.enter("reject");
+    dana.sees("your answer to question 2 is sent: reject");
+    assert_eq!(status(&teller, "rpl_2").await["decision"], "reject");
+    assert_eq!(dana.n_times("is closed"), 0, "{:#?}", dana.seen());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_comes_late_hears_how_a_question_stands() {
+    let folder = tempfile::tempdir().unwrap();
+    let _server = bank(folder.path());
+    let teller = teller(folder.path());
+    let mut asked = started();
+    // Only a server says what became of a question.
+    let link = json!({ "extensions": { "tasuki": { "settled": "answered" } },
+        "@context": ["https://aaep-protocol.org/context/v1", "urn:tasuki:aaep:v1"] });
+    asked.push(confirm(2, "rpl_1", link));
+    announce(&teller, asked).await;
+    let mut omar = Terminal::open(folder.path(), "aaep listen --as omar --json --data data");
+    let heard: Value = serde_json::from_str(&omar.sees("awaiting.confirmation")).unwrap();
+    let ours = &heard["extensions"]["tasuki"];
+    let time = |at: &Value| at.as_str().unwrap().parse::<Time>().unwrap();
+    let open = status(&teller, "rpl_1").await;
+    assert_eq!((time(&ours["due_at"]), &ours["settled"]), (time(&open["due_at"]), &Value::Null));
+    assert!(ours["seconds_left"].as_u64().is_some_and(|left| (1..=300).contains(&left)), "{ours}");
+    let mut dana = Terminal::open(folder.path(), "aaep listen --as dana --data data");
+    dana.sees("URGENT Teller asks, question 1");
+    dana.enter("accept");
+    dana.sees("your answer to question 1 is sent: accept");
+    assert_eq!(status(&teller, "rpl_1").await["decision"], "accept");
+    let late = "aaep listen --as dana --from beginning --data data";
+    let mut late = Terminal::open(folder.path(), late);
+    late.sees("Teller asked, and somebody has answered");
+    late.enter("accept");
+    late.sees("no question waits");
+}
