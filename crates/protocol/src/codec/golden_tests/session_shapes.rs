@@ -26,31 +26,22 @@ pub fn session_shapes() -> Vec<(&'static str, Event)> {
         "subscription_id": "sub_1", "tool_call_id": "call_1", "action_hash": "ab".repeat(32),
         "modified": true,
     });
-    let mut other = refused.clone();
-    other["modified_action"] = json!({ "tool": "transfer_funds", "args": { "amount": 50 } });
+    let instead = json!({ "tool": "transfer_funds", "args": { "amount": 50 } });
+    let other = with(&refused, "modified_action", instead);
     let response = |response: Value| {
         json!({
             "reply_token": "rpl_1", "event_id": "evt_1", "outcome": "answered",
             "response": response, "by": "operator:root",
         })
     };
-    let mut unsure = response(json!("65"));
-    unsure["confidence"] = 0.5.into();
+    let unsure = with(&response(json!("65")), "confidence", json!(0.5));
     let over = json!({ "reply_token": "rpl_1", "event_id": "evt_1", "outcome": "rejected" });
-    let mut unheard = over.clone();
-    unheard["unheard"] = true.into();
-    let mut default = over.clone();
-    default["outcome"] = "unanswered".into();
-    default["default_response"] = "Savings".into();
-    let told = |event: &Value| {
-        let mut told = event.clone();
-        told["deliver"] = true.into();
-        told
-    };
-    let mut silence = least.clone();
-    silence["silence_minutes"] = 60.into();
-    let mut lasting = answered.clone();
-    lasting["expires_at"] = "2026-05-24T14:23:01Z".into();
+    let unheard = with(&over, "unheard", json!(true));
+    let unanswered = with(&over, "outcome", json!("unanswered"));
+    let default = with(&unanswered, "default_response", json!("Savings"));
+    let told = |event: &Value| with(event, "deliver", json!(true));
+    let silence = with(&least, "silence_minutes", json!(60));
+    let lasting = with(&answered, "expires_at", json!("2026-05-24T14:23:01Z"));
     let shapes = [
         ("least", "session.announced", least),
         ("most", "session.announced", most),
@@ -76,6 +67,12 @@ pub fn session_shapes() -> Vec<(&'static str, Event)> {
         .chain(handed_over())
         .map(|(shape, name, body)| (shape, read(name, body).expect("a shape that is written")))
         .collect()
+}
+
+fn with(body: &Value, name: &str, value: Value) -> Value {
+    let mut body = body.clone();
+    body[name] = value;
+    body
 }
 
 fn handed_over() -> [(&'static str, &'static str, Value); 3] {

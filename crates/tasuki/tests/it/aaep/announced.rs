@@ -85,14 +85,20 @@ async fn what_is_withdrawn_and_what_changes_hands_is_told() {
     desk.server.agent("carol");
     let mut ear = Ear::open(&desk.customer, "de").await;
     let transfer = desk.request(&desk.customer, json!({})).await;
+    // The place is the one of the moment in which it is told.
+    let waits = loop {
+        let event = ear.next().await;
+        if event["to_state"] == "waiting" {
+            break event;
+        }
+    };
+    let first = Message::TransferPlace { queue: "default", place: 1 }.in_language("de");
+    assert_eq!(waits["summary_normal"], first.normal);
     let reason = json!({ "epoch": 2, "reason": "hush, never mind" });
     act(&desk.customer, &transfer, "cancel", reason).await;
     let heard = ear.until("session.cancelled").await;
     let last = heard.last().expect("an end");
     assert_eq!(words(&heard).last().map(String::as_str), Some("session.cancelled user"));
-    let first = Message::TransferPlace { queue: "default", place: 1 }.in_language("de");
-    let waits = heard.iter().find(|event| event["to_state"] == "waiting").expect("it waits");
-    assert_eq!(waits["summary_normal"], first.normal);
     let withdrawn = Message::TransferCancelled { to: "bob" }.in_language("de");
     assert_eq!(last["summary_normal"], withdrawn.normal);
     let route = json!({ "goto": "carol", "epoch": 3, "reason": "hush, tired" });

@@ -86,8 +86,8 @@ async fn a_session_whose_producer_is_gone_ends_once() {
     let of = |kind| heard.iter().filter(move |it| it["type"] == format!("aaep:agent.{kind}"));
     let said: String = of("output.streaming").filter_map(|it| it["chunk"].as_str()).collect();
     assert_eq!(said, "I am");
-    assert_eq!(of("output.streaming").last().expect("a chunk")["complete"], true);
-    assert_eq!(of("tool.completed").last().expect("it returned")["status"], "timeout");
+    assert_eq!(of("output.streaming").next_back().expect("a chunk")["complete"], true);
+    assert_eq!(of("tool.completed").next_back().expect("it returned")["status"], "timeout");
     let end = heard.last().expect("the end");
     assert_eq!(
         (&end["cancelled_by"], &end["extensions"]["tasuki"]["by"], &end["producer"]["agent_id"]),

@@ -94,9 +94,9 @@ impl Teller {
     /// What became of a question. Who was told already asks it again, with the same bytes.
     pub async fn decision(&mut self, question: &Value) -> Decided {
         let text = |value: &Value| value.as_str().map(str::to_owned);
-        // The server says as whom it knows them, a reply says what they said of themselves.
-        let name = |kind: &str, value: &Value| {
-            value.as_str().map(|by| by.strip_prefix(kind).expect("its kind").to_owned())
+        // As whom the server knows them, not what they say of themselves.
+        let name = |value: &Value| {
+            value.as_str().map(|by| by.strip_prefix("agent:").expect("its kind").to_owned())
         };
         if let Self::Http(client) = self {
             let session = question["session_id"].as_str().expect("a session");
@@ -105,7 +105,7 @@ impl Teller {
             return Decided {
                 status: text(&decided["status"]).expect("a status"),
                 decision: text(&decided["decision"]).expect("a decision"),
-                by: name("agent:", &decided["answered_by"]),
+                by: name(&decided["answered_by"]),
             };
         }
         if self.n_awaited() == 0 {
@@ -129,7 +129,7 @@ impl Teller {
         Decided {
             status: status.unwrap_or_else(|| "answered".to_owned()),
             decision: text(&reply["decision"]).expect("a decision"),
-            by: name("user:", &reply["decided_by"]),
+            by: name(&reply["decided_by"]),
         }
     }
 
