@@ -12,8 +12,10 @@ use std::collections::{HashMap, VecDeque};
 use std::future::{self, Future};
 use std::sync::Arc;
 
+use protocol::aaep::EXTENSION_CONTEXT;
 use protocol::aaep::negotiate::{self, Scope, Start};
 use protocol::aaep::read;
+use protocol::aaep::settled::{Moment, Settled};
 use protocol::aaep::shape::{Body, Cursor, Delivery, Prepared, Shaper};
 use protocol::caller::Caller;
 use protocol::codec;
@@ -44,6 +46,8 @@ pub struct Listening {
     asking: Option<Delivery>,
     can_confirm: bool,
     can_clarify: bool,
+    /// It asked for events of our extension.
+    knows_ours: bool,
     shaper: Shaper,
     /// What is told before all else: what goes on when somebody begins to listen.
     first: VecDeque<Told>,
@@ -95,6 +99,8 @@ pub enum Resume {
 pub struct Announced {
     pub index: u32,
     pub event: Arc<Prepared>,
+    /// It was not announced: it says that a question is settled, to those who were asked as well.
+    pub settled: Option<Settled>,
 }
 
 impl Told {
@@ -121,6 +127,7 @@ impl Engine {
             id: id.clone(),
             can_confirm: subscription.honored.supports_confirmation_reply == Some(true),
             can_clarify: subscription.honored.supports_clarification_reply == Some(true),
+            knows_ours: subscription.honored.supports(EXTENSION_CONTEXT),
             until: subscription.until,
             shaper: Shaper::new(&subscription.honored, start),
             first: VecDeque::new(),
@@ -289,6 +296,10 @@ impl Listening {
             // What is not heard is not even read.
             let next = n_pushed.and_then(|at| Some((at, followed.announced().get(at)?)));
             if let Some((n_pushed, one)) = next {
+                if !self.is_for_me(one) {
+                    self.n_pushed = Some(n_pushed + 1);
+                    continue;
+                }
                 let cursor = Cursor { sequence: followed.seq(), index: one.index };
                 self.shaper.push(&one.event, cursor, now);
                 self.n_pushed = Some(n_pushed + 1);
@@ -328,7 +339,10 @@ impl Listening {
                 self.sights.clear();
             }
             let is_heard = self.is_heard(&followed).await?;
-            for one in followed.announced().iter().filter(|one| is_heard && one.event.is_critical) {
+            for one in followed.announced() {
+                if !is_heard || !one.event.is_critical || !self.is_for_me(one) {
+                    continue;
+                }
                 if !self.shaper.wants_critical() {
                     // What was taken of the entry is passed over next time.
                     return Ok(());
@@ -339,6 +353,18 @@ impl Listening {
             self.scouted.pop_front();
         }
         Ok(())
+    }
+
+    /// That a question is settled is for those who know our extension and could have answered, but
+    /// not where it was answered.
+    fn is_for_me(&self, one: &Announced) -> bool {
+        let Some(settled) = &one.settled else { return true };
+        let could_answer = match settled.is_confirmation() {
+            true => self.can_confirm,
+            false => self.can_clarify,
+        };
+        let is_here = settled.subscription.as_deref() == Some(self.id.as_str());
+        self.knows_ours && could_answer && !is_here
     }
 
     /// Whether somebody else may take part in a conversation of the teamspace after this entry.
@@ -371,6 +397,7 @@ impl Listening {
                 self.until = agreed.until;
                 self.can_confirm = agreed.honored.supports_confirmation_reply == Some(true);
                 self.can_clarify = agreed.honored.supports_clarification_reply == Some(true);
+                self.knows_ours = agreed.honored.supports(EXTENSION_CONTEXT);
                 self.scope = negotiate::scope(&agreed.honored).unwrap_or_default();
                 self.sights.clear();
                 self.shaper.retune(&agreed.honored, now);
@@ -384,18 +411,31 @@ impl Listening {
 /// The events of an entry, ready for all who listen.
 pub(crate) fn announced(sequenced: &Sequenced) -> Vec<Announced> {
     let entry = &sequenced.entry;
-    let (Subject::Session(_), Some(text)) = (&entry.stream.subject, entry.body.text()) else {
+    let (Subject::Session(session), Some(text)) = (&entry.stream.subject, entry.body.text()) else {
         return Vec::new();
     };
     let decoded = codec::decode(&entry.name, entry.version, text);
-    let Ok(step::Event::Session(session::Event::Announced(announced))) = decoded else {
-        return Vec::new();
-    };
-    let prepared = |(index, said): (u32, &Said)| {
-        let event = read::read(said.text()).ok()?;
-        Some(Announced { index, event: Arc::new(Prepared::new(said.text().into(), &event)) })
-    };
-    (0..).zip(&announced.events).filter_map(prepared).collect()
+    let Ok(step::Event::Session(event)) = decoded else { return Vec::new() };
+    if let session::Event::Announced(announced) = &event {
+        let prepared = |(index, said): (u32, &Said)| {
+            let event = read::read(said.text()).ok()?;
+            let event = Arc::new(Prepared::new(said.text().into(), &event));
+            Some(Announced { index, event, settled: None })
+        };
+        return (0..).zip(&announced.events).filter_map(prepared).collect();
+    }
+    let settled = Settled::of(&event);
+    let moment = Moment { session, at: entry.at, hash: &entry.hash };
+    settled.and_then(|settled| settling(settled, moment)).into_iter().collect()
+}
+
+/// As urgent as the question was: whoever is slow would otherwise still be asked.
+fn settling(settled: Settled, moment: Moment<'_>) -> Option<Announced> {
+    let text = settled.told(moment);
+    let event = read::read(&text).ok()?;
+    let mut prepared = Prepared::new(text.as_str().into(), &event);
+    prepared.is_critical = true;
+    Some(Announced { index: 0, event: Arc::new(prepared), settled: Some(settled) })
 }
 
 pub(crate) fn session_stream(caller: &Caller, id: &SessionId) -> Stream {

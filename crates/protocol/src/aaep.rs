@@ -35,6 +35,7 @@ pub mod recorded;
 pub mod reply_token;
 pub mod schemas;
 pub mod secrets;
+pub mod settled;
 pub mod shape;
 pub mod stamp;
 pub mod text;

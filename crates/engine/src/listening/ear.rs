@@ -8,6 +8,7 @@ use tokio::sync::watch;
 
 use crate::feed::{Feed, Followed, Rung};
 use crate::port::StoreError;
+use crate::sessions;
 
 /// Entries that are read at once, and what they say together unless the first says more. Whoever
 /// does not read on keeps them.
@@ -25,9 +26,14 @@ pub struct Ear {
 /// Whether an entry is of interest to those who listen: what is announced, what becomes of their
 /// subscriptions, and who takes part in conversations.
 pub fn concerns(entry: &Entry) -> bool {
-    entry.name == "session.announced"
+    tells(&entry.name)
         || matches!(entry.stream.subject, Subject::Subscription(_))
         || changes_sides(&entry.name)
+}
+
+/// Whether an entry of a session has something to hear: events, or that a question is settled.
+pub fn tells(name: &str) -> bool {
+    name == "session.announced" || sessions::settles(name)
 }
 
 /// Whether somebody else may take part in a conversation now.

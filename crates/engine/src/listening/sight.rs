@@ -8,6 +8,7 @@ use protocol::session::Session;
 use protocol::step::State;
 
 use super::Listening;
+use super::ear::tells;
 use crate::Engine;
 use crate::feed::Followed;
 use crate::port::StoreError;
@@ -49,7 +50,7 @@ impl Listening {
     pub(super) fn known_sight(&self, followed: &Followed) -> Option<bool> {
         let entry = &followed.sequenced.entry;
         let Subject::Session(id) = &entry.stream.subject else { return Some(false) };
-        if entry.stream.teamspace != self.caller.teamspace || entry.name != "session.announced" {
+        if entry.stream.teamspace != self.caller.teamspace || !tells(&entry.name) {
             return Some(false);
         }
         self.sights.get(id).copied()

@@ -55,6 +55,13 @@ pub enum Load {
     High,
 }
 
+impl Capabilities {
+    /// Whether an extension is among those that are named.
+    pub fn supports(&self, extension: &str) -> bool {
+        self.supported_extensions.iter().flatten().any(|one| one == extension)
+    }
+}
+
 /// What is included if nothing is said: the core types.
 const INCLUDE: &str = "aaep:agent.*";
 

@@ -42,6 +42,9 @@ pub struct AaepArgs {
     /// How long they stream, and how long others are measured without them
     #[arg(long, default_value_t = 60.0)]
     seconds: f64,
+    /// End with exit code 1 if a limit is not met
+    #[arg(long)]
+    check: bool,
     /// Print JSON instead of tables
     #[arg(long)]
     json: bool,
@@ -99,24 +102,24 @@ pub async fn run(args: &AaepArgs) -> Result<u8> {
     } else {
         show(&reports);
     }
-    Ok(exit_code::OK)
+    let is_all_met = reports.bars().all(|bar| bar.met);
+    Ok(if args.check && !is_all_met { exit_code::FAILED } else { exit_code::OK })
+}
+
+impl Reports {
+    fn bars(&self) -> impl Iterator<Item = &Bar> {
+        let validate = self.validate.iter().flat_map(|report| &report.bars);
+        let listeners = self.listeners.iter().flat_map(|report| &report.bars);
+        let streams = self.streams.iter().flat_map(|report| &report.bars);
+        validate.chain(listeners).chain(streams)
+    }
 }
 
 fn show(reports: &Reports) {
-    let mut bars = Vec::new();
-    if let Some(report) = &reports.validate {
-        show_validate(report);
-        bars.extend(&report.bars);
-    }
-    if let Some(report) = &reports.listeners {
-        show_listeners(report);
-        bars.extend(&report.bars);
-    }
-    if let Some(report) = &reports.streams {
-        show_streams(report);
-        bars.extend(&report.bars);
-    }
-    let bars = bars.into_iter().map(|bar: &Bar| {
+    reports.validate.iter().for_each(show_validate);
+    reports.listeners.iter().for_each(show_listeners);
+    reports.streams.iter().for_each(show_streams);
+    let bars = reports.bars().map(|bar| {
         let verdict = if bar.met { "met" } else { "not met" };
         let digits = if bar.measured < 100.0 { 2 } else { 0 };
         let measured = format!("{:.digits$}", bar.measured);

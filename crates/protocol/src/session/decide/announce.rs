@@ -11,6 +11,7 @@ use crate::aaep::flaw::{Flaw, Tier};
 use crate::aaep::machine::{Followed, Used, Weak};
 use crate::aaep::manifest::AGENT_ID;
 use crate::aaep::read::read;
+use crate::aaep::settled::OWN_TYPES;
 use crate::aaep::voice;
 use crate::agent::Kind;
 use crate::caller::{Caller, Principal};
@@ -244,6 +245,10 @@ fn check_names(id: &SessionId, producer: &AgentId, event: &event::Event<'_>) -> 
     if event.envelope.agent_id != producer.as_str() {
         let expected = format!("`{producer}`, to whom the token belongs");
         return flaw("tasuki.one_producer", "producer.agent_id", expected);
+    }
+    if event.payload.name().starts_with(OWN_TYPES) {
+        let expected = format!("a type that does not begin with {OWN_TYPES}: those are ours");
+        return flaw("tasuki.own_types", "type", expected);
     }
     Ok(())
 }

@@ -1,6 +1,9 @@
-//! Which questions a later event closes. Others may settle them, and a listener hears that only
-//! from what the agent does next: as long as that is not plain, a question stays open.
+//! Which questions a later event closes. Others may settle them, and the server says so to those
+//! who could have answered; whoever only looks on hears it from what the agent does next, and as
+//! long as that is not plain, a question stays open.
 
+use protocol::aaep::manifest::AGENT_ID;
+use protocol::aaep::settled::QUESTION_SETTLED;
 use protocol::time::Time;
 use serde_json::Value;
 
@@ -38,6 +41,10 @@ impl Accepted {
                 all("it was settled")
             }
             "tool.invoked" => self.called(event, open),
+            QUESTION_SETTLED if event["producer"]["agent_id"] == AGENT_ID => {
+                let settled = open.iter().filter(|it| is_of(event, it));
+                settled.map(|it| (it.number, why(event))).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -59,6 +66,21 @@ impl Accepted {
             Some(meant.collect::<Vec<_>>()).filter(|all| all.len() == 1).unwrap_or_default()
         };
         meant.into_iter().map(|number| (number, "somebody accepted")).collect()
+    }
+}
+
+/// Whether the server says of this very question that it is settled.
+fn is_of(event: &Value, question: &Question) -> bool {
+    let asked = &question.event;
+    event["session_id"] == asked["session_id"] && event["question"] == asked["event_id"]
+}
+
+fn why(event: &Value) -> &'static str {
+    match (event["settled_by"].as_str(), event["outcome"].as_str()) {
+        (Some("time"), _) => "its time is over",
+        (_, Some("accepted")) => "somebody accepted",
+        (_, Some("rejected")) => "somebody rejected",
+        (_, _) => "somebody answered",
     }
 }
 
@@ -134,10 +156,12 @@ mod tests {
         let state = |from: &str, to: &str| json!({"from_state": from, "to_state": to});
         let call = |more: Value| with(json!({"irreversible": true}), &more);
         let call_1 = call(json!({"tool_call_id": "call_1"}));
+        let settled =
+            |question: &str, by: &str| json!({"question": question, "producer": {"agent_id": by}});
         let early = call(json!({"timestamp": "2026-05-24T14:21:59Z"}));
         // what waits, what was accepted here, the later event, what it closes
         type Row<'a> = (&'a [&'a Value], &'a [&'a Value], &'a str, Value, &'a [usize]);
-        let rows: [Row<'_>; 19] = [
+        let rows: [Row<'_>; 21] = [
             (&[&plain, &clarify], &[], "session.completed", json!({}), &[1, 2]),
             (&[&plain, &other], &[], "session.cancelled", json!({}), &[1]),
             (
@@ -163,13 +187,19 @@ mod tests {
             (&[&aa], &[], "tool.invoked", aa.clone(), &[1]),
             (&[&kept], &[], "tool.invoked", call(json!({})), &[]),
             (&[&clarify], &[], "tool.invoked", call(json!({})), &[]),
+            (&[&plain, &plain], &[], QUESTION_SETTLED, settled("evt_2", AGENT_ID), &[2]),
+            (&[&plain, &plain], &[], QUESTION_SETTLED, settled("evt_2", "teller"), &[]),
         ];
         for (open, accepted, kind, more, expected) in rows {
             let open: Vec<_> = (1..).zip(open).map(|(n, more)| asked(n, more)).collect();
+            let kind = match kind.contains(':') {
+                true => kind.to_owned(),
+                false => format!("aaep:agent.{kind}"),
+            };
             let mut here = Accepted::default();
             (10..).zip(accepted).for_each(|(number, more)| here.add(asked(number, more)));
             let event = with(
-                json!({"type": format!("aaep:agent.{kind}"), "event_id": "evt_9",
+                json!({"type": kind, "event_id": "evt_9",
                     "session_id": "sess_1", "timestamp": "2026-05-24T14:22:01Z"}),
                 &more,
             );

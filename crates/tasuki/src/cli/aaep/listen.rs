@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use protocol::aaep::EXTENSION_CONTEXT;
 use protocol::aaep::negotiate::Start;
 
 use super::closing::Accepted;
@@ -67,6 +68,7 @@ pub async fn run(args: ListenArgs) -> Result<u8> {
     let answers = args.answer == Answers::Ask;
     asked.supports_confirmation_reply = Some(answers);
     asked.supports_clarification_reply = Some(answers);
+    asked.supported_extensions = Some(vec![EXTENSION_CONTEXT.to_owned()]);
     asked.accept_signed_manifests_only = args.signed.then_some(true);
     args.scope.put_into(&mut asked, args.from.start());
     let (subscriber, accepted) = Subscriber::open(client, "tasuki-listen", asked).await?;

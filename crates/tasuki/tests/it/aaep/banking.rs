@@ -1,6 +1,7 @@
-//! Sessions of the bank's agent over HTTP: how long a yes lasts, and what an operator erases.
+//! Sessions of the bank's agent over HTTP: how long a yes lasts, who hears that a question is
+//! settled, and what an operator erases.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tasuki::client::Call;
 
 use super::bank::Bank;
@@ -84,4 +85,63 @@ async fn a_yes_does_not_last() {
     let question = dana.until("awaiting.confirmation").await;
     dana.answer(&question, "accept").await;
     bank.announce(&pay(11)).await;
+}
+
+#[tokio::test]
+async fn whoever_was_asked_too_hears_that_it_is_settled() {
+    let bank = Bank::open().await;
+    let ours = terms(json!({ "supported_extensions": ["urn:tasuki:aaep:v1"] }));
+    let mut looks_on = ours.clone();
+    looks_on["supports_confirmation_reply"] = false.into();
+    let mut dana = Listener::open(bank.dana.clone(), &ours).await;
+    let mut omar = Listener::open(bank.server.agent("omar"), &ours).await;
+    let mut mute = Listener::open(bank.server.agent("omar"), &looks_on).await;
+    let mut plain = Listener::open(bank.server.agent("omar"), &terms(json!({}))).await;
+    bank.announce(&bank.story.opening(300)).await;
+    let question = dana.until("awaiting.confirmation").await;
+    dana.answer(&question, "reject").await;
+    bank.decision().await;
+    let again = json!({
+        "urgency": "critical", "action": "Close the account.", "consequence": "It is gone.",
+        "reply_token": "rpl_close", "timeout_seconds": 1, "default_decision": "reject",
+        "risk_level": "high", "irreversible": true,
+    });
+    bank.announce(&[bank.story.event(8, "awaiting.confirmation", again)]).await;
+    let path = format!("/aaep/v1/sessions/{}/decisions/rpl_close?wait=20s", bank.story.session);
+    assert_eq!(ok(&bank.teller, Call::get(path)).await["status"], "timed_out");
+    let back = json!({ "from_state": "awaiting_input", "to_state": "thinking" });
+    bank.announce(&[
+        bank.story.event(9, "state.changed", back),
+        bank.story.event(10, "session.completed", json!({ "summary_normal": "Nothing." })),
+    ])
+    .await;
+    let by_answer = ("evt_7", "rejected", "answer");
+    let by_time = ("evt_8", "rejected", "time");
+    for (who, listener, expected) in [
+        ("who answered", &mut dana, vec![by_time]),
+        ("who was asked too", &mut omar, vec![by_answer, by_time]),
+        ("who looks on", &mut mute, vec![]),
+        ("who does not know of it", &mut plain, vec![]),
+    ] {
+        let heard = listener.until_the_end().await;
+        let settled = heard.iter().filter(|event| event["type"] == "tasuki:question.settled");
+        let settled: Vec<_> = settled.collect();
+        let text = |event: &Value, name: &str| event[name].as_str().unwrap_or_default().to_owned();
+        let told: Vec<_> = settled
+            .iter()
+            .map(|event| {
+                (text(event, "question"), text(event, "outcome"), text(event, "settled_by"))
+            })
+            .collect();
+        let told: Vec<_> =
+            told.iter().map(|(one, two, three)| (&**one, &**two, &**three)).collect();
+        assert_eq!(told, expected, "{who}");
+        assert!(!format!("{settled:?}").contains("dana"), "nobody is named: {settled:?}");
+    }
+    // Nobody else says so.
+    let mut forged = bank.story.event(11, "session.completed", json!({}));
+    forged["type"] = "tasuki:question.settled".into();
+    forged["@context"] = json!([forged["@context"], "urn:tasuki:aaep:v1"]);
+    let said = refused(&bank.teller, Call::post("/aaep/v1/events", json!([forged]))).await;
+    assert_eq!(said.body["rule"], "tasuki.own_types");
 }
