@@ -33,6 +33,7 @@ use crate::port::{Sequenced, StoreError};
 pub use asked::Asked;
 pub(crate) use ear::concerns;
 use ear::{Ear, changes_sides};
+use first::First;
 pub use first::UNDER_WAY_MAX;
 
 /// The stream of one subscription.
@@ -50,7 +51,7 @@ pub struct Listening {
     knows_ours: bool,
     shaper: Shaper,
     /// What is told before all else: what goes on when somebody begins to listen.
-    first: VecDeque<Told>,
+    first: VecDeque<First>,
     main: Ear,
     /// Entries that were read and not yet pushed.
     page: VecDeque<Arc<Followed>>,
@@ -188,7 +189,10 @@ impl Engine {
     ) -> Result<Option<Cursor>, StoreError> {
         if let Some(session) = scope.session_id.as_ref().and_then(|id| id.parse().ok()) {
             let place = self.place_of_event(&session_stream(caller, &session), event_id).await?;
-            return Ok(place);
+            // What the server tells of a session has no place of its own there.
+            if place.is_some() {
+                return Ok(place);
+            }
         }
         // Two agents may count alike: then it is the oldest that this caller may hear.
         let mut oldest = None;
@@ -215,6 +219,12 @@ impl Listening {
         loop {
             if let Some(told) = self.ready() {
                 return Ok(Heard::Told(told));
+            }
+            if let Some(told) = self.next_first().await? {
+                return Ok(Heard::Told(told));
+            }
+            if !self.first.is_empty() {
+                continue;
             }
             if let Some(told) = self.next_question().await? {
                 return Ok(Heard::Told(told));
@@ -243,8 +253,13 @@ impl Listening {
 
     /// What can be told without waiting.
     pub fn ready(&mut self) -> Option<Told> {
-        if let Some(told) = self.first.pop_front() {
-            return Some(told);
+        match self.first.pop_front() {
+            Some(First::Told(told)) => return Some(told),
+            Some(question @ First::Question { .. }) => {
+                self.first.push_front(question);
+                return None;
+            }
+            None => {}
         }
         let now = self.engine.clock.now();
         while self.asking.is_none() {

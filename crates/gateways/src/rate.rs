@@ -78,10 +78,20 @@ impl RateLimiter {
     /// `now_ms` may be any clock as long as it is always the same one. If it jumps back, nobody
     /// is refused longer than an empty bucket takes to refill.
     pub fn check(&self, key: &(impl Hash + ?Sized), now_ms: u64) -> Result<(), RetryAfter> {
+        self.check_many(key, 1, now_ms)
+    }
+
+    /// Takes several tokens or none. More than a bucket holds are never there.
+    pub fn check_many(
+        &self,
+        key: &(impl Hash + ?Sized),
+        n: u64,
+        now_ms: u64,
+    ) -> Result<(), RetryAfter> {
         let (hash, mut shard) = self.shard_of(key);
         let now = now_ms.saturating_mul(NANOS_PER_MS);
         let before = self.full_at(&shard, hash, now);
-        let after = self.take_one(before, now);
+        let after = self.take(n, before, now);
         // Kept on refusal too: `before` may be newer than what was remembered, see `full_at`.
         shard.remember(hash, after.unwrap_or(before), now);
         after.map(|_| ())
@@ -104,7 +114,7 @@ impl RateLimiter {
     pub fn peek(&self, key: &(impl Hash + ?Sized), now_ms: u64) -> Result<(), RetryAfter> {
         let (hash, shard) = self.shard_of(key);
         let now = now_ms.saturating_mul(NANOS_PER_MS);
-        self.take_one(self.full_at(&shard, hash, now), now).map(|_| ())
+        self.take(1, self.full_at(&shard, hash, now), now).map(|_| ())
     }
 
     /// Buckets remembered now, for the metrics.
@@ -123,8 +133,8 @@ impl RateLimiter {
         shard.full_at.get(&hash).map_or(now, |remembered| (*remembered).clamp(now, empty))
     }
 
-    fn take_one(&self, full_at: u64, now: u64) -> Result<u64, RetryAfter> {
-        let after = full_at.saturating_add(self.token_nanos);
+    fn take(&self, n: u64, full_at: u64, now: u64) -> Result<u64, RetryAfter> {
+        let after = full_at.saturating_add(self.token_nanos.saturating_mul(n));
         let empty = now.saturating_add(self.bucket_nanos);
         if after <= empty {
             return Ok(after);
@@ -179,6 +189,15 @@ mod tests {
             per_minute: NonZeroU32::new(per_minute).expect("a rate"),
             burst: NonZeroU32::new(burst).expect("a burst"),
         })
+    }
+
+    #[test]
+    fn several_tokens_are_taken_together_or_not_at_all() {
+        let limiter = limiter();
+        assert_eq!(limiter.check_many("alice", 2, 0), Ok(()));
+        assert_eq!(limiter.check_many("alice", 2, 0), Err(RetryAfter { seconds: 1 }));
+        assert_eq!(limiter.left("alice", 0), 1, "a refusal takes none");
+        assert_eq!(limiter.check_many("alice", 2, 1_000), Ok(()));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use protocol::aaep::voice;
 use protocol::aaep::{CONTEXT, EXTENSION, EXTENSION_CONTEXT, VERSION};
 use protocol::canonical;
 use protocol::ledger::Stream;
+use protocol::session::state::Place;
 use protocol::session::{Question, Session};
 use protocol::step::State;
 use protocol::time::Time;
@@ -19,7 +20,7 @@ use super::{Listening, Told, announced, session_stream};
 use crate::port::{List, ListOf, StoreError};
 
 /// Sessions of which a new listener is told how they stand. More than these nobody follows by ear.
-/// What waits for an answer is asked in all of them.
+/// What waits for an answer is asked in all that are looked at.
 pub const UNDER_WAY_MAX: usize = 64;
 
 /// The newest sessions, among which those under way are looked for. One that is listened to by its
@@ -28,11 +29,19 @@ pub const SESSIONS_LOOKED_AT_MAX: usize = 1_024;
 
 const STATE_CHANGED: &str = "aaep:agent.state.changed";
 
+/// What is told first. Questions are read when their turn comes, and not kept meanwhile.
+#[derive(Debug)]
+pub enum First {
+    Told(Told),
+    Question { session: Stream, place: Place, until: Cursor },
+}
+
 impl Listening {
     pub(super) async fn tell_what_goes_on(
         &mut self,
         honored: &Capabilities,
     ) -> Result<(), StoreError> {
+        let start = self.shaper.watermark();
         let mut under_way = Vec::new();
         for (stream, session) in self.newest_sessions().await? {
             if session.is_open() && self.is_wanted(&session).await? {
@@ -45,12 +54,31 @@ impl Listening {
             if n_told < UNDER_WAY_MAX {
                 self.tell_how_it_stands(honored, &session);
             }
-            for question in &session.questions {
-                let asked = self.open_question(&stream, question).await?;
-                self.first.extend(asked.map(|(_, told)| told));
-            }
+            self.put_questions(&stream, &session, start);
         }
         Ok(())
+    }
+
+    /// What was asked after the place comes by itself.
+    fn put_questions(&mut self, stream: &Stream, session: &Session, until: Cursor) {
+        let put = |question: &Question| First::Question {
+            session: stream.clone(),
+            place: question.place,
+            until,
+        };
+        self.first.extend(session.questions.iter().map(put));
+    }
+
+    /// The question whose turn it is, as it stands now. Nothing is lost if this is not waited for.
+    pub(super) async fn next_first(&mut self) -> Result<Option<Told>, StoreError> {
+        while let Some(First::Question { session, place, until }) = self.first.front() {
+            let told = self.open_question(session, *place, *until).await?;
+            self.first.pop_front();
+            if told.is_some() {
+                return Ok(told);
+            }
+        }
+        Ok(None)
     }
 
     /// Asks again what was asked before the place where this goes on and still waits: on another
@@ -62,13 +90,7 @@ impl Listening {
             if session.questions.is_empty() || !self.is_wanted(&session).await? {
                 continue;
             }
-            for question in &session.questions {
-                if let Some((at, told)) = self.open_question(&stream, question).await?
-                    && at <= place
-                {
-                    self.first.push_back(told);
-                }
-            }
+            self.put_questions(&stream, &session, place);
         }
         Ok(())
     }
@@ -97,23 +119,26 @@ impl Listening {
             let language = honored.languages.as_deref().and_then(<[String]>::first);
             let language = language.map_or("en", String::as_str);
             let body = Body::Copy(stands(session, language, self.engine.clock.now()));
-            self.first.push_back(Told { body, id: None });
+            self.first.push_back(First::Told(Told { body, id: None }));
         }
     }
 
     async fn open_question(
         &self,
         session: &Stream,
-        question: &Question,
-    ) -> Result<Option<(Cursor, Told)>, StoreError> {
-        let place = question.place;
+        place: Place,
+        until: Cursor,
+    ) -> Result<Option<Told>, StoreError> {
         let page = self.engine.store.history(session, place.position + 1, 1).await?;
         let Some(entry) = page.first() else { return Ok(None) };
         let at = Cursor::at(entry.seq, place.index);
+        if at > until {
+            return Ok(None);
+        }
         let found = announced(entry).into_iter().find(|one| one.index == at.index);
         let Some(one) = found else { return Ok(None) };
         let body = self.question(at, &Body::Verbatim(one.event)).await?;
-        Ok(Some((at, Told { body, id: None })))
+        Ok(Some(Told { body, id: None }))
     }
 }
 

@@ -39,7 +39,7 @@ use super::input::{Asked, Named, Names};
 use super::problem::Problem;
 use super::view::ListPage;
 use crate::body::read_body;
-use critical::check_critical;
+use critical::count_critical;
 
 pub use critical::PRODUCER_CRITICAL;
 
@@ -274,8 +274,12 @@ pub async fn announce(
     Announce { caller, session, events }: Announce,
 ) -> Result<Json<EventsRecorded>, Problem> {
     let n_events = events.len();
-    check_critical(&gateway, &caller, &events)?;
-    gateway.engine.announce(&caller, &session, events).await?;
+    let counted = count_critical(&gateway, &caller, &events)?;
+    let recorded = gateway.engine.announce(&caller, &session, events).await;
+    if recorded.is_err() {
+        counted.give_back();
+    }
+    recorded?;
     Ok(Json(EventsRecorded { session_id: session.to_string(), n_events }))
 }
 

@@ -8,7 +8,6 @@ mod hand_over;
 
 use std::collections::HashMap;
 
-pub(super) use answer::is_automatic;
 pub use answer::{MODIFIED_ACTION_BYTES_MAX, Unanswered};
 
 use super::command::Command;

@@ -95,6 +95,9 @@ pub struct Answered {
     /// Of an accept: until when what cannot be undone may rest on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
+    /// Not given by a person, but by a rule or a program of theirs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub automatic: bool,
 }
 
 /// Nobody answered in time.

@@ -1,7 +1,6 @@
 //! What is true of a session after an event.
 
 use super::command::{Given, Response};
-use super::decide::is_automatic;
 use super::event::{Announced, Event};
 use super::state::{Place, Session, opening};
 use crate::aaep::event::Decision;
@@ -37,11 +36,12 @@ pub fn evolve(
             let token = &answered.reply_token;
             let lasts = match answered.expires_at {
                 Some(until) => Lasts::Until(until),
-                None if is_automatic(answered.decided_by.as_deref()) => Lasts::NotAtAll,
+                None if answered.automatic => Lasts::NotAtAll,
                 None => Lasts::WithoutEnd,
             };
             settle(&mut session.machine, token, &answered.given, (at, lasts)).map_err(|_| bad())?;
-            if answered.outcome == Outcome::Rejected {
+            // Whoever wants another action is asked about that one.
+            if answered.outcome == Outcome::Rejected && !answered.modified {
                 session.refuse(token, at);
             }
             session.forget(token);

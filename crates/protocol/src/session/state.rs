@@ -255,9 +255,11 @@ impl Session {
         self.questions.retain(|question| question.reply_token != reply_token);
     }
 
-    /// What is left when something of it is erased. It has no texts of its own.
+    /// What is left when something of it is erased: no text that somebody wrote, nor its trace.
     pub(crate) fn without_texts(mut self) -> Self {
         self.n_entries += 1;
+        self.refused.clear();
+        self.machine.forget_default_responses();
         self
     }
 }

@@ -102,11 +102,23 @@ pub async fn run(args: &AaepArgs) -> Result<u8> {
     } else {
         show(&reports);
     }
-    let is_all_met = reports.bars().all(|bar| bar.met);
+    // What could not be measured is not met.
+    let n_bars = reports.bars().count();
+    let n_wanted = reports.n_wanted();
+    let is_all_met = n_bars == n_wanted && reports.bars().all(|bar| bar.met);
     Ok(if args.check && !is_all_met { exit_code::FAILED } else { exit_code::OK })
 }
 
 impl Reports {
+    fn n_wanted(&self) -> usize {
+        let parts = [
+            (self.validate.is_some(), 1),
+            (self.listeners.is_some(), 2),
+            (self.streams.is_some(), 1),
+        ];
+        parts.into_iter().filter(|(is_there, _)| *is_there).map(|(_, n_bars)| n_bars).sum()
+    }
+
     fn bars(&self) -> impl Iterator<Item = &Bar> {
         let validate = self.validate.iter().flat_map(|report| &report.bars);
         let listeners = self.listeners.iter().flat_map(|report| &report.bars);

@@ -345,11 +345,12 @@ async fn erase(
     let mut n_erased = 0;
     loop {
         let call = Call::post(path_of(id, "/erase"), body.clone());
-        let answer = client.call(call).await?.success()?;
+        let mut answer = client.call(call).await?.success()?;
         n_erased += answer["erased"].as_u64().unwrap_or_default();
         if answer["has_more"] == true {
             continue;
         }
+        answer["erased"] = n_erased.into();
         match json {
             true => output::json(&answer),
             false => output::remark(&format!("{n_erased} entries were erased")),

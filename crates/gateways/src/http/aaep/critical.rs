@@ -17,20 +17,42 @@ pub const PRODUCER_CRITICAL: RateLimit = RateLimit {
     burst: NonZeroU32::new(300).expect("300 is not 0"),
 };
 
-/// Whether one more request of this producer is not too much.
-pub fn check_critical(gateway: &Gateway, caller: &Caller, events: &[Said]) -> Result<(), Problem> {
-    let n_critical = events.iter().filter(|said| is_critical(said.text())).count();
-    if n_critical == 0 {
-        return Ok(());
-    }
-    let key = (caller.teamspace.as_str(), caller.principal.to_string());
-    let now_ms = u64::try_from(gateway.engine.clock().now().as_millis()).unwrap_or(0);
-    for _ in 0..n_critical {
-        let taken = gateway.critical.check(&key, now_ms);
+/// The critical events of a request, which count for its producer.
+#[derive(Debug)]
+pub struct Counted {
+    gateway: Gateway,
+    key: (String, String),
+    n_critical: u64,
+}
+
+/// Counts those of one more request, unless they are too much: all of them or none.
+pub fn count_critical(
+    gateway: &Gateway,
+    caller: &Caller,
+    events: &[Said],
+) -> Result<Counted, Problem> {
+    let n_critical = events.iter().filter(|said| is_critical(said.text())).count() as u64;
+    let key = (caller.teamspace.to_string(), caller.principal.to_string());
+    if n_critical > 0 {
+        let taken = gateway.critical.check_many(&key, n_critical, now_ms(gateway));
         let what = "too many critical events of this producer";
         taken.map_err(|retry| Problem::too_many_messages(what, retry.seconds))?;
     }
-    Ok(())
+    Ok(Counted { gateway: gateway.clone(), key, n_critical })
+}
+
+impl Counted {
+    /// They were refused, and nobody was interrupted.
+    pub fn give_back(self) {
+        let now_ms = now_ms(&self.gateway);
+        for _ in 0..self.n_critical {
+            self.gateway.critical.give_back(&self.key, now_ms);
+        }
+    }
+}
+
+fn now_ms(gateway: &Gateway) -> u64 {
+    u64::try_from(gateway.engine.clock().now().as_millis()).unwrap_or(0)
 }
 
 /// The end of a session is always heard. Few texts have the word at all, plain or escaped.

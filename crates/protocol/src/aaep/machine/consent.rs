@@ -124,6 +124,11 @@ impl Session {
     pub fn pending(&self) -> &[Question] {
         &self.consents.questions
     }
+
+    /// What was erased is not to be said again: who waits in vain is then without an answer.
+    pub fn forget_default_responses(&mut self) {
+        self.consents.questions.iter_mut().for_each(Question::forget_default_response);
+    }
 }
 
 impl Consents {

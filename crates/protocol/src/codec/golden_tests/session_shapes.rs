@@ -41,6 +41,7 @@ pub fn session_shapes() -> Vec<(&'static str, Event)> {
     let default = with(&unanswered, "default_response", json!("Savings"));
     let told = |event: &Value| with(event, "deliver", json!(true));
     let silence = with(&least, "silence_minutes", json!(60));
+    let automatic = with(&answered, "automatic", json!(true));
     let lasting = with(&answered, "expires_at", json!("2026-05-24T14:23:01Z"));
     let shapes = [
         ("least", "session.announced", least),
@@ -58,6 +59,7 @@ pub fn session_shapes() -> Vec<(&'static str, Event)> {
         ("told", "session.answered", told(&answered)),
         ("told", "session.timed_out", told(&over)),
         ("lasting", "session.answered", lasting),
+        ("automatic", "session.answered", automatic),
         ("silence", "session.announced", silence),
         ("only", "session.delivered", json!({ "reply_token": "rpl_1" })),
     ];

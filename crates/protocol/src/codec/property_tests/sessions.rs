@@ -84,6 +84,7 @@ fn answered() -> impl Strategy<Value = session::Event> {
                 .map(|(name, value)| [(name, value.into())].into_iter().collect()),
             confidence: confidence.map(Into::into),
             deliver,
+            automatic: confidence.is_some_and(|it| it % 2 == 1),
             expires_at,
         }))
     })

@@ -82,6 +82,7 @@ pub fn decide(
         modified_action: answer.modified_action.clone(),
         confidence: answer.confidence.clone(),
         deliver: session.tells(context.facts),
+        automatic: !is_by_a_person,
         expires_at: (is_by_a_person && settled.outcome == Outcome::Accepted).then_some(until),
     };
     let position = session.n_entries + 1;
@@ -92,7 +93,7 @@ pub fn decide(
 }
 
 /// Whether the answer says itself that no person gave it, but a rule or a program of theirs.
-pub fn is_automatic(decided_by: Option<&str>) -> bool {
+fn is_automatic(decided_by: Option<&str>) -> bool {
     let begins = |prefix| {
         let head = decided_by.and_then(|by| by.trim_start().get(..str::len(prefix)));
         head.is_some_and(|head| head.eq_ignore_ascii_case(prefix))

@@ -9,7 +9,7 @@ use std::sync::mpsc;
 
 use anyhow::Result;
 use indicatif::ProgressBar;
-use protocol::aaep::event::Event;
+use protocol::aaep::event::{Event, Payload};
 use protocol::aaep::flaw::{Flaw, Tier};
 use protocol::aaep::handshake::{Handshake, Message, read_message};
 use protocol::aaep::read::{self, examine};
@@ -168,7 +168,7 @@ fn examine_one<'w>(document: Document<'w>, options: &Options) -> Examined<'w> {
     let whole =
         |content, warnings| Examined { line, column: None, content, flaws: Vec::new(), warnings };
     match event_or_message(text, options) {
-        Ok((Message::Event(event), warnings)) if is_joined(text) => {
+        Ok((Message::Event(event), warnings)) if is_joined(&event, text) => {
             whole(Content::Joined(event), warnings)
         }
         Ok((Message::Event(event), warnings)) => whole(Content::Event(event), warnings),
@@ -184,9 +184,11 @@ fn examine_one<'w>(document: Document<'w>, options: &Options) -> Examined<'w> {
     }
 }
 
-/// Whether somebody who recorded says that the session was under way. Few do.
-fn is_joined(text: &str) -> bool {
-    text.contains(RECORDED_FROM_HERE)
+/// Whether somebody who recorded says that the session was under way. Few do, and nobody of its
+/// first event.
+fn is_joined(event: &Event<'_>, text: &str) -> bool {
+    !matches!(event.payload, Payload::SessionStarted { .. })
+        && text.contains(RECORDED_FROM_HERE)
         && serde_json::from_str::<Value>(text)
             .is_ok_and(|event| event["extensions"][EXTENSION][RECORDED_FROM_HERE] == true)
 }

@@ -2,6 +2,7 @@
 //! who could have answered; whoever only looks on hears it from what the agent does next, and as
 //! long as that is not plain, a question stays open.
 
+use protocol::aaep::EXTENSION;
 use protocol::aaep::manifest::AGENT_ID;
 use protocol::aaep::settled::QUESTION_SETTLED;
 use protocol::time::Time;
@@ -27,23 +28,28 @@ impl Accepted {
 
     /// The questions that an event closes, by their numbers, and why.
     pub fn closed_by(&mut self, event: &Value, open: &[Question]) -> Vec<(usize, &'static str)> {
-        let all = |why: &'static str| {
-            let concerned = open.iter().filter(|it| is_after(event, it));
+        let is_over = |it: &Question| it.event["session_id"] == event["session_id"];
+        let all = |why: &'static str, is_meant: &dyn Fn(&Question) -> bool| {
+            let concerned = open.iter().filter(|it| is_meant(it));
             concerned.map(|it| (it.number, why)).collect::<Vec<_>>()
         };
         match kind(event) {
             _ if is_terminal(event) => {
-                self.0.retain(|it| !is_after(event, it));
-                all("the session is over")
+                self.0.retain(|it| !is_over(it));
+                all("the session is over", &is_over)
             }
             "state.changed" if is_withdrawal(event) => {
                 self.0.retain(|it| !is_after(event, it));
-                all("it was settled")
+                all("it was settled", &|it| is_after(event, it))
             }
             "tool.invoked" => self.called(event, open),
             QUESTION_SETTLED if event["producer"]["agent_id"] == AGENT_ID => {
-                let settled = open.iter().filter(|it| is_of(event, it));
-                settled.map(|it| (it.number, why(event))).collect()
+                let settled: Vec<_> = open.iter().filter(|it| is_of(event, it)).collect();
+                if event["outcome"] == "accepted" {
+                    // Its call says nothing about the others.
+                    settled.iter().for_each(|it| self.add((*it).clone()));
+                }
+                settled.into_iter().map(|it| (it.number, why(event))).collect()
             }
             _ => Vec::new(),
         }
@@ -88,14 +94,16 @@ fn why(event: &Value) -> &'static str {
 fn is_after(event: &Value, question: &Question) -> bool {
     let at = |event: &Value| event["timestamp"].as_str()?.parse::<Time>().ok();
     let asked = &question.event;
-    let is_later = at(event).is_some_and(|later| at(asked).is_some_and(|asked| later >= asked));
+    let is_later = at(event).is_some_and(|later| at(asked).is_some_and(|asked| later > asked));
     is_later && event["session_id"] == asked["session_id"] && event["event_id"] != asked["event_id"]
 }
 
 /// Leaving for another state than these withdraws nothing.
 fn is_withdrawal(event: &Value) -> bool {
     let is_back = matches!(event["to_state"].as_str(), Some("thinking" | "deciding"));
-    event["from_state"] == "awaiting_input" && is_back
+    // Several changes that were told as one may have withdrawn nothing.
+    let is_one = event["extensions"][EXTENSION]["merged"].is_null();
+    event["from_state"] == "awaiting_input" && is_back && is_one
 }
 
 fn names(question: &Question, call: &Value) -> bool {
@@ -158,10 +166,13 @@ mod tests {
         let call_1 = call(json!({"tool_call_id": "call_1"}));
         let settled =
             |question: &str, by: &str| json!({"question": question, "producer": {"agent_id": by}});
+        let mut merged = state("awaiting_input", "thinking");
+        merged["extensions"] = json!({"tasuki": {"merged": {"n_events": 2}}});
+        let at_once = call(json!({"timestamp": "2026-05-24T14:22:00Z"}));
         let early = call(json!({"timestamp": "2026-05-24T14:21:59Z"}));
         // what waits, what was accepted here, the later event, what it closes
         type Row<'a> = (&'a [&'a Value], &'a [&'a Value], &'a str, Value, &'a [usize]);
-        let rows: [Row<'_>; 21] = [
+        let rows: [Row<'_>; 23] = [
             (&[&plain, &clarify], &[], "session.completed", json!({}), &[1, 2]),
             (&[&plain, &other], &[], "session.cancelled", json!({}), &[1]),
             (
@@ -189,6 +200,8 @@ mod tests {
             (&[&clarify], &[], "tool.invoked", call(json!({})), &[]),
             (&[&plain, &plain], &[], QUESTION_SETTLED, settled("evt_2", AGENT_ID), &[2]),
             (&[&plain, &plain], &[], QUESTION_SETTLED, settled("evt_2", "teller"), &[]),
+            (&[&plain], &[], "state.changed", merged, &[]),
+            (&[&plain], &[], "tool.invoked", at_once, &[]),
         ];
         for (open, accepted, kind, more, expected) in rows {
             let open: Vec<_> = (1..).zip(open).map(|(n, more)| asked(n, more)).collect();

@@ -32,11 +32,12 @@ pub async fn run(args: EraseArgs) -> Result<u8> {
     let mut n_erased = 0;
     loop {
         let call = Call::post(path.clone(), body.clone());
-        let answer = reached.client.call(call).await?.success()?;
+        let mut answer = reached.client.call(call).await?.success()?;
         n_erased += answer["erased"].as_u64().unwrap_or_default();
         if answer["has_more"] == true {
             continue;
         }
+        answer["erased"] = n_erased.into();
         match args.reach.json {
             true => output::json(&answer),
             false => output::remark(&format!("{n_erased} entries were erased")),

@@ -44,7 +44,7 @@ impl Recorder {
     }
 
     pub fn event(&mut self, text: &str, event: &Value, cursor: Option<Cursor>) -> Result<()> {
-        if event["extensions"][EXTENSION]["stands"] == true {
+        if is_stands(event) {
             // The server says it to whoever begins to listen; nobody announced it.
             return Ok(());
         }
@@ -104,6 +104,13 @@ impl Recorder {
         let written = writeln!(self.out, "{text}").and_then(|()| self.out.flush());
         written.context("cannot write the recording")
     }
+}
+
+/// What a producer marks so is recorded, unless it says nothing either.
+fn is_stands(event: &Value) -> bool {
+    event["extensions"][EXTENSION]["stands"] == true
+        && kind(event) == "state.changed"
+        && event["from_state"] == event["to_state"]
 }
 
 /// A question without what the server says of it to one listener at one moment; nothing if it says

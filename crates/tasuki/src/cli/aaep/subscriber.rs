@@ -230,7 +230,9 @@ impl Stream {
                 event["reason_message"].as_str().or_else(|| event["reason_code"].as_str());
             return Some(Heard::Closed(output::clean(message.unwrap_or("no reason is given"))));
         }
-        let id = event["event_id"].as_str().unwrap_or_default().to_owned();
+        // Two agents may count alike.
+        let text_of = |name: &str| event[name].as_str().unwrap_or_default();
+        let id = format!("{} {}", text_of("session_id"), text_of("event_id"));
         if !self.known.insert(id.clone()) {
             return None;
         }

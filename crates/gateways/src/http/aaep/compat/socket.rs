@@ -90,7 +90,7 @@ impl Talking {
             };
             // Also while there is always something to tell.
             let now = self.gateway.engine.clock().now();
-            if now.since(looked_at) >= LOOK {
+            if now.since(looked_at) >= LOOK || now < looked_at {
                 looked_at = now;
                 if !is_still_allowed(&self.gateway, &self.mount).await {
                     break Some((4_002, "the token has ended or changed"));

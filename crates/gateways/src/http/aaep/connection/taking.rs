@@ -20,7 +20,7 @@ use super::{
     ASKING_MAX, Announced, Connection, Farewell, MESSAGE_BYTES_MAX, Open, Pending, Said,
     Subscribed, Wire,
 };
-use crate::http::aaep::critical::check_critical;
+use crate::http::aaep::critical::count_critical;
 use crate::http::aaep::listening::refused as flawed;
 use crate::http::aaep::{events_in, session_of};
 use crate::http::problem::Problem;
@@ -61,13 +61,16 @@ impl<W: Wire> Open<W> {
         let caller = self.connection.asker.clone().member()?.caller;
         let events = events_in(text.as_bytes())?;
         let session = session_of(&events)?;
-        check_critical(&self.connection.gateway, &caller, &events)?;
+        let counted = count_critical(&self.connection.gateway, &caller, &events)?;
         let asked = |event: &Event| asking(&session, event.text());
         let questions = events.iter().filter_map(asked).collect();
         let n_events = events.len();
         let engine = self.connection.gateway.engine.clone();
         let mut announcing: Pending<Announced> = Box::pin(async move {
             let result = engine.announce(&caller, &session, events).await.map(|_| ());
+            if result.is_err() {
+                counted.give_back();
+            }
             Announced { number, session, n_events, questions, result }
         });
         // Takes its place in the line of its session before the next message is read.

@@ -87,6 +87,12 @@ impl Question {
         }
     }
 
+    pub(super) fn forget_default_response(&mut self) {
+        if let Asked::Clarification { default_response, .. } = &mut self.asked {
+            *default_response = None;
+        }
+    }
+
     pub(super) fn asked(&self) -> &Asked {
         &self.asked
     }
