@@ -145,3 +145,22 @@ async fn whoever_was_asked_too_hears_that_it_is_settled() {
     let said = refused(&bank.teller, Call::post("/aaep/v1/events", json!([forged]))).await;
     assert_eq!(said.body["rule"], "tasuki.own_types");
 }
+
+#[tokio::test]
+async fn an_answer_that_was_erased_is_not_given_by_itself() {
+    let bank = Bank::open().await;
+    let started = json!({ "summary_normal": "The bank's agent is at work." });
+    bank.announce(&[bank.story.event(1, "session.started", started)]).await;
+    let asks = json!({
+        "urgency": "critical", "question": "To whom?", "reply_token": "rpl_whom",
+        "timeout_seconds": 2, "default_response": "Dana Miller, 12 High St",
+    });
+    bank.announce(&[bank.story.event(2, "awaiting.clarification", asks)]).await;
+    let session = format!("/aaep/v1/sessions/{}", bank.story.session);
+    let one = json!({ "position": 2, "reason": "they asked" });
+    ok(&bank.operator, Call::post(format!("{session}/erase"), one)).await;
+    let path = format!("{session}/decisions/rpl_whom?wait=20s");
+    let decided = ok(&bank.teller, Call::get(path)).await;
+    assert_eq!(decided["status"], "timed_out", "{decided}");
+    assert!(!decided.to_string().contains("Miller"), "{decided}");
+}
