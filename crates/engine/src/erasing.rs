@@ -38,10 +38,7 @@ impl Engine {
         stream: &Stream,
         reason: &str,
     ) -> Result<ErasedAll, SubmitError> {
-        if !caller.is_operator() {
-            return Err(Rejection::NotAllowed { action: "erase", who: "an operator" }.into());
-        }
-        erasure::check_reason(reason)?;
+        check(caller, reason)?;
         let state = self.current(stream).await?;
         let Some(State::Conversation(conversation)) = state.as_deref() else {
             return Err(Rejection::NotFound { what: "conversation" }.into());
@@ -64,10 +61,7 @@ impl Engine {
         stream: &Stream,
         reason: &str,
     ) -> Result<ErasedAll, SubmitError> {
-        if !caller.is_operator() {
-            return Err(Rejection::NotAllowed { action: "erase", who: "an operator" }.into());
-        }
-        erasure::check_reason(reason)?;
+        check(caller, reason)?;
         let session = self.session(stream).await?;
         let session = session.ok_or(Rejection::NotFound { what: "session" })?;
         if session.is_open() {
@@ -117,4 +111,11 @@ impl Engine {
         found.truncate(limit);
         Ok(found)
     }
+}
+
+fn check(caller: &Caller, reason: &str) -> Result<(), Rejection> {
+    if !caller.is_operator() {
+        return Err(Rejection::NotAllowed { action: "erase", who: "an operator" });
+    }
+    erasure::check_reason(reason)
 }

@@ -40,22 +40,12 @@ pub fn asking(session: &SessionId, event: &str) -> Option<Asking> {
         return None;
     }
     let event = read::read(event).ok()?;
-    let (reply_token, kind) = match &event.payload {
-        Payload::AwaitingConfirmation(asked) => (asked.reply_token.as_ref(), Kind::Confirmation),
-        Payload::AwaitingClarification(asked) => (asked.reply_token.as_ref(), Kind::Clarification),
-        Payload::SessionStarted { .. }
-        | Payload::SessionCompleted
-        | Payload::SessionErrored
-        | Payload::SessionCancelled
-        | Payload::StateChanged { .. }
-        | Payload::ProgressUpdated { .. }
-        | Payload::ToolInvoked { .. }
-        | Payload::ToolCompleted { .. }
-        | Payload::OutputStreaming(_)
-        | Payload::HandoffRequested(_)
-        | Payload::Extension { .. } => return None,
+    let reply_token = event.payload.reply_token()?.to_owned();
+    let kind = match matches!(event.payload, Payload::AwaitingConfirmation(_)) {
+        true => Kind::Confirmation,
+        false => Kind::Clarification,
     };
-    Some(Asking { session: session.clone(), reply_token: reply_token.to_owned(), kind })
+    Some(Asking { session: session.clone(), reply_token, kind })
 }
 
 /// The peer's message with this number is in the ledger.
