@@ -1,9 +1,11 @@
-//! What agents announce. Requests for a session that arrive while its last commit is under way
-//! share the next one: an agent that streams an answer costs the ledger as few entries as its disk
-//! is slow. Each request has its own answer, and one that is refused fails alone.
+//! What agents announce. Requests for a session that arrive while its last commit is under way, or
+//! while it waits for its turn, share the next one: an agent that streams an answer costs the
+//! ledger few entries. Each request has its own answer, and one that is refused fails alone.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard};
+mod waiting;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use protocol::caller::Caller;
 use protocol::codec;
@@ -14,35 +16,18 @@ use protocol::session::event::Said;
 use protocol::session::state::Place;
 use protocol::session::{self, ANNOUNCED_EVENTS_MAX, Answer, Known};
 use protocol::step::{self, Command, HoldState};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use crate::Engine;
 use crate::port::StoreError;
 use crate::submit::{Asked, AssumedHold, Done, SubmitError};
+use waiting::Waiting;
 
-/// An entry is read as a whole, so what is joined stays well below what a request may carry.
-const JOINED_BYTES_MAX: usize = 1024 * 1024;
-
-/// More requests than this for one session wait for a disk that does not keep up.
-const WAITING_REQUESTS_MAX: usize = 1_024;
+pub use waiting::{Announcing, JOINED_REQUESTS_MAX, TURN_WAIT_MAX, TURNS_AHEAD};
 
 /// What is read of the ledger to compare a batch with that is sent again. It was recorded together,
 /// or nearly so.
 const COMPARED_BYTES_MAX: usize = 16 * 1024 * 1024;
-
-/// The requests that wait, by session. One that is here, with or without any, has somebody who
-/// works on it.
-#[derive(Debug, Default)]
-pub struct Announcing {
-    waiting: Mutex<HashMap<Stream, VecDeque<Waiting>>>,
-}
-
-#[derive(Debug)]
-struct Waiting {
-    caller: Caller,
-    events: Vec<Said>,
-    answer: oneshot::Sender<Result<Done, SubmitError>>,
-}
 
 /// Whether an answer counted. Whoever gave it is not told why not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +51,7 @@ impl Engine {
         }
         let (answer, answered) = oneshot::channel();
         let waiting = Waiting { caller: caller.clone(), events, answer };
-        let leads = self.announcing.push(&stream, waiting)?;
+        let leads = self.announcing.push(&stream, waiting, self.clock.now())?;
         if leads {
             // Not part of this request: whoever goes away must not leave the others waiting.
             let engine = self.clone();
@@ -94,9 +79,26 @@ impl Engine {
         }
     }
 
+    /// What waits of a session for its turn is recorded now.
+    pub fn hurry(&self, caller: &Caller, session: &SessionId) {
+        self.announcing.hurry(&session_stream(caller, session));
+    }
+
     async fn announce_waiting(self, stream: Stream) {
-        while let Some(group) = self.announcing.take(&stream) {
+        let _leading = Leading { announcing: &self.announcing, stream: &stream };
+        loop {
+            self.await_turn(&stream).await;
+            let Some(group) = self.announcing.take(&stream) else { return };
             self.announce_group(&stream, group).await;
+        }
+    }
+
+    /// Returns at once unless only pieces of an answer wait, and too many entries were written.
+    async fn await_turn(&self, stream: &Stream) {
+        let Some((wait, hurry)) = self.announcing.turn(stream, self.clock.now()) else { return };
+        tokio::select! {
+            () = self.clock.sleep(wait) => {}
+            () = hurry.notified() => {}
         }
     }
 
@@ -160,6 +162,26 @@ impl Engine {
     }
 }
 
+/// When the engine stops, whatever waits for its turn is recorded before the last checkpoint.
+pub(crate) async fn run(engine: Engine, mut stopped: watch::Receiver<bool>) {
+    let _ = stopped.wait_for(|stopped| *stopped).await;
+    engine.announcing.finish().await;
+}
+
+/// Whoever sees to a session. A session must not wait for somebody who failed.
+struct Leading<'a> {
+    announcing: &'a Announcing,
+    stream: &'a Stream,
+}
+
+impl Drop for Leading<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.announcing.give_up(self.stream);
+        }
+    }
+}
+
 /// Who among several is to blame, and what it is told.
 fn culprit(group: &[Waiting], rejection: &Rejection) -> Option<(usize, Rejection)> {
     let mut within = rejection.event_index()?;
@@ -175,45 +197,4 @@ fn culprit(group: &[Waiting], rejection: &Rejection) -> Option<(usize, Rejection
 pub fn session_stream(caller: &Caller, session: &SessionId) -> Stream {
     let subject = Subject::Session(session.clone());
     Stream { teamspace: caller.teamspace.clone(), subject }
-}
-
-impl Announcing {
-    /// Whether it falls to the caller to see to the session.
-    fn push(&self, stream: &Stream, waiting: Waiting) -> Result<bool, StoreError> {
-        let mut all = self.lock();
-        let leads = !all.contains_key(stream);
-        let queue = all.entry(stream.clone()).or_default();
-        if queue.len() >= WAITING_REQUESTS_MAX {
-            return Err(StoreError::Overloaded);
-        }
-        queue.push_back(waiting);
-        Ok(leads)
-    }
-
-    /// Those that go together next, in order; nobody is at work any more if there are none.
-    fn take(&self, stream: &Stream) -> Option<Vec<Waiting>> {
-        let mut all = self.lock();
-        let Some(first) = all.get_mut(stream).and_then(VecDeque::pop_front) else {
-            all.remove(stream);
-            return None;
-        };
-        let queue = all.get_mut(stream).expect("it was here just now");
-        let size = |one: &Waiting| one.events.iter().map(|said| said.text().len()).sum::<usize>();
-        let (mut n_events, mut n_bytes) = (first.events.len(), size(&first));
-        let mut group = vec![first];
-        while let Some(next) = queue.front() {
-            n_events += next.events.len();
-            n_bytes += size(next);
-            let fits = n_events <= ANNOUNCED_EVENTS_MAX && n_bytes <= JOINED_BYTES_MAX;
-            if !fits || next.caller.principal != group[0].caller.principal {
-                break;
-            }
-            group.extend(queue.pop_front());
-        }
-        Some(group)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Stream, VecDeque<Waiting>>> {
-        self.waiting.lock().expect("nothing panics while holding the queues")
-    }
 }

@@ -179,6 +179,7 @@ impl Engine {
         self.outside.set(Arc::clone(&adapter));
         let (stop, stopped) = watch::channel(false);
         let tasks = vec![
+            tokio::spawn(announce::run(self.clone(), stopped.clone())),
             tokio::spawn(notices::run(self.clone(), stopped.clone())),
             tokio::spawn(connections::run(self.clone(), stopped.clone())),
             tokio::spawn(dispatch::run(self.clone(), stopped.clone())),

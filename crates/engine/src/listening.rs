@@ -27,6 +27,7 @@ use protocol::subscription::{self, Subscription};
 use protocol::time::Time;
 
 use crate::Engine;
+use crate::announce::session_stream;
 use crate::feed::Followed;
 use crate::port::{Sequenced, StoreError};
 
@@ -34,7 +35,7 @@ pub use asked::Asked;
 pub(crate) use ear::concerns;
 use ear::{Ear, changes_sides};
 use first::First;
-pub use first::UNDER_WAY_MAX;
+pub use first::SESSIONS_LOOKED_AT_MAX;
 
 /// The stream of one subscription.
 #[derive(Debug)]
@@ -451,10 +452,6 @@ fn settling(settled: Settled, moment: Moment<'_>) -> Option<Announced> {
     let mut prepared = Prepared::new(text.as_str().into(), &event);
     prepared.is_critical = true;
     Some(Announced { index: 0, event: Arc::new(prepared), settled: Some(settled) })
-}
-
-pub(crate) fn session_stream(caller: &Caller, id: &SessionId) -> Stream {
-    Stream { teamspace: caller.teamspace.clone(), subject: Subject::Session(id.clone()) }
 }
 
 pub(crate) fn subscription_stream(caller: &Caller, id: &SubscriptionId) -> Stream {

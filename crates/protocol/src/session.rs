@@ -42,3 +42,9 @@ pub const CLOCK_AHEAD_MAX: Span = Span::from_minutes(5);
 
 /// The while for which critical events are counted.
 pub const CRITICAL_WINDOW: Span = Span::from_minutes(1);
+
+/// How the deadline of a question is called, before its token.
+pub const ANSWER_DEADLINE: &str = "answer/";
+
+/// The longest that a question may wait, by the specification.
+pub const ANSWER_WAIT_MAX: Span = Span::from_hours(24);

@@ -6,7 +6,8 @@ use protocol::aaep::shape::{Body, Cursor, put_into_extension, take_from_extensio
 use protocol::aaep::stamp::stamp;
 use serde_json::{Map, Value};
 
-use super::{CONFIRMATION, Listening, Told, session_stream};
+use super::{CONFIRMATION, Listening, Told};
+use crate::announce::session_stream;
 use crate::port::StoreError;
 use crate::sessions::Question;
 

@@ -1,6 +1,8 @@
 //! What goes on when somebody begins to listen: how each session under way stands, and which
 //! questions wait for an answer, so that they can give one.
 
+use std::collections::BTreeSet;
+
 use protocol::aaep::capabilities::Capabilities;
 use protocol::aaep::cursor::Cursor;
 use protocol::aaep::shape::Body;
@@ -9,23 +11,27 @@ use protocol::aaep::texts::{Message, hints};
 use protocol::aaep::voice;
 use protocol::aaep::{CONTEXT, EXTENSION, EXTENSION_CONTEXT, VERSION};
 use protocol::canonical;
-use protocol::ledger::Stream;
+use protocol::ledger::{Stream, Subject};
 use protocol::session::state::Place;
-use protocol::session::{Question, Session};
+use protocol::session::{ANSWER_DEADLINE, ANSWER_WAIT_MAX, Question, Session};
 use protocol::step::State;
 use protocol::time::Time;
 use serde_json::json;
 
-use super::{Listening, Told, announced, session_stream};
-use crate::port::{List, ListOf, StoreError};
+use super::{Listening, Told, announced, subscription_stream};
+use crate::announce::session_stream;
+use crate::port::{Due, List, ListOf, StoreError};
 
 /// Sessions of which a new listener is told how they stand. More than these nobody follows by ear.
 /// What waits for an answer is asked in all that are looked at.
-pub const UNDER_WAY_MAX: usize = 64;
+const UNDER_WAY_MAX: usize = 64;
 
 /// The newest sessions, among which those under way are looked for. One that is listened to by its
 /// name is always found.
 pub const SESSIONS_LOOKED_AT_MAX: usize = 1_024;
+
+/// The next deadlines of all, among which the questions of older sessions are looked for.
+const DEADLINES_LOOKED_AT_MAX: usize = 4_096;
 
 const STATE_CHANGED: &str = "aaep:agent.state.changed";
 
@@ -43,7 +49,7 @@ impl Listening {
     ) -> Result<(), StoreError> {
         let start = self.shaper.watermark();
         let mut under_way = Vec::new();
-        for (stream, session) in self.newest_sessions().await? {
+        for (stream, session) in self.sessions_looked_at().await? {
             if session.is_open() && self.is_wanted(&session).await? {
                 under_way.push((stream, session));
             }
@@ -81,12 +87,18 @@ impl Listening {
         Ok(None)
     }
 
-    /// Asks again what was asked before the place where this goes on and still waits: on another
-    /// subscription, with a token that is good only there. What was asked later comes by itself.
+    /// Asks again what was asked before the place where this goes on and still waits, if that was
+    /// on another subscription: with its tokens nothing can be answered here. What was asked later
+    /// comes by itself.
     pub async fn ask_again(&mut self) -> Result<(), StoreError> {
         // Who is new here was just told what waits.
         let Some(place) = self.place() else { return Ok(()) };
-        for (stream, session) in self.newest_sessions().await? {
+        let own = subscription_stream(&self.caller, &self.id);
+        let opened = self.engine.store.history(&own, 2, 1).await?;
+        if opened.first().is_some_and(|entry| entry.seq <= place.sequence) {
+            return Ok(());
+        }
+        for (stream, session) in self.sessions_looked_at().await? {
             if session.questions.is_empty() || !self.is_wanted(&session).await? {
                 continue;
             }
@@ -95,7 +107,8 @@ impl Listening {
         Ok(())
     }
 
-    async fn newest_sessions(&self) -> Result<Vec<(Stream, Session)>, StoreError> {
+    /// The newest, and those that wait for an answer however old they are.
+    async fn sessions_looked_at(&self) -> Result<Vec<(Stream, Session)>, StoreError> {
         if let Some(id) = self.scope.session_id.as_ref().and_then(|id| id.parse().ok()) {
             let stream = session_stream(&self.caller, &id);
             let session = self.engine.session(&stream).await?;
@@ -110,7 +123,25 @@ impl Listening {
                 sessions.push((row.stream, *session));
             }
         }
+        if sessions.len() == SESSIONS_LOOKED_AT_MAX {
+            let seen: BTreeSet<_> = sessions.iter().map(|(stream, _)| stream.clone()).collect();
+            for stream in self.sessions_that_wait().await?.difference(&seen) {
+                let session = self.engine.session(stream).await?;
+                sessions.extend(session.map(|session| (stream.clone(), session)));
+            }
+        }
         Ok(sessions)
+    }
+
+    async fn sessions_that_wait(&self) -> Result<BTreeSet<Stream>, StoreError> {
+        let until = self.engine.clock.now().plus(ANSWER_WAIT_MAX);
+        let due = self.engine.store.due(until, DEADLINES_LOOKED_AT_MAX).await?;
+        let is_question = |due: &Due| {
+            due.stream.teamspace == self.caller.teamspace
+                && matches!(due.stream.subject, Subject::Session(_))
+                && due.deadline.name.starts_with(ANSWER_DEADLINE)
+        };
+        Ok(due.into_iter().filter(is_question).map(|due| due.stream).collect())
     }
 
     fn tell_how_it_stands(&mut self, honored: &Capabilities, session: &Session) {

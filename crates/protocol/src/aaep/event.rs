@@ -191,6 +191,12 @@ impl Event<'_> {
     pub fn is_critical(&self) -> bool {
         self.envelope.urgency == Some(Urgency::Critical)
     }
+
+    /// Whether it is a piece of an answer that goes on, and may wait for more of it.
+    pub fn is_piece(&self) -> bool {
+        let goes_on = matches!(&self.payload, Payload::OutputStreaming(piece) if !piece.complete);
+        goes_on && !self.is_critical()
+    }
 }
 
 impl Payload<'_> {

@@ -30,7 +30,7 @@ mod terms;
 mod tests;
 
 use bucket::Bucket;
-pub use copy::{put_into_extension, take_from_extension, with_reply_token};
+pub use copy::{put_into_extension, take_from_extension};
 use held::{Held, More, Readiness, output};
 pub use held::{PROGRESS_WAIT_MS, STATE_LASTS_MS, TEXT_PAUSE_MS, TEXT_WAIT_MS_MAX};
 pub use joined::CHUNK_CHARS_MAX;
@@ -75,8 +75,7 @@ pub struct Delivery {
     /// How many events end with it: none if it is the first part of a text that was cut.
     pub n_events: u32,
     pub is_critical: bool,
-    /// It waits for an answer: its token is the producer's, and must be replaced
-    /// ([`with_reply_token`]).
+    /// It waits for an answer: its token is the producer's, and must be replaced.
     pub is_question: bool,
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event::Handover;
 use super::silence::SILENCE;
-use super::{CRITICAL_WINDOW, REFUSED_KEPT_MAX, REFUSED_RESTS};
+use super::{ANSWER_DEADLINE, CRITICAL_WINDOW, REFUSED_KEPT_MAX, REFUSED_RESTS};
 use crate::aaep::event::{Event, Payload, Text};
 use crate::aaep::flaw::{Flaw, Tier};
 use crate::aaep::machine::{self, Followed, Used, Weak};
@@ -161,7 +161,7 @@ impl Session {
 
     pub fn deadlines(&self) -> Vec<Deadline> {
         let of = |question: &machine::Question| Deadline {
-            name: format!("answer/{}", question.reply_token()).into(),
+            name: format!("{ANSWER_DEADLINE}{}", question.reply_token()).into(),
             due: question.due(),
         };
         let answers = self.machine.pending().iter().map(of);

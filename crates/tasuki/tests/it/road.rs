@@ -14,6 +14,7 @@ mod races;
 mod sessions;
 mod settings;
 mod silence;
+mod streaming;
 
 use std::sync::Arc;
 

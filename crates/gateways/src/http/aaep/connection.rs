@@ -6,6 +6,7 @@ mod taking;
 mod wire;
 mod words;
 
+use std::collections::VecDeque;
 use std::pin::Pin;
 
 use engine::listening::{Heard, Listening};
@@ -30,9 +31,13 @@ use crate::http::events::Place;
 /// The largest message: as much as a request over HTTP may have.
 pub const MESSAGE_BYTES_MAX: usize = EVENTS_BYTES_MAX;
 
-/// Messages with events that are on their way into the ledger. Past this the next is read when one
-/// is recorded; what waits meanwhile is joined into one entry.
-pub const ANNOUNCING_MAX: usize = 64;
+/// Messages with events that are on their way into the ledger. Past this the next is read when the
+/// oldest is recorded; none of them waits for its turn then, so that they do not hold up what is
+/// urgent.
+pub const ANNOUNCING_MAX: usize = 256;
+
+/// What they may have together.
+pub const ANNOUNCING_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Questions of which a producer is told what became. It may ask for others over HTTP.
 pub const ASKING_MAX: usize = 64;
@@ -72,6 +77,9 @@ struct Open<W> {
     n_messages: u64,
     subscription: Option<Box<Subscribed>>,
     announcing: FuturesOrdered<Pending<Announced>>,
+    /// Their sessions, in the same order.
+    announced_of: VecDeque<SessionId>,
+    announcing_bytes: usize,
     asking: FuturesUnordered<Pending<Result<(Asking, Question), StoreError>>>,
     /// Whether the peer was heard of since the last ping.
     is_heard: bool,
@@ -90,6 +98,7 @@ struct Announced {
     number: u64,
     session: SessionId,
     n_events: usize,
+    n_bytes: usize,
     questions: Vec<Asking>,
     result: Result<(), SubmitError>,
 }
@@ -118,6 +127,8 @@ impl Connection {
             n_messages: 0,
             subscription: None,
             announcing: FuturesOrdered::new(),
+            announced_of: VecDeque::new(),
+            announcing_bytes: 0,
             asking: FuturesUnordered::new(),
             is_heard: true,
         };
@@ -164,7 +175,7 @@ impl<W: Wire> Open<W> {
         let mut stopping = gateway.stopping.clone();
         let (mut beat, mut ping) = (clock.sleep(BEAT), clock.sleep(ping_every));
         loop {
-            let has_room = self.announcing.len() < ANNOUNCING_MAX;
+            let has_room = self.has_room();
             let next = tokio::select! {
                 incoming = self.wire.receive(), if has_room => Next::Incoming(incoming),
                 Some(done) = self.announcing.next() => Next::Announced(done),
@@ -201,6 +212,11 @@ impl<W: Wire> Open<W> {
                 return farewell;
             }
         }
+    }
+
+    /// Whether one more message with events may be read.
+    fn has_room(&self) -> bool {
+        self.announcing.len() < ANNOUNCING_MAX && self.announcing_bytes < ANNOUNCING_BYTES_MAX
     }
 
     async fn hear(&mut self, incoming: Incoming) -> Said {

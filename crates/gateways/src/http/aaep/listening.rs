@@ -207,7 +207,12 @@ pub async fn listen(
         return Err(Problem::new("stopping", "the server is stopping"));
     }
     let place = Place::take(&gateway, &asker, gateway.limits.streams_per_token_max)?;
-    let listening = gateway.engine.listen(&asker.caller, &id, resume).await?.ok_or_else(none)?;
+    let goes_on = resume != Resume::No;
+    let listening = gateway.engine.listen(&asker.caller, &id, resume).await?;
+    let mut listening = listening.ok_or_else(none)?;
+    if goes_on {
+        listening.ask_again().await?;
+    }
     let secret = bearer_secret(&headers)?.map(str::to_owned);
     let stopping = gateway.stopping.clone();
     let (caller, looked_at) = (asker.caller, gateway.engine.clock().now());

@@ -49,13 +49,6 @@ pub fn single(event: &Arc<Prepared>, terms: &Terms) -> Body {
     }
 }
 
-/// A question with the token that this subscription may answer with.
-pub fn with_reply_token(text: &str, token: &str) -> Result<String, serde_json::Error> {
-    let mut document: Map<String, Value> = serde_json::from_str(text)?;
-    document.insert("reply_token".to_owned(), token.into());
-    Ok(Value::Object(document).to_string())
-}
-
 /// The id of a part of an event, of which the rest follows: the same each time it is cut there.
 fn part_id(event_id: &str, position: u64) -> String {
     let digest = Sha256::digest(format!("{event_id} {position}"));

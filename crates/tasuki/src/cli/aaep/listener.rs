@@ -227,7 +227,7 @@ impl Listener {
             "questions" if self.questions.is_empty() => output::remark("no question waits"),
             "questions" => self.questions.iter().for_each(|question| self.put(question)),
             _ => match terms::asked(verb, rest.trim()) {
-                Some(Ok(asked)) => return self.renegotiate(asked).await,
+                Some(Ok(asked)) => return self.renegotiate(asked, "the terms are changed").await,
                 Some(Err(expected)) => output::remark(expected),
                 None => {
                     let verb = output::clean(verb);
@@ -323,7 +323,7 @@ impl Listener {
         }
     }
 
-    async fn renegotiate(&mut self, asked: Capabilities) -> Result<Next> {
+    async fn renegotiate(&mut self, asked: Capabilities, done: &str) -> Result<Next> {
         let verbosity = asked.preferred_verbosity;
         let message = Handshake::Renegotiate(Renegotiate {
             subscription_id: self.subscriber.id.clone(),
@@ -333,7 +333,7 @@ impl Listener {
         match self.subscriber.renegotiate(&message).await {
             Ok(_) => {
                 self.verbosity = verbosity.unwrap_or(self.verbosity);
-                output::remark("the terms are changed");
+                output::remark(done);
             }
             Err(error) => match error.downcast_ref::<Refused>() {
                 Some(refused) => {
@@ -351,13 +351,13 @@ impl Listener {
         if !std::mem::replace(&mut self.answers, false) {
             return Ok(Next::On);
         }
-        output::remark("nothing more can be typed; listening only");
         let asked = Capabilities {
             supports_confirmation_reply: Some(false),
             supports_clarification_reply: Some(false),
             ..Capabilities::default()
         };
-        self.renegotiate(asked).await
+        let done = "nothing more can be typed: listening only, and answering no questions";
+        self.renegotiate(asked, done).await
     }
 }
 

@@ -1,7 +1,8 @@
 //! On which terms somebody listens: what is granted, what is refused, how they change and end, and
 //! what each listener then hears.
 
-use engine::listening::UNDER_WAY_MAX;
+use engine::listening::SESSIONS_LOOKED_AT_MAX;
+use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use tasuki::client::Call;
 
@@ -170,6 +171,30 @@ async fn whoever_comes_back_goes_on_where_they_were() {
 }
 
 #[tokio::test]
+async fn whoever_comes_back_on_other_terms_is_asked_again() {
+    let bank = Bank::open().await;
+    let mut dana = Listener::open(bank.dana.clone(), &terms(json!({}))).await;
+    bank.announce(&bank.story.opening(300)).await;
+    let mut asked = dana.next().await.expect("an event");
+    while asked["type"] != "aaep:agent.awaiting.confirmation" {
+        asked = dana.next().await.expect("an event");
+    }
+    let place = dana.place.clone();
+    let close = json!({
+        "type": "subscription.close", "subscription_id": dana.subscription,
+        "reason_code": "subscriber_shutdown",
+    });
+    assert_eq!(dana.reply(&close).await.status, 204);
+    let mut fresh = Listener::open(bank.dana.clone(), &terms(json!({}))).await;
+    fresh = Listener::resume(fresh.client.clone(), fresh.subscription.clone(), place).await;
+    let again = fresh.next().await.expect("the question waits");
+    assert_eq!(again["event_id"], asked["event_id"]);
+    assert_ne!(again["reply_token"], asked["reply_token"], "a token is good where it was given");
+    fresh.answer(&again, "accept").await;
+    assert_eq!(bank.decision().await["decision"], "accept");
+}
+
+#[tokio::test]
 async fn a_customer_hears_what_happens_in_their_conversation_and_nothing_else() {
     let bank = Bank::open().await;
     let open = json!({ "agent": "teller" });
@@ -253,11 +278,14 @@ async fn a_teamspace_may_want_every_call_named_by_its_hash() {
 async fn a_newcomer_is_asked_what_waits_however_much_goes_on() {
     let bank = Bank::open().await;
     bank.announce(&bank.story.opening(300)).await;
-    for number in 0..=UNDER_WAY_MAX {
+    let begins = |number: usize| {
         let mut newer = bank.story.opening(300).remove(0);
         newer["session_id"] = format!("sess_newer{number}").into();
-        bank.announce(&[newer]).await;
-    }
+        Call::post("/aaep/v1/events", newer)
+    };
+    let newer =
+        stream::iter(0..=SESSIONS_LOOKED_AT_MAX).map(|number| ok(&bank.teller, begins(number)));
+    newer.buffer_unordered(32).collect::<Vec<_>>().await;
     let mut dana = Listener::open(bank.dana.clone(), &terms(json!({}))).await;
     assert_eq!(
         dana.next().await.expect("an event")["session_id"],

@@ -28,7 +28,7 @@ impl CheckpointSink for Nowhere {
     }
 }
 
-fn start_loops(server: &Server) -> Loops {
+pub(super) fn start_loops(server: &Server) -> Loops {
     let signer = Signer::new("test", &[7; 32]).expect("a key name");
     let told = Arc::new(Told::to_find(&[]));
     server.engine.start(signer, Arc::new(Nowhere), told, Retention::default())

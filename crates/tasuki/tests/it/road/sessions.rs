@@ -50,7 +50,7 @@ pub(super) fn started(number: u32) -> Said {
     event(number, "session.started", json!({}))
 }
 
-fn asks(number: u32, more: Value) -> Said {
+pub(super) fn asks(number: u32, more: Value) -> Said {
     let mut fields = json!({
         "urgency": "critical", "action": "Transfer $500", "consequence": "It cannot be undone",
         "reply_token": TOKEN, "timeout_seconds": 300, "default_decision": "reject",

@@ -1,5 +1,6 @@
 //! What a connection does about one message of its peer.
 
+use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::task::Poll;
 
@@ -64,14 +65,16 @@ impl<W: Wire> Open<W> {
         let counted = count_critical(&self.connection.gateway, &caller, &events)?;
         let asked = |event: &Event| asking(&session, event.text());
         let questions = events.iter().filter_map(asked).collect();
-        let n_events = events.len();
+        let (n_events, n_bytes) = (events.len(), text.len());
         let engine = self.connection.gateway.engine.clone();
+        self.announced_of.push_back(session.clone());
+        self.announcing_bytes += n_bytes;
         let mut announcing: Pending<Announced> = Box::pin(async move {
             let result = engine.announce(&caller, &session, events).await.map(|_| ());
             if result.is_err() {
                 counted.give_back();
             }
-            Announced { number, session, n_events, questions, result }
+            Announced { number, session, n_events, n_bytes, questions, result }
         });
         // Takes its place in the line of its session before the next message is read.
         let done = poll_fn(|context| Poll::Ready(announcing.as_mut().poll(context))).await;
@@ -79,11 +82,18 @@ impl<W: Wire> Open<W> {
             Poll::Ready(done) => self.announcing.push_back(Box::pin(std::future::ready(done))),
             Poll::Pending => self.announcing.push_back(announcing),
         }
+        if !self.has_room() {
+            let Connection { gateway, asker, .. } = &self.connection;
+            let sessions: BTreeSet<_> = self.announced_of.iter().collect();
+            sessions.into_iter().for_each(|one| gateway.engine.hurry(&asker.caller, one));
+        }
         Ok(())
     }
 
     pub fn announced(&mut self, done: Announced) -> Vec<String> {
-        let Announced { number, session, n_events, questions, result } = done;
+        let Announced { number, session, n_events, n_bytes, questions, result } = done;
+        self.announced_of.pop_front();
+        self.announcing_bytes -= n_bytes;
         if let Err(error) = result {
             return vec![refused(number, error.into())];
         }
@@ -175,7 +185,6 @@ impl<W: Wire> Open<W> {
         let goes_on = resume != Resume::No;
         let mut listening = engine.listen(caller, &id, resume).await?.ok_or(Farewell::Over)?;
         if goes_on {
-            // With the tokens of the subscription that it had, nothing can be answered any more.
             listening.ask_again().await?;
         }
         let tells_places = scope.places;

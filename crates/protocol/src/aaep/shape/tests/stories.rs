@@ -332,14 +332,6 @@ fn new_terms_hold_for_what_goes_out_next() {
 }
 
 #[test]
-fn a_question_gets_the_token_of_the_subscription() {
-    let text =
-        r#"{"type":"aaep:agent.awaiting.confirmation","reply_token":"rpl_secret","action":"Pay"}"#;
-    let copy = with_reply_token(text, "rpl_mine").unwrap();
-    assert!(copy.contains("rpl_mine") && !copy.contains("secret"));
-}
-
-#[test]
 fn what_is_said_in_our_extension_can_be_taken_back() {
     let of = |text: &str| -> serde_json::Map<String, Value> { serde_json::from_str(text).unwrap() };
     for text in [

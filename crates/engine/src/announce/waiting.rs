@@ -1,0 +1,222 @@
+//! The requests with events that wait, session by session, and whose turn it is. An entry of a
+//! session takes a turn. When they are used up, pieces of answers wait for theirs, and for more of
+//! the answer meanwhile, so that many agents who stream cost others little.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use protocol::aaep::read::read;
+use protocol::caller::Caller;
+use protocol::ledger::Stream;
+use protocol::session::ANNOUNCED_EVENTS_MAX;
+use protocol::session::event::Said;
+use protocol::time::{Span, Time};
+use tokio::sync::{Notify, oneshot};
+
+use crate::port::StoreError;
+use crate::submit::{Done, SubmitError};
+
+/// An entry is read as a whole, so what is joined stays well below what a request may carry.
+const JOINED_BYTES_MAX: usize = 1024 * 1024;
+
+/// When one of those that are joined is refused, the others are looked at again.
+pub const JOINED_REQUESTS_MAX: usize = 64;
+
+/// More requests than this for one session wait for a disk that does not keep up.
+const WAITING_REQUESTS_MAX: usize = 1_024;
+
+/// An entry takes a turn: a thousand a second, as long as no piece would wait too long for its own.
+const TURN_MS: i64 = 1;
+
+/// So many turns ahead an entry is written at once. Past that, pieces of answers wait for theirs.
+pub const TURNS_AHEAD: i64 = 32;
+
+/// How long a piece of an answer waits for its turn. Nobody reads or hears faster.
+pub const TURN_WAIT_MAX: Span = Span::from_millis(250);
+
+/// The requests that wait, by session.
+#[derive(Debug, Default)]
+pub struct Announcing {
+    sessions: Mutex<Sessions>,
+    /// Rings when nothing waits any more.
+    silence: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Sessions {
+    /// One that is here, with or without requests, has somebody who works on it.
+    speaking: HashMap<Stream, Speaking>,
+    /// Until when all turns are taken.
+    taken_until: Option<Time>,
+    /// The engine stops, and nothing waits for its turn any more.
+    is_stopping: bool,
+}
+
+#[derive(Debug, Default)]
+struct Speaking {
+    waiting: VecDeque<Waiting>,
+    /// What those who wait have together.
+    size: Size,
+    /// Rings when something comes that must not wait for more.
+    hurry: Arc<Notify>,
+}
+
+#[derive(Debug)]
+pub struct Waiting {
+    pub caller: Caller,
+    pub events: Vec<Said>,
+    pub answer: oneshot::Sender<Result<Done, SubmitError>>,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Size {
+    n_requests: usize,
+    n_events: usize,
+    n_bytes: usize,
+}
+
+impl Announcing {
+    /// Whether it falls to the caller to see to the session.
+    pub fn push(&self, stream: &Stream, waiting: Waiting, now: Time) -> Result<bool, StoreError> {
+        let is_calm = self.lock().wait(now).is_none();
+        // Read only where it matters, and while nobody waits for the queues.
+        let may_wait = !is_calm && waiting.events.iter().all(is_piece);
+        let speaking = &mut self.lock().speaking;
+        let leads = !speaking.contains_key(stream);
+        let session = speaking.entry(stream.clone()).or_default();
+        if session.waiting.len() >= WAITING_REQUESTS_MAX {
+            return Err(StoreError::Overloaded);
+        }
+        session.size = session.size.and(&waiting);
+        session.waiting.push_back(waiting);
+        if !may_wait || session.size.fills_an_entry() {
+            session.hurry.notify_one();
+        }
+        Ok(leads)
+    }
+
+    /// What waits of a session waits no longer.
+    pub fn hurry(&self, stream: &Stream) {
+        if let Some(session) = self.lock().speaking.get(stream) {
+            session.hurry.notify_one();
+        }
+    }
+
+    /// Nothing waits for its turn from now on. Returns when nothing waits at all.
+    pub async fn finish(&self) {
+        {
+            let mut all = self.lock();
+            all.is_stopping = true;
+            all.speaking.values().for_each(|session| session.hurry.notify_one());
+        }
+        loop {
+            let silence = self.silence.notified();
+            if self.lock().speaking.is_empty() {
+                return;
+            }
+            silence.await;
+        }
+    }
+
+    /// Takes a turn for the next entry of a session: how long to wait for it, if at all, and what
+    /// rings if it must not wait.
+    pub fn turn(&self, stream: &Stream, now: Time) -> Option<(Span, Arc<Notify>)> {
+        let mut all = self.lock();
+        let session = all.speaking.get(stream).filter(|session| !session.waiting.is_empty())?;
+        let hurry = session.hurry.clone();
+        let wait = all.wait(now);
+        let ahead = Span::from_millis(TURNS_AHEAD * TURN_MS + TURN_WAIT_MAX.as_millis());
+        let turn = all.taken_until.unwrap_or(now).clamp(now, now.plus(ahead));
+        all.taken_until = Some(turn.plus(Span::from_millis(TURN_MS)));
+        wait.map(|span| (span, hurry))
+    }
+
+    /// Those that go together next, in order; nobody is at work any more if there are none.
+    pub fn take(&self, stream: &Stream) -> Option<Vec<Waiting>> {
+        let mut all = self.lock();
+        let session = all.speaking.get_mut(stream)?;
+        let Some(first) = session.waiting.pop_front() else {
+            self.forget(&mut all, stream);
+            return None;
+        };
+        let mut size = Size::default().and(&first);
+        let mut group = vec![first];
+        while let Some(next) = session.waiting.front() {
+            let more = size.and(next);
+            if !more.fits_an_entry() || next.caller.principal != group[0].caller.principal {
+                break;
+            }
+            size = more;
+            group.extend(session.waiting.pop_front());
+        }
+        session.size = session.size.without(size);
+        session.hurry = Arc::default();
+        if !session.waiting.is_empty() {
+            // There is more already than an entry holds.
+            session.hurry.notify_one();
+        }
+        Some(group)
+    }
+
+    /// Nobody works on a session any more. Who waits learns that it is not known what came of it.
+    pub fn give_up(&self, stream: &Stream) {
+        self.forget(&mut self.lock(), stream);
+    }
+
+    fn forget(&self, all: &mut Sessions, stream: &Stream) {
+        all.speaking.remove(stream);
+        if all.speaking.is_empty() {
+            self.silence.notify_waiters();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Sessions> {
+        self.sessions.lock().expect("nothing panics while holding the queues")
+    }
+}
+
+impl Sessions {
+    /// How long the next piece of an answer waits for its turn, if at all.
+    fn wait(&self, now: Time) -> Option<Span> {
+        let ahead_ms = self.taken_until?.since(now).as_millis();
+        let wait_ms = (ahead_ms - TURNS_AHEAD * TURN_MS).min(TURN_WAIT_MAX.as_millis());
+        (wait_ms > 0 && !self.is_stopping).then(|| Span::from_millis(wait_ms))
+    }
+}
+
+impl Size {
+    fn and(self, waiting: &Waiting) -> Self {
+        Self {
+            n_requests: self.n_requests + 1,
+            n_events: self.n_events + waiting.events.len(),
+            n_bytes: self.n_bytes
+                + waiting.events.iter().map(|said| said.text().len()).sum::<usize>(),
+        }
+    }
+
+    fn without(self, taken: Size) -> Self {
+        Self {
+            n_requests: self.n_requests - taken.n_requests,
+            n_events: self.n_events - taken.n_events,
+            n_bytes: self.n_bytes - taken.n_bytes,
+        }
+    }
+
+    fn fits_an_entry(&self) -> bool {
+        self.n_requests <= JOINED_REQUESTS_MAX
+            && self.n_events <= ANNOUNCED_EVENTS_MAX
+            && self.n_bytes <= JOINED_BYTES_MAX
+    }
+
+    /// Nothing more would fit.
+    fn fills_an_entry(&self) -> bool {
+        self.n_requests >= JOINED_REQUESTS_MAX
+            || self.n_events >= ANNOUNCED_EVENTS_MAX
+            || self.n_bytes >= JOINED_BYTES_MAX
+    }
+}
+
+/// What cannot be read waits for nothing: it is refused.
+fn is_piece(said: &Said) -> bool {
+    read(said.text()).is_ok_and(|event| event.is_piece())
+}
