@@ -106,11 +106,10 @@ impl Engine {
         self.feed.tail.settled.subscribe()
     }
 
-    /// The newest sequence number there is.
+    /// The newest sequence number there is. Those who follow may not have been told of it yet:
+    /// only the word of the store rings the bell, once the ring has what it rings for.
     pub async fn newest(&self) -> Result<u64, StoreError> {
-        let newest = self.store.newest().await?;
-        self.feed.tail.ring_bell(newest);
-        Ok(newest)
+        self.store.newest().await
     }
 }
 
@@ -185,7 +184,7 @@ impl Listener for Tail {
         }
         ring.told = newest;
         drop(ring);
-        self.ring_bell(newest);
+        self.newest.send_replace(newest);
         if settles {
             self.settled.send_replace(newest);
         }
@@ -219,15 +218,6 @@ impl Rung {
 }
 
 impl Tail {
-    /// There is an entry with this number now.
-    fn ring_bell(&self, seq: u64) {
-        self.newest.send_if_modified(|newest| {
-            let is_news = seq > *newest;
-            *newest = (*newest).max(seq);
-            is_news
-        });
-    }
-
     fn lock_ring(&self) -> MutexGuard<'_, Ring> {
         self.ring.lock().expect("nothing panics while holding the ring")
     }
