@@ -216,7 +216,9 @@ fn inbox_query(list: &List, agent: &AgentId, status: InboxStatus) -> (String, Ve
     let mut values = vec![Value::from(list.teamspace.to_string()), Value::from(agent.to_string())];
     let which = match status {
         // In these words, so that the index of those can be used.
-        InboxStatus::Open => "p.status IN ('pending', 'delivered', 'failed')",
+        InboxStatus::Open => {
+            "(p.status = 'pending' OR p.status = 'delivered' OR p.status = 'failed')"
+        },
         InboxStatus::Only(status) => {
             values.push(Value::from(status.to_string()));
             "p.status = ?"

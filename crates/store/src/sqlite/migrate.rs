@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use super::OpenError;
 
 /// In order; the index plus one is the version. A released one is never edited.
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 8] = [
     include_str!("../../migrations/0001_ledger.sql"),
     include_str!("../../migrations/0002_outbox.sql"),
     include_str!("../../migrations/0003_messages.sql"),
@@ -16,6 +16,7 @@ const MIGRATIONS: [&str; 7] = [
     include_str!("../../migrations/0005_conversations.sql"),
     include_str!("../../migrations/0006_transfers.sql"),
     include_str!("../../migrations/0007_callbacks.sql"),
+    include_str!("../../migrations/0008_indexes_without_lists.sql"),
 ];
 
 pub fn run(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {
@@ -43,4 +44,24 @@ pub fn known_version(connection: &Connection, path: &Path) -> Result<u32, OpenEr
         return Err(OpenError::Newer { path: path.to_owned(), found, known });
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writing_a_row_makes_no_table_beside_it() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        run(&mut connection, Path::new("test")).unwrap();
+        let texts = |sql: &str, column: usize| -> Vec<String> {
+            let mut statement = connection.prepare(sql).unwrap();
+            let rows = statement.query_map([], |row| row.get(column)).unwrap();
+            rows.map(|text| text.unwrap()).collect()
+        };
+        for table in texts("SELECT name FROM sqlite_master WHERE type = 'table'", 0) {
+            let codes = texts(&format!("EXPLAIN INSERT INTO {table} DEFAULT VALUES"), 1);
+            assert!(!codes.contains(&"OpenEphemeral".to_owned()), "{table}: {codes:?}");
+        }
+    }
 }
