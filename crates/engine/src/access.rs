@@ -1,56 +1,70 @@
 //! Who a bearer is. The secret is hashed and looked up; what it may do comes from the token's own
-//! stream, so that a revocation counts from the moment it is committed.
+//! stream and from the directory. It is kept in memory, since every request asks for it. The store
+//! says when it changes, before whoever changed it is answered: a revocation counts from the moment
+//! it is committed.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Mutex;
+use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use protocol::caller::{Caller, Principal, Role};
 use protocol::canonical::{self, Hash};
 use protocol::ids::{AgentId, TeamspaceId, TokenId};
-use protocol::ledger::{Stream, Subject};
+use protocol::ledger::{Erased, Stream, Subject};
 use protocol::step::State;
+use protocol::time::Time;
 
 use crate::Engine;
-use crate::port::StoreError;
+use crate::port::{Sequenced, StoreError};
 
-/// Which stream belongs to a secret never changes, so it is worth remembering; past this many the
-/// memory starts afresh.
-const KNOWN_SECRETS_MAX: usize = 10_000;
+/// A few hundred bytes each; past this many the memory starts afresh.
+const KNOWN_BEARERS_MAX: usize = 10_000;
 
 /// Long enough for any runtime's own session ids.
 pub const SESSION_BYTES_MAX: usize = 200;
-
-#[derive(Debug, Default)]
-pub struct Directory {
-    /// By the hash of the secret.
-    streams: Mutex<HashMap<Hash, Stream>>,
-}
 
 /// An authenticated bearer.
 #[derive(Debug, Clone)]
 pub struct Bearer {
     pub token: TokenId,
     pub caller: Caller,
+    expires_at: Option<Time>,
+}
+
+#[derive(Debug, Default)]
+pub struct KnownBearers {
+    known: RwLock<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// By the hash of the secret.
+    bearers: HashMap<Hash, Bearer>,
+    /// Grows with every change, so that what was read before it is not kept.
+    generation: u64,
 }
 
 impl Engine {
     /// The bearer of a secret, or `None` when there is no such token, or no longer.
     pub async fn authenticate(&self, secret: &str) -> Result<Option<Bearer>, StoreError> {
         let hash = canonical::sha256(&[secret.as_bytes()]);
-        let known = self.access.streams.lock().expect("nothing panics in here").get(&hash).cloned();
-        let stream = match known {
-            Some(stream) => stream,
-            None => {
-                let Some(stream) = self.store.token_stream(&canonical::hex(&hash)).await? else {
-                    return Ok(None);
-                };
-                let mut streams = self.access.streams.lock().expect("nothing panics in here");
-                if streams.len() >= KNOWN_SECRETS_MAX {
-                    streams.clear();
-                }
-                streams.insert(hash, stream.clone());
-                stream
+        let generation = {
+            let known = self.access.read();
+            if let Some(bearer) = known.bearers.get(&hash) {
+                let has_ended = bearer.expires_at.is_some_and(|expiry| expiry <= self.clock.now());
+                return Ok((!has_ended).then(|| bearer.clone()));
             }
+            known.generation
+        };
+        let bearer = Box::pin(self.read_bearer(&hash)).await?;
+        if let Some(bearer) = &bearer {
+            self.access.learn(hash, bearer, generation);
+        }
+        Ok(bearer)
+    }
+
+    async fn read_bearer(&self, hash: &Hash) -> Result<Option<Bearer>, StoreError> {
+        let Some(stream) = self.store.token_stream(&canonical::hex(hash)).await? else {
+            return Ok(None);
         };
         let state = self.current(&stream).await?;
         let Some(State::Token(token)) = state.as_deref() else { return Ok(None) };
@@ -61,7 +75,7 @@ impl Engine {
         }
         let session = format!("token:{}", token.id);
         let caller = Caller { teamspace: stream.teamspace, principal, roles, session };
-        Ok(Some(Bearer { token: token.id, caller }))
+        Ok(Some(Bearer { token: token.id, caller, expires_at: token.grant.expires_at }))
     }
 
     /// What the directory trusts an agent with.
@@ -90,7 +104,116 @@ impl Engine {
     }
 }
 
+impl KnownBearers {
+    /// Told of what was committed: whom it changes is read again by whoever asks next.
+    pub fn heed(&self, entries: &[Sequenced]) {
+        for Sequenced { entry, .. } in entries {
+            // Most entries are about something else.
+            let is_of_somebody = match entry.stream.subject {
+                Subject::Token(_) => entry.name != "token.issued",
+                Subject::Agent(_) => ["agent.roles_changed", Erased::NAME].contains(&&*entry.name),
+                Subject::Handoff(_)
+                | Subject::Message(_)
+                | Subject::Conversation(_)
+                | Subject::Teamspace
+                | Subject::Graph(_)
+                | Subject::Subscription(_)
+                | Subject::Session(_)
+                | Subject::Ledger => false,
+            };
+            if is_of_somebody {
+                let mut known = self.write();
+                known.bearers.retain(|_, bearer| !bearer.is_of(&entry.stream));
+                known.generation += 1;
+            }
+        }
+    }
+
+    fn learn(&self, hash: Hash, bearer: &Bearer, generation: u64) {
+        let mut known = self.write();
+        if known.generation != generation {
+            return;
+        }
+        if known.bearers.len() >= KNOWN_BEARERS_MAX {
+            known.bearers.clear();
+        }
+        known.bearers.insert(hash, bearer.clone());
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Known> {
+        self.known.read().expect("nothing panics in here")
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Known> {
+        self.known.write().expect("nothing panics in here")
+    }
+}
+
+impl Bearer {
+    /// Whether a stream is that of its token, or of the agent behind it.
+    fn is_of(&self, stream: &Stream) -> bool {
+        let is_subject = stream.subject == Subject::Token(self.token)
+            || self.caller.agent().is_some_and(|id| stream.subject == Subject::Agent(id.clone()));
+        is_subject && stream.teamspace == self.caller.teamspace
+    }
+}
+
 /// How a secret is kept.
 pub fn secret_hash(secret: &str) -> String {
     canonical::hex(&canonical::sha256(&[secret.as_bytes()]))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use protocol::ledger::{Body, Entry, GENESIS};
+
+    use super::*;
+
+    fn entry(stream: Stream, name: &'static str) -> Vec<Sequenced> {
+        let entry = Entry {
+            stream,
+            position: 2,
+            name: name.into(),
+            version: 1,
+            actor: Arc::from("operator:root"),
+            at: Time::from_millis(1),
+            body: Body::Erased { commitment: GENESIS },
+            hash: GENESIS,
+        };
+        vec![Sequenced { seq: 2, entry }]
+    }
+
+    #[test]
+    fn what_was_read_before_a_change_is_not_kept_and_what_is_kept_goes_with_it() {
+        let token: TokenId = "01938c2e-0000-7000-8000-000000000001".parse().unwrap();
+        let teamspace = TeamspaceId::default_teamspace();
+        let principal = Principal::Agent("barry".parse().unwrap());
+        let (roles, session) = (BTreeSet::new(), String::new());
+        let caller = Caller { teamspace: teamspace.clone(), principal, roles, session };
+        let bearer = Bearer { token, caller, expires_at: None };
+        let stream = |subject| Stream { teamspace: teamspace.clone(), subject };
+        let own = || Subject::Agent("barry".parse().unwrap());
+        let other = || Subject::Agent("tim".parse().unwrap());
+        // A change, whether what was read before it may be kept, and whether it takes what was.
+        let rows = [
+            (Subject::Token(token), "token.revoked", false, true),
+            (Subject::Token(token), "token.issued", true, false),
+            (own(), "agent.roles_changed", false, true),
+            (own(), "agent.presence_changed", true, false),
+            (other(), "agent.roles_changed", false, false),
+        ];
+        for (subject, name, may_keep, takes) in rows {
+            let known = KnownBearers::default();
+            let generation = known.read().generation;
+            known.heed(&entry(stream(subject.clone()), name));
+            known.learn(GENESIS, &bearer, generation);
+            assert_eq!(known.read().bearers.len(), usize::from(may_keep), "{subject} {name}");
+            let generation = known.read().generation;
+            known.learn(GENESIS, &bearer, generation);
+            known.heed(&entry(stream(subject.clone()), name));
+            assert_eq!(known.read().bearers.is_empty(), takes, "{subject} {name}");
+        }
+    }
 }

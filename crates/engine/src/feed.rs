@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 use tokio::sync::watch;
 
 use crate::Engine;
+use crate::access::KnownBearers;
 use crate::graphs::KnownGraphs;
 use crate::listening::{self, Announced};
 use crate::port::{Listener, Sequenced, Store, StoreError};
@@ -47,9 +48,15 @@ struct Tail {
     /// Rung when there is something for those who listen.
     announced: watch::Sender<Rung>,
     ring: Mutex<Ring>,
-    /// Told by the same word: a listener of its own would cost a copy of every entry.
-    settings: Arc<KnownSettings>,
-    graphs: Arc<KnownGraphs>,
+    heeding: Heeding,
+}
+
+/// What is kept in memory and told by the same word of what changes it: a listener of its own would
+/// cost a copy of every entry.
+pub(crate) struct Heeding {
+    pub access: Arc<KnownBearers>,
+    pub settings: Arc<KnownSettings>,
+    pub graphs: Arc<KnownGraphs>,
 }
 
 /// The newest entries, without a gap.
@@ -114,13 +121,10 @@ impl Engine {
 }
 
 impl Feed {
-    pub(crate) fn new(
-        store: Arc<dyn Store>,
-        (settings, graphs): (Arc<KnownSettings>, Arc<KnownGraphs>),
-    ) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, heeding: Heeding) -> Self {
         let (newest, ring) = (watch::channel(0).0, Mutex::default());
         let (settled, announced) = (watch::channel(0).0, watch::channel(Rung::default()).0);
-        let tail = Arc::new(Tail { newest, settled, announced, ring, settings, graphs });
+        let tail = Arc::new(Tail { newest, settled, announced, ring, heeding });
         let listener: Weak<Tail> = Arc::downgrade(&tail);
         store.listen(listener);
         Self { store, tail, reading: tokio::sync::Mutex::default() }
@@ -168,8 +172,10 @@ impl Feed {
 impl Listener for Tail {
     fn committed(&self, entries: Vec<Sequenced>) {
         let Some(newest) = entries.last().map(|entry| entry.seq) else { return };
-        self.settings.heed(&entries);
-        self.graphs.heed(&entries);
+        let Heeding { access, settings, graphs } = &self.heeding;
+        access.heed(&entries);
+        settings.heed(&entries);
+        graphs.heed(&entries);
         let settles = entries.iter().any(|one| sessions::settles(&one.entry.name));
         let erases = entries.iter().any(|one| one.entry.name == Erased::NAME);
         let rung = self.announced.borrow().after(&entries);

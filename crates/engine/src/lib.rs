@@ -57,7 +57,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use clock::Clock;
-use feed::Feed;
+use feed::{Feed, Heeding};
 use ids::Ids;
 use outbox::{Adapter, Places};
 use port::Store;
@@ -73,7 +73,7 @@ pub struct Engine {
     ids: Arc<dyn Ids>,
     slots: Arc<Slots>,
     feed: Arc<Feed>,
-    access: Arc<access::Directory>,
+    access: Arc<access::KnownBearers>,
     settings: Arc<settings::KnownSettings>,
     graphs: Arc<graphs::KnownGraphs>,
     listens: Arc<dyn graphs::Listens>,
@@ -128,7 +128,12 @@ impl Engine {
         let settings = Arc::<settings::KnownSettings>::default();
         let reply_key = Arc::new(ReplyKey::from_seed(&ids.bytes()));
         let graphs = Arc::<graphs::KnownGraphs>::default();
-        let heeding = (Arc::clone(&settings), Arc::clone(&graphs));
+        let access = Arc::<access::KnownBearers>::default();
+        let heeding = Heeding {
+            access: Arc::clone(&access),
+            settings: Arc::clone(&settings),
+            graphs: Arc::clone(&graphs),
+        };
         let feed = Arc::new(Feed::new(Arc::clone(&store), heeding));
         Self {
             store,
@@ -136,7 +141,7 @@ impl Engine {
             ids,
             slots: Arc::default(),
             feed,
-            access: Arc::default(),
+            access,
             settings,
             graphs,
             listens: Arc::new(graphs::Lexicon),

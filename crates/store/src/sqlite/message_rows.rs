@@ -218,7 +218,7 @@ fn inbox_query(list: &List, agent: &AgentId, status: InboxStatus) -> (String, Ve
         // In these words, so that the index of those can be used.
         InboxStatus::Open => {
             "(p.status = 'pending' OR p.status = 'delivered' OR p.status = 'failed')"
-        },
+        }
         InboxStatus::Only(status) => {
             values.push(Value::from(status.to_string()));
             "p.status = ?"

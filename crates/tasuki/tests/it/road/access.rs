@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use engine::access::secret_hash;
+use protocol::agent;
 use protocol::caller::{Principal, Role};
 use protocol::ledger::{Stream, Subject};
 use protocol::step::Command;
@@ -10,7 +11,7 @@ use protocol::time::Span;
 use protocol::token::{self, BearerKind, Grant};
 
 use super::Server;
-use crate::support::{agent, code, default_teamspace, id, operator, start};
+use crate::support::{self, code, default_teamspace, id, operator, start};
 
 fn grant(bearer: &str, bearer_kind: BearerKind) -> Grant {
     Grant { bearer: id(bearer), bearer_kind, roles: BTreeSet::new(), expires_at: None }
@@ -58,7 +59,8 @@ async fn a_revoked_token_stops_at_once_and_for_good() {
     let other = issue(&server, "other", grant("barry", BearerKind::Agent)).await;
     assert!(bearer(&server, "secret").await.is_some());
     let revoke = || Command::Token(token::Command::Revoke);
-    let by_agent = server.engine.submit(&agent("barry"), stream.clone(), revoke(), None).await;
+    let by_agent =
+        server.engine.submit(&support::agent("barry"), stream.clone(), revoke(), None).await;
     assert_eq!(code(&by_agent), "not_allowed");
     assert!(bearer(&server, "secret").await.is_some());
     server.engine.submit(&operator(), stream.clone(), revoke(), None).await.unwrap();
@@ -70,6 +72,48 @@ async fn a_revoked_token_stops_at_once_and_for_good() {
     let again = server.engine.submit(&operator(), stream, revoke(), None).await;
     assert_eq!(again.unwrap().position, 2, "revoking twice records nothing");
     assert_ne!(other, server.ledger().await[0].entry.stream);
+}
+
+/// Whoever reads a token while it ends does not keep it alive.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revoked_token_stops_at_once_however_many_ask_meanwhile() {
+    let server = Server::start();
+    for round in 0..100 {
+        let secret = format!("secret-{round}");
+        let stream = issue(&server, &secret, grant("barry", BearerKind::Agent)).await;
+        let asking = (0..4).map(|_| {
+            let (engine, secret) = (server.engine.clone(), secret.clone());
+            tokio::spawn(
+                async move { while engine.authenticate(&secret).await.unwrap().is_some() {} },
+            )
+        });
+        let asking: Vec<_> = asking.collect();
+        let revoke = Command::Token(token::Command::Revoke);
+        server.engine.submit(&operator(), stream, revoke, None).await.unwrap();
+        assert_eq!(bearer(&server, &secret).await, None, "round {round}");
+        for task in asking {
+            task.await.unwrap();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_directory_says_of_an_agent_counts_at_once() {
+    let server = Server::with_agents(&["barry", "tim"]).await;
+    for name in ["barry", "tim"] {
+        issue(&server, name, grant(name, BearerKind::Agent)).await;
+    }
+    for roles in [vec![Role::Coordinator], vec![Role::Reviewer, Role::Executor], vec![]] {
+        let roles = BTreeSet::from_iter(roles);
+        let subject = Subject::Agent(id("barry"));
+        let stream = Stream { teamspace: default_teamspace(), subject };
+        let set = Command::Agent(agent::Command::SetRoles { roles: roles.clone() });
+        server.engine.submit(&operator(), stream, set, None).await.unwrap();
+        for (secret, expected) in [("barry", roles), ("tim", BTreeSet::new())] {
+            let known = server.engine.authenticate(secret).await.unwrap().unwrap();
+            assert_eq!(known.caller.roles, expected, "{secret}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
