@@ -1,17 +1,19 @@
-//! One slot per stream in use: the latest state, durable or about to be, behind a lock that lets
-//! commands on one stream take turns. For a command a slot is only an optimisation: the store
-//! compares positions at commit, so a lost one costs a retry. Readers rely on it, so while somebody
-//! uses a slot there is no second one of its stream.
+//! One slot per stream in use: the latest state, durable or about to be, and the turn that commands
+//! on one stream take one after the other. Whoever only reads takes none: a turn goes to whoever
+//! waits longest, and where thousands read one stream, as that of an agent, they would all wait for
+//! somebody who does not run yet. For a command a slot is only an optimisation: the store compares
+//! positions at commit, so a lost one costs a retry. Readers rely on it, so while somebody uses a
+//! slot there is no second one of its stream.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use protocol::canonical::Hash;
 use protocol::ledger::{GENESIS, Stream};
 use protocol::step::State;
 use protocol::time::Time;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedMutexGuard};
 
 /// How many streams a generation remembers. Two generations of small snapshots stay within a few
 /// megabytes, and cover far more streams than are in motion at once.
@@ -60,7 +62,52 @@ const PENDING: u8 = 0;
 const DURABLE: u8 = 1;
 const FAILED: u8 = 2;
 
-pub type Slot = Arc<tokio::sync::Mutex<Option<Latest>>>;
+/// What is known of one stream.
+#[derive(Debug, Clone, Default)]
+pub struct Slot(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    latest: Mutex<Option<Latest>>,
+    turn: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// The right to change a stream: nobody else does meanwhile.
+#[derive(Debug)]
+pub struct Turn {
+    slot: Slot,
+    _turn: OwnedMutexGuard<()>,
+}
+
+impl Slot {
+    /// The state as the next command will meet it; `None` if nobody has looked.
+    pub fn latest(&self) -> Option<Latest> {
+        self.lock().clone()
+    }
+
+    pub async fn turn(&self) -> Turn {
+        Turn { _turn: Arc::clone(&self.0.turn).lock_owned().await, slot: self.clone() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Latest>> {
+        self.0.latest.lock().expect("nothing panics in here")
+    }
+}
+
+impl Turn {
+    pub fn latest(&self) -> Option<Latest> {
+        self.slot.latest()
+    }
+
+    pub fn put(&self, latest: Latest) {
+        *self.slot.lock() = Some(latest);
+    }
+
+    /// Ends it. The slot stays in use for as long as it is kept.
+    pub fn into_slot(self) -> Slot {
+        self.slot
+    }
+}
 
 #[derive(Debug, Default)]
 pub struct Slots {
@@ -79,17 +126,17 @@ impl Slots {
     pub fn of(&self, stream: &Stream) -> Slot {
         let mut generations = self.generations.lock().expect("nothing panics in here");
         if let Some(slot) = generations.young.get(stream) {
-            return Arc::clone(slot);
+            return slot.clone();
         }
         let slot = generations.old.remove(stream).unwrap_or_default();
         if generations.young.len() >= GENERATION_STREAMS_MAX {
             let mut forgotten = std::mem::take(&mut generations.old);
             generations.old = std::mem::take(&mut generations.young);
             // Two slots of one stream would not know of each other's changes.
-            forgotten.retain(|_, slot| Arc::strong_count(slot) > 1);
+            forgotten.retain(|_, slot| Arc::strong_count(&slot.0) > 1);
             generations.old.extend(forgotten);
         }
-        generations.young.insert(stream.clone(), Arc::clone(&slot));
+        generations.young.insert(stream.clone(), slot.clone());
         slot
     }
 }
@@ -178,11 +225,11 @@ mod tests {
     fn a_slot_in_use_is_not_forgotten_and_others_are() {
         let slots = Slots::default();
         let used = slots.of(&stream(0));
-        let unused = Arc::downgrade(&slots.of(&stream(1)));
+        let unused = Arc::downgrade(&slots.of(&stream(1)).0);
         for number in 2..5 * GENERATION_STREAMS_MAX {
             slots.of(&stream(number));
         }
-        assert!(Arc::ptr_eq(&used, &slots.of(&stream(0))));
+        assert!(Arc::ptr_eq(&used.0, &slots.of(&stream(0)).0));
         assert!(unused.upgrade().is_none());
         let generations = slots.generations.lock().expect("nothing panics in here");
         let n_slots = generations.young.len() + generations.old.len();

@@ -21,7 +21,7 @@ use crate::outbox::Rings;
 use crate::port::{
     Commit, CommitError, Committed, KeyScope, KeyedOutcome, RecordedOutcome, StoreError,
 };
-use crate::slots::{Durability, Herald, Latest};
+use crate::slots::{Durability, Herald, Latest, Slot, Turn};
 use crate::together::First;
 
 /// A conflict means that somebody else made progress, so a handful of tries is plenty; more says
@@ -169,10 +169,10 @@ impl Engine {
         assumed: AssumedStream,
         hold: &AssumedHold,
     ) -> Result<Attempt, SubmitError> {
+        // In use until it is known what became of the state that is put into it.
         let slot = self.slots.of(asked.stream);
-        let mut turn = slot.lock().await;
-        // The slot keeps what it has: whoever goes away while reading must not take it along.
-        let latest = match (turn.clone(), assumed) {
+        let turn = slot.turn().await;
+        let latest = match (turn.latest(), assumed) {
             (Some(latest), _) if latest.is_usable() => latest,
             (None, AssumedStream::Absent) => Latest::absent(),
             (Some(_) | None, _) => Box::pin(self.load_latest(asked.stream)).await?,
@@ -185,7 +185,7 @@ impl Engine {
         if let AssumedHold::Session(known) = hold {
             facts.session = Some(Arc::clone(known));
         }
-        let decided = self.decide(asked, &mut turn, latest, &facts);
+        let decided = self.decide(asked, &turn, latest, &facts);
         match decided {
             Decided::Together(latest, change, now) => {
                 let first = First { turn, latest, change: *change, now };
@@ -209,13 +209,7 @@ impl Engine {
     }
 
     /// Steps, and puts what follows in line at the store. Whoever is next steps on its result.
-    fn decide(
-        &self,
-        asked: &Asked<'_>,
-        turn: &mut Option<Latest>,
-        latest: Latest,
-        facts: &Facts,
-    ) -> Decided {
+    fn decide(&self, asked: &Asked<'_>, turn: &Turn, latest: Latest, facts: &Facts) -> Decided {
         // Time never runs backwards within a stream, whatever the clock does.
         let now = self.clock.now().max(latest.at);
         let context = Context { caller: asked.caller, now, facts };
@@ -226,16 +220,17 @@ impl Engine {
             Ok(change) if !change.events.is_empty() => {
                 let outside = Rings::of(&change.begin);
                 let prepared = self.prepare(asked, &latest, change, now);
+                // Before it can be committed: from then on nobody may read what was before.
+                turn.put(prepared.next);
                 let receipt = self.store.commit(prepared.commit);
-                *turn = Some(prepared.next);
                 Decided::InLine(InLine::new(receipt, prepared.herald), prepared.done, outside)
             }
             Ok(change) => {
-                *turn = Some(latest.clone());
+                turn.put(latest.clone());
                 Decided::Nothing(latest, change.outcome)
             }
             Err(rejection) => {
-                *turn = Some(latest.clone());
+                turn.put(latest.clone());
                 Decided::Refused(latest, rejection)
             }
         }
@@ -306,16 +301,29 @@ impl Engine {
     /// The durable state of a stream, from memory where it is known.
     pub async fn current(&self, stream: &Stream) -> Result<Option<Arc<State>>, StoreError> {
         let slot = self.slots.of(stream);
-        let mut turn = slot.lock().await;
-        if let Some(latest) = turn.as_ref()
+        if let Some(latest) = slot.latest()
             && latest.settled().await == Durability::Durable
         {
-            return Ok(latest.state.clone());
+            return Ok(latest.state);
         }
-        let latest = Box::pin(self.load_latest(stream)).await?;
-        let state = latest.state.clone();
-        *turn = Some(latest);
-        Ok(state)
+        Box::pin(self.read_current(stream, &slot)).await
+    }
+
+    /// Whoever has the turn first reads it for all.
+    async fn read_current(
+        &self,
+        stream: &Stream,
+        slot: &Slot,
+    ) -> Result<Option<Arc<State>>, StoreError> {
+        let turn = slot.turn().await;
+        if let Some(latest) = turn.latest()
+            && latest.settled().await == Durability::Durable
+        {
+            return Ok(latest.state);
+        }
+        let latest = self.load_latest(stream).await?;
+        turn.put(latest.clone());
+        Ok(latest.state)
     }
 
     pub(crate) fn prepare(

@@ -2,25 +2,22 @@
 //! taken one after the other. That cannot lock up: a stream that exists is taken after the parts it
 //! waits for, and one that is made here is nobody else's yet.
 
-use std::sync::Arc;
-
 use protocol::handoff::decide::Context;
 use protocol::ledger::Stream;
 use protocol::rejection::Rejection;
 use protocol::step::{self, Change, Command, HoldState, HoldWrite};
 use protocol::time::Time;
-use tokio::sync::{MutexGuard, OwnedMutexGuard};
 
 use crate::Engine;
 use crate::in_line::InLine;
 use crate::outbox::Rings;
 use crate::port::{CommitError, StoreError};
-use crate::slots::{Durability, Latest};
+use crate::slots::{Durability, Latest, Turn};
 use crate::submit::{Asked, AssumedHold, Attempt, SubmitError};
 
 /// The stream that was asked, with its turn taken and the command decided.
-pub struct First<'t> {
-    pub turn: MutexGuard<'t, Option<Latest>>,
+pub struct First {
+    pub turn: Turn,
     pub latest: Latest,
     pub change: Change,
     pub now: Time,
@@ -30,7 +27,7 @@ pub struct First<'t> {
 struct Other {
     stream: Stream,
     command: Command,
-    turn: OwnedMutexGuard<Option<Latest>>,
+    turn: Turn,
     latest: Latest,
     now: Time,
 }
@@ -39,7 +36,7 @@ impl Engine {
     pub(crate) async fn attempt_together(
         &self,
         asked: &Asked<'_>,
-        mut first: First<'_>,
+        mut first: First,
         hold: &AssumedHold,
     ) -> Result<Attempt, SubmitError> {
         let mut written = first.change.holds.clone();
@@ -47,7 +44,7 @@ impl Engine {
         let mut changes = Vec::new();
         for (subject, command) in std::mem::take(&mut first.change.then) {
             let stream = Stream { teamspace: asked.stream.teamspace.clone(), subject };
-            let mut other = self.take_turn(stream, command, first.now).await?;
+            let other = self.take_turn(stream, command, first.now).await?;
             let stepped = self.step_along(asked, &other, &written).await?;
             match stepped {
                 Ok(change) => {
@@ -62,8 +59,8 @@ impl Engine {
                     others.push(other);
                 }
                 Err(rejection) => {
-                    *other.turn = Some(other.latest.clone());
-                    *first.turn = Some(first.latest.clone());
+                    other.turn.put(other.latest.clone());
+                    first.turn.put(first.latest.clone());
                     let all = others.iter().map(|other| &other.latest).chain([&other.latest]);
                     for latest in all {
                         if latest.settled().await != Durability::Durable {
@@ -84,8 +81,8 @@ impl Engine {
         command: Command,
         now: Time,
     ) -> Result<Other, StoreError> {
-        let turn = self.slots.of(&stream).lock_owned().await;
-        let latest = match turn.clone() {
+        let turn = self.slots.of(&stream).turn().await;
+        let latest = match turn.latest() {
             Some(latest) if latest.is_usable() => latest,
             Some(_) | None => self.load_latest(&stream).await?,
         };
@@ -116,7 +113,7 @@ impl Engine {
     async fn write_together(
         &self,
         asked: &Asked<'_>,
-        mut first: First<'_>,
+        first: First,
         others: Vec<Other>,
         changes: Vec<Change>,
     ) -> Result<Attempt, SubmitError> {
@@ -124,27 +121,27 @@ impl Engine {
         let outside = Rings::of(first.change.begin.iter().chain(begin));
         let hold_key = step::needs(first.latest.state.as_deref(), asked.command).hold;
         let prepared = self.prepare(asked, &first.latest, first.change, first.now);
-        *first.turn = Some(prepared.next);
+        first.turn.put(prepared.next);
         let (mut commits, mut heralds) = (vec![prepared.commit], vec![prepared.herald]);
-        let (mut turns, mut slots) = (Vec::new(), Vec::new());
-        for (mut other, change) in others.into_iter().zip(changes) {
+        let mut turns = Vec::new();
+        for (other, change) in others.into_iter().zip(changes) {
             assert!(change.then.is_empty(), "what moves along asks nothing of others");
             if change.events.is_empty() {
-                *other.turn = Some(other.latest);
+                other.turn.put(other.latest);
                 continue;
             }
             let along =
                 Asked { stream: &other.stream, command: &other.command, key: None, ..*asked };
             let prepared = self.prepare(&along, &other.latest, change, other.now);
-            *other.turn = Some(prepared.next);
+            other.turn.put(prepared.next);
             commits.push(prepared.commit);
             heralds.push(prepared.herald);
-            // The slots stay in use until it is known what became of their states.
-            slots.push(Arc::clone(OwnedMutexGuard::mutex(&other.turn)));
             turns.push(other.turn);
         }
         let receipt = self.store.commit_together(commits);
-        drop((first.turn, turns));
+        // The slots stay in use until it is known what became of their states.
+        let _slots: Vec<_> = turns.into_iter().map(Turn::into_slot).collect();
+        drop(first.turn);
         let written = InLine::of_several(receipt, heralds).settle().await;
         self.outbox_bells.ring(outside);
         match written {
