@@ -24,7 +24,7 @@ use crate::settings::KnownSettings;
 
 /// Enough for followers that keep up to live on memory alone, even those that come by only ten
 /// times a second.
-const RING_ENTRIES_MAX: usize = 8_192;
+const RING_ENTRIES_MAX: usize = 4_096;
 
 /// Most bodies are a few hundred bytes, but they need not be.
 const RING_BYTES_MAX: usize = 8 * 1024 * 1024;

@@ -10,6 +10,7 @@ use protocol::time::Time;
 
 use crate::Engine;
 use crate::port::{List, ListOf, Sequenced, StoreError};
+use crate::slots::{Durability, Slot};
 
 /// A page that a person can read and a program can hold.
 pub const LIST_ROWS_MAX: usize = 200;
@@ -35,6 +36,34 @@ pub struct Page {
 }
 
 impl Engine {
+    /// The durable state of a stream, from memory where it is known.
+    pub async fn current(&self, stream: &Stream) -> Result<Option<Arc<State>>, StoreError> {
+        let slot = self.slots.of(stream);
+        if let Some(latest) = slot.latest()
+            && latest.settled().await == Durability::Durable
+        {
+            return Ok(latest.state);
+        }
+        Box::pin(self.read_current(stream, &slot)).await
+    }
+
+    /// Whoever has the turn first reads it for all.
+    async fn read_current(
+        &self,
+        stream: &Stream,
+        slot: &Slot,
+    ) -> Result<Option<Arc<State>>, StoreError> {
+        let turn = slot.turn().await;
+        if let Some(latest) = turn.latest()
+            && latest.settled().await == Durability::Durable
+        {
+            return Ok(latest.state);
+        }
+        let latest = self.load_latest(stream).await?;
+        turn.put(latest.clone());
+        Ok(latest.state)
+    }
+
     pub async fn item(&self, stream: &Stream) -> Result<Option<Item>, StoreError> {
         let Some(snapshot) = self.store.load(stream).await? else { return Ok(None) };
         let state = self.read_state(stream, &snapshot.state_text).await?;

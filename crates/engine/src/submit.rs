@@ -8,7 +8,7 @@ use protocol::canonical::Hash;
 use protocol::handoff::decide::Context;
 use protocol::ledger::{Body, Entry, GENESIS, Stream};
 use protocol::rejection::Rejection;
-use protocol::step::{self, Change, Command, Facts, HoldState, Needs, Outcome, State};
+use protocol::step::{self, Change, Command, Facts, HoldState, Needs, Outcome};
 use protocol::time::Time;
 use protocol::{agent, handoff, json, session};
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ use crate::outbox::Rings;
 use crate::port::{
     Commit, CommitError, Committed, KeyScope, KeyedOutcome, RecordedOutcome, StoreError,
 };
-use crate::slots::{Durability, Herald, Latest, Slot, Turn};
+use crate::slots::{Durability, Herald, Latest, Turn};
 use crate::together::First;
 
 /// A conflict means that somebody else made progress, so a handful of tries is plenty; more says
@@ -296,34 +296,6 @@ impl Engine {
             }
             None => Ok(Latest::absent()),
         }
-    }
-
-    /// The durable state of a stream, from memory where it is known.
-    pub async fn current(&self, stream: &Stream) -> Result<Option<Arc<State>>, StoreError> {
-        let slot = self.slots.of(stream);
-        if let Some(latest) = slot.latest()
-            && latest.settled().await == Durability::Durable
-        {
-            return Ok(latest.state);
-        }
-        Box::pin(self.read_current(stream, &slot)).await
-    }
-
-    /// Whoever has the turn first reads it for all.
-    async fn read_current(
-        &self,
-        stream: &Stream,
-        slot: &Slot,
-    ) -> Result<Option<Arc<State>>, StoreError> {
-        let turn = slot.turn().await;
-        if let Some(latest) = turn.latest()
-            && latest.settled().await == Durability::Durable
-        {
-            return Ok(latest.state);
-        }
-        let latest = self.load_latest(stream).await?;
-        turn.put(latest.clone());
-        Ok(latest.state)
     }
 
     pub(crate) fn prepare(

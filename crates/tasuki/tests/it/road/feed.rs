@@ -145,13 +145,13 @@ async fn a_place_beyond_the_end_is_answered() {
 
 /// Is told of commits before everybody else, and holds up the word until it is let go.
 struct Gate {
-    reached: tokio::sync::mpsc::UnboundedSender<()>,
+    reached: tokio::sync::mpsc::Sender<()>,
     open: Mutex<mpsc::Receiver<()>>,
 }
 
 impl Listener for Gate {
     fn committed(&self, _: Vec<Sequenced>) {
-        self.reached.send(()).expect("the test waits for it");
+        self.reached.try_send(()).expect("the test waits for it");
         self.open.lock().expect("one at a time").recv().expect("the test lets it go");
     }
 }
@@ -159,8 +159,8 @@ impl Listener for Gate {
 /// Whoever asks for the newest place may learn of an entry before those who follow are told of it.
 #[tokio::test(flavor = "multi_thread")]
 async fn asking_for_the_newest_place_keeps_nobody_from_being_told() {
-    let (reached, mut commits) = tokio::sync::mpsc::unbounded_channel();
-    let (let_go, open) = mpsc::channel();
+    let (reached, mut commits) = tokio::sync::mpsc::channel(3);
+    let (let_go, open) = mpsc::sync_channel(3);
     let gate = Arc::new(Gate { reached, open: Mutex::new(open) });
     let folder = TempDir::new().unwrap();
     let store = Sqlite::open(folder.path()).unwrap();
