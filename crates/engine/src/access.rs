@@ -1,7 +1,7 @@
 //! Who a bearer is. The secret is hashed and looked up; what it may do comes from the token's own
 //! stream and from the directory. It is kept in memory, since every request asks for it. The store
-//! says when it changes, before whoever changed it is answered: a revocation counts from the moment
-//! it is committed.
+//! says when it changes, before whoever changed it is answered: once somebody knows that a token is
+//! revoked, it is.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -152,8 +152,8 @@ impl KnownBearers {
 impl Bearer {
     /// Whether a stream is that of its token, or of the agent behind it.
     fn is_of(&self, stream: &Stream) -> bool {
-        let is_subject = stream.subject == Subject::Token(self.token)
-            || self.caller.agent().is_some_and(|id| stream.subject == Subject::Agent(id.clone()));
+        let is_subject = matches!(&stream.subject, Subject::Token(id) if *id == self.token)
+            || matches!(&stream.subject, Subject::Agent(id) if self.caller.agent() == Some(id));
         is_subject && stream.teamspace == self.caller.teamspace
     }
 }

@@ -1,7 +1,7 @@
 //! One slot per stream in use: the latest state, durable or about to be, and the turn that commands
-//! on one stream take one after the other. Whoever only reads takes none: a turn goes to whoever
-//! waits longest, and where thousands read one stream, as that of an agent, they would all wait for
-//! somebody who does not run yet. For a command a slot is only an optimisation: the store compares
+//! on one stream take one after the other. Whoever reads what is known takes none: a turn goes to
+//! whoever waits longest, and where thousands read one stream, as that of an agent, they would all
+//! wait for somebody who does not run yet. For a command a slot is only an optimisation: the store compares
 //! positions at commit, so a lost one costs a retry. Readers rely on it, so while somebody uses a
 //! slot there is no second one of its stream.
 
@@ -54,9 +54,12 @@ pub struct Announced {
 }
 
 /// Held by whoever waits for a commit. Gone without a word, it counts as failed: then only the
-/// store knows.
+/// store knows. Until then the slot is in use, whoever else has gone.
 #[derive(Debug)]
-pub struct Herald(Arc<Announced>);
+pub struct Herald {
+    announced: Arc<Announced>,
+    _slot: Slot,
+}
 
 const PENDING: u8 = 0;
 const DURABLE: u8 = 1;
@@ -103,9 +106,11 @@ impl Turn {
         *self.slot.lock() = Some(latest);
     }
 
-    /// Ends it. The slot stays in use for as long as it is kept.
-    pub fn into_slot(self) -> Slot {
-        self.slot
+    /// Somebody to say what becomes of the next state, and the state's side of it.
+    pub fn herald(&self) -> (Herald, Fate) {
+        let announced = Arc::<Announced>::default();
+        let herald = Herald { announced: Arc::clone(&announced), _slot: self.slot.clone() };
+        (herald, Fate::Announced(announced))
     }
 }
 
@@ -184,12 +189,6 @@ impl Announced {
 }
 
 impl Herald {
-    /// Somebody to say what becomes of a state, and the state's side of it.
-    pub fn new() -> (Self, Fate) {
-        let announced = Arc::<Announced>::default();
-        (Self(Arc::clone(&announced)), Fate::Announced(announced))
-    }
-
     pub fn durable(self) {
         self.announce(DURABLE);
     }
@@ -197,8 +196,8 @@ impl Herald {
     /// The first word counts.
     fn announce(&self, outcome: u8) {
         let order = (Ordering::AcqRel, Ordering::Acquire);
-        if self.0.outcome.compare_exchange(PENDING, outcome, order.0, order.1).is_ok() {
-            self.0.known.notify_waiters();
+        if self.announced.outcome.compare_exchange(PENDING, outcome, order.0, order.1).is_ok() {
+            self.announced.known.notify_waiters();
         }
     }
 }

@@ -169,9 +169,7 @@ impl Engine {
         assumed: AssumedStream,
         hold: &AssumedHold,
     ) -> Result<Attempt, SubmitError> {
-        // In use until it is known what became of the state that is put into it.
-        let slot = self.slots.of(asked.stream);
-        let turn = slot.turn().await;
+        let turn = self.slots.of(asked.stream).turn().await;
         let latest = match (turn.latest(), assumed) {
             (Some(latest), _) if latest.is_usable() => latest,
             (None, AssumedStream::Absent) => Latest::absent(),
@@ -219,7 +217,7 @@ impl Engine {
             }
             Ok(change) if !change.events.is_empty() => {
                 let outside = Rings::of(&change.begin);
-                let prepared = self.prepare(asked, &latest, change, now);
+                let prepared = self.prepare(asked, turn, &latest, change, now);
                 // Before it can be committed: from then on nobody may read what was before.
                 turn.put(prepared.next);
                 let receipt = self.store.commit(prepared.commit);
@@ -301,6 +299,7 @@ impl Engine {
     pub(crate) fn prepare(
         &self,
         asked: &Asked<'_>,
+        turn: &Turn,
         latest: &Latest,
         change: Change,
         now: Time,
@@ -325,7 +324,7 @@ impl Engine {
             head = entry.hash;
             entries.push(entry);
         }
-        let (herald, fate) = Herald::new();
+        let (herald, fate) = turn.herald();
         let state = Arc::new(change.state);
         let next = Latest { state: Some(Arc::clone(&state)), position, head, at: now, fate };
         let done =

@@ -120,7 +120,7 @@ impl Engine {
         let begin = changes.iter().flat_map(|change| &change.begin);
         let outside = Rings::of(first.change.begin.iter().chain(begin));
         let hold_key = step::needs(first.latest.state.as_deref(), asked.command).hold;
-        let prepared = self.prepare(asked, &first.latest, first.change, first.now);
+        let prepared = self.prepare(asked, &first.turn, &first.latest, first.change, first.now);
         first.turn.put(prepared.next);
         let (mut commits, mut heralds) = (vec![prepared.commit], vec![prepared.herald]);
         let mut turns = Vec::new();
@@ -132,16 +132,14 @@ impl Engine {
             }
             let along =
                 Asked { stream: &other.stream, command: &other.command, key: None, ..*asked };
-            let prepared = self.prepare(&along, &other.latest, change, other.now);
+            let prepared = self.prepare(&along, &other.turn, &other.latest, change, other.now);
             other.turn.put(prepared.next);
             commits.push(prepared.commit);
             heralds.push(prepared.herald);
             turns.push(other.turn);
         }
         let receipt = self.store.commit_together(commits);
-        // The slots stay in use until it is known what became of their states.
-        let _slots: Vec<_> = turns.into_iter().map(Turn::into_slot).collect();
-        drop(first.turn);
+        drop((first.turn, turns));
         let written = InLine::of_several(receipt, heralds).settle().await;
         self.outbox_bells.ring(outside);
         match written {

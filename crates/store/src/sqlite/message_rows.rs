@@ -241,14 +241,8 @@ mod tests {
 
     #[test]
     fn no_list_sorts_or_scans() {
-        let connection = Connection::open_in_memory().unwrap();
-        for migration in [
-            include_str!("../../migrations/0001_ledger.sql"),
-            include_str!("../../migrations/0003_messages.sql"),
-            include_str!("../../migrations/0004_inbox_failed.sql"),
-        ] {
-            connection.execute_batch(migration).unwrap();
-        }
+        let mut connection = Connection::open_in_memory().unwrap();
+        crate::sqlite::migrate::run(&mut connection, "test".as_ref()).unwrap();
         crate::sqlite::keep_plans(&connection).unwrap();
         let list = List {
             teamspace: TeamspaceId::default_teamspace(),
@@ -274,16 +268,20 @@ mod tests {
         }
         for status in [InboxStatus::Open, InboxStatus::Only(Delivery::Read)] {
             let agent = "alice".parse().unwrap();
-            check_plan(&connection, inbox_query(&list, &agent, status));
+            let plan = check_plan(&connection, inbox_query(&list, &agent, status));
+            let is_of_open = plan.contains("parties_in_inbox");
+            assert_eq!(is_of_open, status == InboxStatus::Open, "{plan}");
         }
     }
 
-    fn check_plan(connection: &Connection, (sql, values): (String, Vec<Value>)) {
+    /// Returns its first step.
+    fn check_plan(connection: &Connection, (sql, values): (String, Vec<Value>)) -> String {
         let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let plan = statement.query_map(params_from_iter(values), |row| row.get(3)).unwrap();
         let plan: Vec<String> = plan.map(|step| step.unwrap()).collect();
         let is_bad = |step: &String| step.contains("SCAN") || step.contains("TEMP B-TREE");
         assert!(!plan.iter().any(is_bad), "{sql}: {plan:?}");
         assert!(plan[0].contains("row<?") || plan[0].contains("message<?"), "{sql}: {plan:?}");
+        plan[0].clone()
     }
 }

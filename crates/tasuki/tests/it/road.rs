@@ -16,12 +16,12 @@ mod settings;
 mod silence;
 mod streaming;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, mpsc};
 
 use engine::Engine;
 use engine::clock::ManualClock;
 use engine::ids::SeededIds;
-use engine::port::Sequenced;
+use engine::port::{Listener, Sequenced, Store};
 use protocol::canonical::Hash;
 use protocol::ledger::{GENESIS, Stream};
 use store::Sqlite;
@@ -37,14 +37,67 @@ struct Server {
     engine: Engine,
 }
 
+/// Holds up what a commit is followed by, and so the commits behind it, until it is opened.
+struct Gate {
+    open: mpsc::SyncSender<()>,
+    reached: tokio::sync::mpsc::Receiver<()>,
+    _keeper: Arc<Keeper>,
+}
+
+/// Is told of commits before everybody else.
+struct Keeper {
+    open: Mutex<mpsc::Receiver<()>>,
+    reached: tokio::sync::mpsc::Sender<()>,
+}
+
+/// More than any test lets through.
+const GATED_COMMITS_MAX: usize = 16;
+
+impl Listener for Keeper {
+    fn committed(&self, _: Vec<Sequenced>) {
+        self.reached.try_send(()).expect("the test waits for it");
+        self.open.lock().expect("one at a time").recv().expect("the test opens it");
+    }
+}
+
+impl Gate {
+    fn open(&self, n_commits: usize) {
+        for _ in 0..n_commits {
+            self.open.try_send(()).expect("room for all that a test lets through");
+        }
+    }
+
+    async fn reached(&mut self, n_commits: usize) {
+        for _ in 0..n_commits {
+            self.reached.recv().await.expect("the keeper is kept");
+        }
+    }
+}
+
 impl Server {
     fn start() -> Self {
+        Self::on(|_| {}).0
+    }
+
+    /// One whose commits are held up, each by itself.
+    fn gated() -> (Self, Gate) {
+        Self::on(|store| {
+            let (open, opened) = mpsc::sync_channel(GATED_COMMITS_MAX);
+            let (reach, reached) = tokio::sync::mpsc::channel(GATED_COMMITS_MAX);
+            let keeper = Arc::new(Keeper { open: Mutex::new(opened), reached: reach });
+            store.listen(Arc::<Keeper>::downgrade(&keeper));
+            Gate { open, reached, _keeper: keeper }
+        })
+    }
+
+    fn on<T>(prepare: impl FnOnce(&Sqlite) -> T) -> (Self, T) {
         let folder = TempDir::new().expect("a temporary folder");
         let clock = Arc::new(ManualClock::starting_at(support::start()));
         let ids = Arc::new(SeededIds::new(7));
         let store = Sqlite::open(folder.path()).expect("a new database");
+        let prepared = prepare(&store);
         let engine = Engine::new(Arc::new(store), clock.clone(), ids.clone());
-        Self { folder, clock, ids, engine }
+        (Self { folder, clock, ids, engine }, prepared)
     }
 
     async fn with_agents(names: &[&str]) -> Self {

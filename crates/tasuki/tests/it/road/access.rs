@@ -1,6 +1,7 @@
 //! Credentials: good until they are revoked or expire, and not a moment longer.
 
 use std::collections::BTreeSet;
+use std::task::{Context, Waker};
 
 use engine::access::secret_hash;
 use protocol::agent;
@@ -12,6 +13,9 @@ use protocol::token::{self, BearerKind, Grant};
 
 use super::Server;
 use crate::support::{self, code, default_teamspace, id, operator, start};
+
+/// More than the engine remembers at once.
+const FORGETTING_STREAMS: usize = 5_000;
 
 fn grant(bearer: &str, bearer_kind: BearerKind) -> Grant {
     Grant { bearer: id(bearer), bearer_kind, roles: BTreeSet::new(), expires_at: None }
@@ -95,6 +99,37 @@ async fn a_revoked_token_stops_at_once_however_many_ask_meanwhile() {
             task.await.unwrap();
         }
     }
+}
+
+/// Whoever revoked it has gone, and the stream was forgotten meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revocation_counts_though_nobody_waited_for_it() {
+    let (server, mut gate) = Server::gated();
+    gate.open(1);
+    let stream = issue(&server, "secret", grant("barry", BearerKind::Agent)).await;
+    gate.reached(1).await;
+    // What is behind this commit waits.
+    let engine = server.engine.clone();
+    let first = tokio::spawn(async move { support::register(&engine, &["barry"]).await });
+    gate.reached(1).await;
+
+    let revoke = Command::Token(token::Command::Revoke);
+    let caller = operator();
+    let mut revoking = Box::pin(server.engine.submit(&caller, stream, revoke, None));
+    assert!(revoking.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    drop(revoking);
+    for number in 0..FORGETTING_STREAMS {
+        let subject = Subject::Agent(id(&format!("agent-{number}")));
+        let other = Stream { teamspace: default_teamspace(), subject };
+        assert_eq!(server.engine.current(&other).await.unwrap(), None);
+    }
+    let engine = server.engine.clone();
+    let asking = tokio::spawn(async move { engine.authenticate("secret").await });
+    tokio::task::yield_now().await;
+    gate.open(2);
+    first.await.unwrap();
+    assert!(asking.await.unwrap().unwrap().is_none());
+    assert_eq!(bearer(&server, "secret").await, None);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,17 +3,15 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
 use engine::Engine;
 use engine::feed::Follower;
-use engine::port::{Listener, Sequenced, Store};
 use protocol::handoff;
 use protocol::step::Command;
-use store::{Memory, Sqlite};
-use tempfile::TempDir;
+use store::Memory;
 
 use super::{Server, story};
 use crate::support::{
@@ -143,48 +141,26 @@ async fn a_place_beyond_the_end_is_answered() {
     }
 }
 
-/// Is told of commits before everybody else, and holds up the word until it is let go.
-struct Gate {
-    reached: tokio::sync::mpsc::Sender<()>,
-    open: Mutex<mpsc::Receiver<()>>,
-}
-
-impl Listener for Gate {
-    fn committed(&self, _: Vec<Sequenced>) {
-        self.reached.try_send(()).expect("the test waits for it");
-        self.open.lock().expect("one at a time").recv().expect("the test lets it go");
-    }
-}
-
 /// Whoever asks for the newest place may learn of an entry before those who follow are told of it.
 #[tokio::test(flavor = "multi_thread")]
 async fn asking_for_the_newest_place_keeps_nobody_from_being_told() {
-    let (reached, mut commits) = tokio::sync::mpsc::channel(3);
-    let (let_go, open) = mpsc::sync_channel(3);
-    let gate = Arc::new(Gate { reached, open: Mutex::new(open) });
-    let folder = TempDir::new().unwrap();
-    let store = Sqlite::open(folder.path()).unwrap();
-    store.listen(Arc::<Gate>::downgrade(&gate));
-    let (engine, _) = engine_on(Arc::new(store));
-    for _ in 0..2 {
-        let_go.send(()).unwrap();
-    }
-    register(&engine, &["barry", "tim"]).await;
+    let (server, mut gate) = Server::gated();
+    gate.open(2);
+    register(&server.engine, &["barry", "tim"]).await;
+    let engine = &server.engine;
     let mut follower = engine.follow(0);
     assert_eq!(next(&mut follower).await, [1, 2]);
-    for _ in 0..2 {
-        commits.recv().await.unwrap();
-    }
+    gate.reached(2).await;
 
     let writing = tokio::spawn({
         let engine = engine.clone();
         async move { write_drafts(&engine, 0, 1).await }
     });
-    commits.recv().await.unwrap();
+    gate.reached(1).await;
     assert_eq!(engine.newest().await.unwrap(), 3, "it can be read, and nobody was told");
     let mut told = pin!(next(&mut follower));
     assert!(told.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
-    let_go.send(()).unwrap();
+    gate.open(1);
     assert_eq!(told.await, [3]);
     writing.await.unwrap();
 }
