@@ -1,9 +1,11 @@
 //! One slot per stream in use: the latest state, durable or about to be, and the turn that commands
 //! on one stream take one after the other. Whoever reads what is known takes none: a turn goes to
 //! whoever waits longest, and where thousands read one stream, as that of an agent, they would all
-//! wait for somebody who does not run yet. For a command a slot is only an optimisation: the store compares
-//! positions at commit, so a lost one costs a retry. Readers rely on it, so while somebody uses a
-//! slot there is no second one of its stream.
+//! wait for somebody who does not run yet.
+//!
+//! For a command a slot is only an optimisation: the store compares positions at commit, so a lost
+//! one costs a retry. Readers rely on it, so while somebody uses a slot there is no second one of
+//! its stream.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, Ordering};
