@@ -9,7 +9,7 @@ use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use protocol::caller::{Caller, Principal, Role};
 use protocol::canonical::{self, Hash};
 use protocol::ids::{AgentId, TeamspaceId, TokenId};
-use protocol::ledger::{Erased, Stream, Subject};
+use protocol::ledger::{Stream, Subject};
 use protocol::step::State;
 use protocol::time::Time;
 
@@ -108,20 +108,9 @@ impl KnownBearers {
     /// Told of what was committed: whom it changes is read again by whoever asks next.
     pub fn heed(&self, entries: &[Sequenced]) {
         for Sequenced { entry, .. } in entries {
-            // Most entries are about something else.
-            let is_of_somebody = match entry.stream.subject {
-                Subject::Token(_) => entry.name != "token.issued",
-                Subject::Agent(_) => ["agent.roles_changed", Erased::NAME].contains(&&*entry.name),
-                Subject::Handoff(_)
-                | Subject::Message(_)
-                | Subject::Conversation(_)
-                | Subject::Teamspace
-                | Subject::Graph(_)
-                | Subject::Subscription(_)
-                | Subject::Session(_)
-                | Subject::Ledger => false,
-            };
-            if is_of_somebody {
+            // All that can change who a bearer is, or what it may do.
+            let is_heeded = ["token.revoked", "agent.roles_changed"].contains(&&*entry.name);
+            if is_heeded {
                 let mut known = self.write();
                 known.bearers.retain(|_, bearer| !bearer.is_of(&entry.stream));
                 known.generation += 1;

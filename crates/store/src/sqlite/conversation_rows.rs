@@ -203,15 +203,9 @@ mod tests {
 
     #[test]
     fn nothing_sorts_or_scans() {
-        let connection = Connection::open_in_memory().unwrap();
-        for migration in [
-            include_str!("../../migrations/0001_ledger.sql"),
-            include_str!("../../migrations/0005_conversations.sql"),
-            include_str!("../../migrations/0006_transfers.sql"),
-            include_str!("../../migrations/0007_callbacks.sql"),
-        ] {
-            connection.execute_batch(migration).unwrap();
-        }
+        let mut connection = Connection::open_in_memory().unwrap();
+        crate::sqlite::migrate::run(&mut connection, "test".as_ref()).unwrap();
+        crate::sqlite::keep_plans(&connection).unwrap();
         for choice in 0..8_u32 {
             let filter = ConversationFilter {
                 holder: (choice & 1 != 0).then(|| "alice".parse().unwrap()),

@@ -391,8 +391,9 @@ mod tests {
 
     #[test]
     fn no_list_sorts_or_scans() {
-        let connection = Connection::open_in_memory().unwrap();
-        connection.execute_batch(include_str!("../../migrations/0001_ledger.sql")).unwrap();
+        let mut connection = Connection::open_in_memory().unwrap();
+        crate::sqlite::migrate::run(&mut connection, "test".as_ref()).unwrap();
+        crate::sqlite::keep_plans(&connection).unwrap();
         let statuses = [None, Some("proposed"), Some("closed")];
         for choice in 0..24 {
             let wants = |bit: u32| (choice / 3) & (1 << bit) != 0;
