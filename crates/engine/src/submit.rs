@@ -170,20 +170,20 @@ impl Engine {
         hold: &AssumedHold,
     ) -> Result<Attempt, SubmitError> {
         let turn = self.slots.of(asked.stream).turn().await;
-        let latest = match (turn.latest(), assumed) {
-            (Some(latest), _) if latest.is_usable() => latest,
-            (None, AssumedStream::Absent) => Latest::absent(),
-            (Some(_) | None, _) => Box::pin(self.load_latest(asked.stream)).await?,
+        let decided = {
+            let latest = match (turn.latest(), assumed) {
+                (Some(latest), _) if latest.is_usable() => latest,
+                (None, AssumedStream::Absent) => Latest::absent(),
+                (Some(_) | None, _) => Box::pin(self.load_latest(asked.stream)).await?,
+            };
+            let needs = step::needs(latest.state.as_deref(), asked.command);
+            if needs == Needs::default() && !matches!(hold, AssumedHold::Session(_)) {
+                self.decide(asked, &turn, latest, &Facts::default())
+            } else {
+                let facts = Box::pin(self.known_facts(asked, needs, hold)).await?;
+                self.decide(asked, &turn, latest, &facts)
+            }
         };
-        let needs = step::needs(latest.state.as_deref(), asked.command);
-        let mut facts = match needs == Needs::default() {
-            true => Facts::default(),
-            false => Box::pin(self.facts(asked.caller, asked.stream, needs, hold.state())).await?,
-        };
-        if let AssumedHold::Session(known) = hold {
-            facts.session = Some(Arc::clone(known));
-        }
-        let decided = self.decide(asked, &turn, latest, &facts);
         match decided {
             Decided::Together(latest, change, now) => {
                 let first = First { turn, latest, change: *change, now };
@@ -204,6 +204,21 @@ impl Engine {
                 Box::pin(self.refuse(asked, rejection, &latest, hold)).await
             }
         }
+    }
+
+    /// What a command is decided on besides its stream. In a box: it is large, and a request that
+    /// waits for the store has no more use for it.
+    async fn known_facts(
+        &self,
+        asked: &Asked<'_>,
+        needs: Needs,
+        hold: &AssumedHold,
+    ) -> Result<Box<Facts>, StoreError> {
+        let mut facts = self.facts(asked.caller, asked.stream, needs, hold.state()).await?;
+        if let AssumedHold::Session(known) = hold {
+            facts.session = Some(Arc::clone(known));
+        }
+        Ok(Box::new(facts))
     }
 
     /// Steps, and puts what follows in line at the store. Whoever is next steps on its result.

@@ -46,6 +46,17 @@ async fn of_a_thousand_initiates_on_one_task_one_succeeds() {
     assert_eq!(ledger.len(), 3, "a refusal leaves nothing behind");
 }
 
+/// Thousands of requests wait for the disk at once, each with all that is kept in here.
+#[tokio::test]
+async fn a_request_that_waits_takes_little_room() {
+    const ROOM_BYTES_MAX: usize = 2_048;
+    let server = Server::with_agents(&["barry", "tim"]).await;
+    let (barry, stream) = (agent("barry"), handoff_stream(server.engine.new_handoff_id()));
+    let waiting = server.engine.submit(&barry, stream, initiate("tim", "t1"), None);
+    let n_bytes = size_of_val(&waiting);
+    assert!(n_bytes <= ROOM_BYTES_MAX, "{n_bytes} bytes");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn two_hundred_edits_of_one_draft_all_happen_one_after_the_other() {
     let server = Server::with_agents(&["barry", "tim"]).await;
