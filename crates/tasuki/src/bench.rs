@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use tokio::runtime::{self, Runtime};
 use tokio::sync::watch;
 
 use self::child::Server;
@@ -148,12 +149,19 @@ impl Bench<'_> {
 
     async fn engine(&self, store: &Filled, callers: usize) -> Result<Seen> {
         let folder = store.place(Growing::Real)?;
-        let (_keep_running, stopping) = watch::channel(false);
-        let node = Node::start(&Config { data: folder, ..Config::default() }, stopping)?;
-        let walker = EngineWalker::new(node.engine.clone())?;
-        let seen = drive(vec![walker; callers], self.window, Process::Own).await?;
-        node.stop().await;
-        Ok(seen)
+        let window = self.window;
+        blocking(move || {
+            let runtime = runtime_beside_writer()?;
+            runtime.block_on(async {
+                let (_keep_running, stopping) = watch::channel(false);
+                let node = Node::start(&Config { data: folder, ..Config::default() }, stopping)?;
+                let walker = EngineWalker::new(node.engine.clone())?;
+                let seen = drive(vec![walker; callers], window, Process::Own).await?;
+                node.stop().await;
+                Ok(seen)
+            })
+        })
+        .await
     }
 
     async fn server(&self, store: &Filled, callers: usize) -> Result<Seen> {
@@ -200,6 +208,14 @@ impl Bench<'_> {
             idle,
         }
     }
+}
+
+/// The writer of the store is a thread of its own, and all wait for it: it should not have to wait
+/// for a core.
+fn runtime_beside_writer() -> Result<Runtime> {
+    let n_cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let n_threads = n_cores.saturating_sub(1).max(1);
+    Ok(runtime::Builder::new_multi_thread().worker_threads(n_threads).enable_all().build()?)
 }
 
 async fn idle(store: &Filled) -> Result<Idle> {
