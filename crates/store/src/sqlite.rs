@@ -39,7 +39,7 @@ use rusqlite::{Connection, OpenFlags};
 
 pub use audit_rows::{
     Columns, ConversationColumns, DocumentRow, HandoffColumns, LedgerRow, MessageColumns,
-    SnapshotPlace, SnapshotRow, TranscriptRow,
+    SnapshotPlace, SnapshotRow, TaskHoldRow, TranscriptRow,
 };
 pub use reader::ReadOnly;
 use reader::Readers;
@@ -76,7 +76,7 @@ struct Inner {
     // Dropped in this order: no more work, then the file may be opened by others.
     writer: Writer,
     readers: Readers,
-    _lock: File,
+    _lock: FolderLock,
 }
 
 /// Why a database cannot be opened.
@@ -100,7 +100,8 @@ impl Sqlite {
 
     pub fn open_with(folder: &Path, durability: Durability) -> Result<Self, OpenError> {
         let path = folder.join(FILE_NAME);
-        let lock = lock(&folder.join(LOCK_FILE))?;
+        let lock =
+            FolderLock { _folder: lock(&folder.join(LOCK_FILE))?, _file: Some(lock(&path)?) };
         let mut connection = open_for_writing(&path, durability)?;
         migrate::run(&mut connection, &path)?;
         sync_folder(folder)?;
@@ -131,7 +132,7 @@ fn open_for_writing(path: &Path, durability: Durability) -> Result<Connection, O
              PRAGMA journal_mode = WAL;
              PRAGMA synchronous = {synchronous};
              PRAGMA foreign_keys = ON;
-             PRAGMA secure_delete = FAST;
+             PRAGMA secure_delete = ON;
              PRAGMA wal_autocheckpoint = 0;
              PRAGMA cache_size = -8192;
              PRAGMA temp_store = MEMORY;"
@@ -158,15 +159,24 @@ fn open_for_reading(path: &Path) -> Result<Connection, rusqlite::Error> {
     Ok(connection)
 }
 
-/// Keeps servers out of a folder for as long as it lives.
+/// Keeps servers out of a folder for as long as it lives: by a file of its own, so that the
+/// database can be replaced meanwhile, and by the database itself, which may be reached from
+/// another folder, or from this one after that file was removed.
+///
+/// It must outlive every connection: once a process closes a file, SQLite's own locks on it are
+/// gone.
 #[derive(Debug)]
 pub struct FolderLock {
-    _file: File,
+    _folder: File,
+    _file: Option<File>,
 }
 
 impl FolderLock {
     pub fn take(folder: &Path) -> Result<Self, OpenError> {
-        Ok(Self { _file: lock(&folder.join(LOCK_FILE))? })
+        let path = folder.join(FILE_NAME);
+        let folder = lock(&folder.join(LOCK_FILE))?;
+        let file = path.exists().then(|| lock(&path)).transpose()?;
+        Ok(Self { _folder: folder, _file: file })
     }
 }
 

@@ -16,7 +16,7 @@ use protocol::ids::TokenId;
 use protocol::ledger::{Stream, Subject};
 use protocol::step::{Command, Document};
 use store::Sqlite;
-use store::sqlite::{FILE_NAME, OpenError};
+use store::sqlite::{FILE_NAME, FolderLock, LOCK_FILE, OpenError};
 use tempfile::TempDir;
 
 use super::fixture::{
@@ -92,6 +92,30 @@ async fn everything(store: &dyn Store, streams: &[Stream]) -> String {
     text
 }
 
+/// A large document lies on pages of its own, which are free afterwards, and must be empty too.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_of_what_was_erased_is_left_in_the_file() {
+    let folder = TempDir::new().unwrap();
+    let holds = |word: &str| {
+        let bytes = fs::read(folder.path().join(FILE_NAME)).unwrap();
+        bytes.windows(word.len()).any(|window| window == word.as_bytes())
+    };
+    let mut track = Track::handoff(1);
+    let mut propose = track.step(Status::Proposed);
+    let text = "zebra ".repeat(20_000);
+    propose.document = Some(Document { hash: "package".to_owned(), text });
+    let store = Sqlite::open(folder.path()).unwrap();
+    store.commit(propose).await.unwrap();
+    drop(store);
+    assert!(holds("zebra"), "what is not erased is there");
+    let mut erase = track.step(Status::Proposed);
+    erase.erase = Some(1);
+    let store = Sqlite::open(folder.path()).unwrap();
+    store.commit(erase).await.unwrap();
+    drop(store);
+    assert!(!holds("zebra"));
+}
+
 #[test]
 fn a_second_server_on_the_same_folder_is_refused() {
     let folder = TempDir::new().unwrap();
@@ -105,6 +129,19 @@ fn a_second_server_on_the_same_folder_is_refused() {
     assert!(matches!(Sqlite::open(folder.path()), Err(OpenError::InUse(_))));
     drop(clone);
     Sqlite::open(folder.path()).unwrap();
+}
+
+#[test]
+fn a_database_in_use_is_refused_by_whichever_way_it_is_reached() {
+    let folder = TempDir::new().unwrap();
+    let _first = Sqlite::open(folder.path()).unwrap();
+    fs::remove_file(folder.path().join(LOCK_FILE)).unwrap();
+    assert!(matches!(Sqlite::open(folder.path()), Err(OpenError::InUse(_))));
+    assert!(matches!(FolderLock::take(folder.path()), Err(OpenError::InUse(_))));
+    let elsewhere = TempDir::new().unwrap();
+    let there = elsewhere.path().join(FILE_NAME);
+    std::os::unix::fs::symlink(folder.path().join(FILE_NAME), there).unwrap();
+    assert!(matches!(Sqlite::open(elsewhere.path()), Err(OpenError::InUse(_))));
 }
 
 #[test]
