@@ -29,7 +29,7 @@ use crate::{
 
 use derived::{deadline_changes, effect_changes, hold_changes};
 
-pub use derived::work;
+pub use derived::{deadlines, work};
 pub use evolve::evolve;
 pub use facts::{Directory, Facts, Needs, QueueOf};
 pub use outcome::{Outcome, Refused};

@@ -12,6 +12,7 @@ pub mod format;
 mod import;
 mod jsonl;
 mod notes;
+mod remembered;
 mod report;
 mod snapshots;
 mod tail;

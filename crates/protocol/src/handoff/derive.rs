@@ -11,6 +11,9 @@ use crate::ids::{AgentId, HandoffId, TaskId};
 use crate::step::{Deadline, Effect, Hold};
 use crate::time::Time;
 
+/// Before the id of a task in the key of its hold.
+pub const TASK: &str = "task/";
+
 /// Deadlines that warn have this before the name of their stage.
 pub const WARN: &str = "warn/";
 
@@ -143,7 +146,7 @@ pub fn told_parent(
 }
 
 pub fn task_key(task_id: &TaskId) -> String {
-    format!("task/{task_id}")
+    format!("{TASK}{task_id}")
 }
 
 /// The owners of the task as this handoff leaves them. A path, never a walk: nobody is in it twice,

@@ -39,11 +39,9 @@ pub(super) fn session(state: Option<&State>) -> Option<&Session> {
     if let Some(State::Session(session)) = state { Some(session) } else { None }
 }
 
-pub(super) fn deadline_changes(
-    before: Option<&State>,
-    after: &State,
-) -> (Vec<Deadline>, Vec<Deadline>) {
-    let of = |state: &State| match state {
+/// What is due in a state, and when.
+pub fn deadlines(state: &State) -> Vec<Deadline> {
+    match state {
         State::Handoff(handoff) => derive::deadlines(handoff),
         State::Message(message) => message.deadlines(),
         State::Agent(agent) => agent.deadlines(),
@@ -53,9 +51,15 @@ pub(super) fn deadline_changes(
         }
         State::Session(session) => session.deadlines(),
         State::Token(_) | State::Ledger(_) | State::Teamspace(_) | State::Graph(_) => Vec::new(),
-    };
-    let old = before.map(of).unwrap_or_default();
-    let new = of(after);
+    }
+}
+
+pub(super) fn deadline_changes(
+    before: Option<&State>,
+    after: &State,
+) -> (Vec<Deadline>, Vec<Deadline>) {
+    let old = before.map(deadlines).unwrap_or_default();
+    let new = deadlines(after);
     let disarm = old.iter().filter(|deadline| !new.contains(deadline)).cloned().collect();
     let arm = new.iter().filter(|deadline| !old.contains(deadline)).cloned().collect();
     (disarm, arm)

@@ -1,8 +1,11 @@
 //! What an audit reads. Unlike the other queries these do not trust the rows: one that makes no
 //! sense is an answer about that row, and the rows around it are still read.
 
+use engine::port::Due;
 use protocol::canonical::Hash;
+use protocol::ids::TeamspaceId;
 use protocol::ledger::{Entry, Stream};
+use protocol::step::{Deadline, HoldState};
 use protocol::time::Time;
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 
@@ -96,6 +99,14 @@ pub struct HandoffColumns {
     pub resolved_at: Option<i64>,
     /// The hash of the document that it points at.
     pub document_hash: Option<String>,
+}
+
+/// Who holds a task, as it lies in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskHoldRow {
+    pub teamspace: TeamspaceId,
+    pub key: String,
+    pub hold: HoldState,
 }
 
 /// Rows from a number on, at most `limit`. A page that ends early because the file is damaged says
@@ -317,4 +328,81 @@ fn entry(row: &Row<'_>) -> Result<Entry> {
 fn lossy(row: &Row<'_>, column: usize) -> Result<String> {
     let bytes = row.get_ref(column)?.as_bytes()?;
     Ok(String::from_utf8_lossy(bytes).into_owned())
+}
+
+pub fn has_deadline(connection: &Connection, stream: &Stream, deadline: &Deadline) -> Result<bool> {
+    connection
+        .prepare_cached(
+            "SELECT 1 FROM deadlines
+             WHERE due = ?1 AND teamspace = ?2 AND subject = ?3 AND name = ?4",
+        )?
+        .exists(params![
+            deadline.due.as_millis(),
+            stream.teamspace.as_str(),
+            stream.subject.to_string(),
+            deadline.name,
+        ])
+}
+
+pub fn deadline_rows(
+    connection: &Connection,
+    after: Option<&Due>,
+    limit: usize,
+) -> Result<Vec<Due>> {
+    let (due, teamspace, subject, name) = match after {
+        Some(Due { stream, deadline }) => (
+            deadline.due.as_millis(),
+            stream.teamspace.as_str(),
+            stream.subject.to_string(),
+            deadline.name.as_ref(),
+        ),
+        None => (i64::MIN, "", String::new(), ""),
+    };
+    connection
+        .prepare_cached(
+            "SELECT teamspace, subject, name, due FROM deadlines
+             WHERE (due, teamspace, subject, name) > (?1, ?2, ?3, ?4)
+             ORDER BY due, teamspace, subject, name LIMIT ?5",
+        )?
+        .query_map(params![due, teamspace, subject, name, rows::count(limit)], rows::due_row)?
+        .collect()
+}
+
+pub fn task_hold_rows(
+    connection: &Connection,
+    after: Option<&TaskHoldRow>,
+    limit: usize,
+) -> Result<Vec<TaskHoldRow>> {
+    let (teamspace, key) = after.map_or(("", ""), |row| (row.teamspace.as_str(), &row.key));
+    connection
+        .prepare_cached(
+            "SELECT teamspace, key, holder, value FROM holds
+             WHERE (teamspace, key) > (?1, ?2) AND key GLOB 'task/*'
+             ORDER BY teamspace, key LIMIT ?3",
+        )?
+        .query_map(params![teamspace, key, rows::count(limit)], |row| {
+            Ok(TaskHoldRow {
+                teamspace: rows::parsed(row, 0)?,
+                key: row.get(1)?,
+                hold: HoldState { holder: row.get(2)?, value: row.get(3)? },
+            })
+        })?
+        .collect()
+}
+
+/// The handoffs of a task, each with the text of its state.
+pub fn handoffs_of_task(
+    connection: &Connection,
+    teamspace: &TeamspaceId,
+    task_id: &str,
+) -> Result<Vec<(Stream, String)>> {
+    connection
+        .prepare_cached(
+            "SELECT teamspace, 'handoff/' || id, state FROM handoffs
+             WHERE teamspace = ?1 AND task_id = ?2",
+        )?
+        .query_map(params![teamspace.as_str(), task_id], |row| {
+            Ok((rows::stream(row, 0)?, row.get(2)?))
+        })?
+        .collect()
 }

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use super::OpenError;
 
 /// In order; the index plus one is the version. A released one is never edited.
-const MIGRATIONS: [&str; 8] = [
+const MIGRATIONS: [&str; 9] = [
     include_str!("../../migrations/0001_ledger.sql"),
     include_str!("../../migrations/0002_outbox.sql"),
     include_str!("../../migrations/0003_messages.sql"),
@@ -17,6 +17,7 @@ const MIGRATIONS: [&str; 8] = [
     include_str!("../../migrations/0006_transfers.sql"),
     include_str!("../../migrations/0007_callbacks.sql"),
     include_str!("../../migrations/0008_indexes_without_lists.sql"),
+    include_str!("../../migrations/0009_view_with_teamspace.sql"),
 ];
 
 pub fn run(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {

@@ -7,13 +7,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
-use engine::port::{Answer, Due, Sealed, Sequenced, StoreError};
+use engine::port::{Answer, Due, Sealed, Sequenced, Snapshot, StoreError};
+use protocol::ids::TeamspaceId;
 use protocol::ledger::Stream;
+use protocol::step::{Deadline, HoldState};
 use protocol::time::Time;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::audit_rows::{self, DocumentRow, LedgerRow, SnapshotPlace, SnapshotRow, TranscriptRow};
+use super::audit_rows::{
+    self, DocumentRow, LedgerRow, SnapshotPlace, SnapshotRow, TaskHoldRow, TranscriptRow,
+};
 use super::{OpenError, broken, migrate, open_for_reading, rows};
 
 /// One per core of a small machine: reads are short and come from the page cache.
@@ -191,6 +195,41 @@ impl ReadOnly {
 
     pub fn snapshot_row(&self, place: SnapshotPlace) -> Result<Option<SnapshotRow>, StoreError> {
         audit_rows::snapshot_row(&self.connection, place).map_err(broken)
+    }
+
+    pub fn load(&self, stream: &Stream) -> Result<Option<Snapshot>, StoreError> {
+        rows::load(&self.connection, stream).map_err(broken)
+    }
+
+    pub fn hold(&self, teamspace: &TeamspaceId, key: &str) -> Result<HoldState, StoreError> {
+        rows::hold(&self.connection, teamspace, key).map_err(broken)
+    }
+
+    pub fn has_deadline(&self, stream: &Stream, deadline: &Deadline) -> Result<bool, StoreError> {
+        audit_rows::has_deadline(&self.connection, stream, deadline).map_err(broken)
+    }
+
+    /// All deadlines after one of them, at most `limit`.
+    pub fn deadline_rows(&self, after: Option<&Due>, limit: usize) -> Result<Vec<Due>, StoreError> {
+        audit_rows::deadline_rows(&self.connection, after, limit).map_err(broken)
+    }
+
+    /// Who holds which task, after one of them, at most `limit`.
+    pub fn task_hold_rows(
+        &self,
+        after: Option<&TaskHoldRow>,
+        limit: usize,
+    ) -> Result<Vec<TaskHoldRow>, StoreError> {
+        audit_rows::task_hold_rows(&self.connection, after, limit).map_err(broken)
+    }
+
+    /// The handoffs of a task, each with the text of its state.
+    pub fn handoffs_of_task(
+        &self,
+        teamspace: &TeamspaceId,
+        task_id: &str,
+    ) -> Result<Vec<(Stream, String)>, StoreError> {
+        audit_rows::handoffs_of_task(&self.connection, teamspace, task_id).map_err(broken)
     }
 
     /// SQLite's own check of its file: `None` when it is sound.

@@ -218,13 +218,15 @@ pub fn due(connection: &Connection, now: Time, limit: usize) -> Result<Vec<Due>>
             "SELECT teamspace, subject, name, due FROM deadlines
              WHERE due <= ?1 ORDER BY due LIMIT ?2",
         )?
-        .query_map(params![now.as_millis(), count(limit)], |row| {
-            Ok(Due {
-                stream: stream(row, 0)?,
-                deadline: Deadline { name: row.get::<_, String>(2)?.into(), due: time(row, 3)? },
-            })
-        })?
+        .query_map(params![now.as_millis(), count(limit)], due_row)?
         .collect()
+}
+
+pub fn due_row(row: &Row<'_>) -> Result<Due> {
+    Ok(Due {
+        stream: stream(row, 0)?,
+        deadline: Deadline { name: row.get::<_, String>(2)?.into(), due: time(row, 3)? },
+    })
 }
 
 pub fn next_due(connection: &Connection) -> Result<Option<Time>> {
@@ -361,14 +363,17 @@ pub fn sequenced(row: &Row<'_>) -> Result<Sequenced> {
 }
 
 pub fn stream(row: &Row<'_>, column: usize) -> Result<Stream> {
-    let teamspace: String = row.get(column)?;
-    let subject: String = row.get(column + 1)?;
-    let unreadable = |column, error: Box<dyn std::error::Error + Send + Sync>| {
-        rusqlite::Error::FromSqlConversionFailure(column, Type::Text, error)
-    };
-    Ok(Stream {
-        teamspace: teamspace.parse().map_err(|error| unreadable(column, Box::new(error)))?,
-        subject: subject.parse().map_err(|error| unreadable(column + 1, Box::new(error)))?,
+    Ok(Stream { teamspace: parsed(row, column)?, subject: parsed(row, column + 1)? })
+}
+
+/// What is kept as text.
+pub fn parsed<T>(row: &Row<'_>, column: usize) -> Result<T>
+where
+    T: std::str::FromStr<Err: std::error::Error + Send + Sync + 'static>,
+{
+    let text: String = row.get(column)?;
+    text.parse().map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error))
     })
 }
 

@@ -12,7 +12,8 @@ use store::sqlite::{DocumentRow, LedgerRow, ReadOnly};
 
 use super::documents::{self, Found};
 use super::jsonl::Logs;
-use super::notes::{Beside, Notes};
+use super::notes::{Beside, Lived, Notes};
+use super::remembered;
 use super::report::{Findings, Report};
 use super::snapshots::Snapshots;
 use super::transcripts::Transcripts;
@@ -69,6 +70,7 @@ fn verify_parts(
         snapshots,
         transcripts: Some(Transcripts::of(database)),
         logs,
+        lived: Lived::default(),
         findings,
     };
     let read = reading.rows(database, progress)?;
@@ -76,7 +78,9 @@ fn verify_parts(
     if let Read::All = read {
         reading.documents_before(i64::MAX)?;
         if let Some(snapshots) = reading.snapshots {
-            snapshots.finish(&reading.auditor, &mut reading.findings);
+            let doubtful = snapshots.finish(&reading.auditor, &mut reading.findings);
+            let checked = remembered::check_rows(database, &doubtful, &mut reading.findings);
+            unless_damaged(checked, "deadlines and holds", &mut reading.findings)?;
         }
         if let Some(transcripts) = reading.transcripts {
             let finished = transcripts.finish(&mut reading.findings);
@@ -85,6 +89,7 @@ fn verify_parts(
         if let Some(logs) = reading.logs {
             n_lines = logs.finish(&mut reading.findings, &mut remarks)?;
         }
+        notes.miss_any(&reading.lived, &mut reading.findings, &mut remarks);
     }
     let n_checkpoints = notes.checkpoints.len() as u64;
     let newest_holds = newest.is_none_or(|newest| newest.holds_in(&reading.auditor));
@@ -155,6 +160,7 @@ struct Reading<'d> {
     transcripts: Option<Transcripts<'d>>,
     /// Where there are any.
     logs: Option<Logs>,
+    lived: Lived,
     findings: Findings,
 }
 
@@ -217,6 +223,7 @@ impl Reading<'_> {
     fn entry(&mut self, seq: u64, row: &LedgerRow, entry: &Entry) -> anyhow::Result<()> {
         let before = self.auditor.last_seq_of(&entry.stream);
         let event = self.auditor.push(seq, entry);
+        self.lived.until(entry.at);
         if i64::try_from(before) != Ok(row.prev_seq) {
             let what = format_args!(
                 "linked to entry {}, but the entry before it in its stream is {before}",

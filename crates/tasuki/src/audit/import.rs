@@ -9,7 +9,7 @@ use protocol::step::Event;
 use super::data::NEWEST_DOES_NOT_HOLD;
 use super::documents::{self, Found};
 use super::format::{BadLine, DocumentLine, EndLine, Header, LINE_BYTES_MAX, Line};
-use super::notes::{Newest, Notes};
+use super::notes::{Lived, Newest, Notes};
 use super::report::{Findings, Report};
 use super::{Options, Progress};
 
@@ -44,6 +44,7 @@ pub fn verify_export(
     let mut reading = Reading {
         auditor: Auditor::new(Replay::States, sizes),
         findings,
+        lived: Lived::default(),
         last: None,
         end: None,
         has_extra: false,
@@ -65,6 +66,7 @@ pub fn verify_export(
 struct Reading {
     auditor: Auditor,
     findings: Findings,
+    lived: Lived,
     /// The entry whose document may come next.
     last: Option<Last>,
     end: Option<EndLine>,
@@ -94,6 +96,7 @@ impl Reading {
                 match entry.into_entry() {
                     Ok(entry) => {
                         let event = self.auditor.push(seq, &entry);
+                        self.lived.until(entry.at);
                         self.last = Some(Last { seq, entry, event });
                     }
                     Err(error) => {
@@ -167,6 +170,8 @@ impl Reading {
             newest = notes.add(&source, note, &mut findings).map(Newest);
         }
         notes.finish(&mut findings);
+        let mut remarks = Vec::new();
+        notes.miss_any(&self.lived, &mut findings, &mut remarks);
         self.pass_unannounced(&mut notes, &mut findings);
         let n_checkpoints = notes.checkpoints.len() as u64;
         let newest_holds = newest.is_none_or(|newest| newest.holds_in(&self.auditor));
@@ -174,7 +179,7 @@ impl Reading {
         if !newest_holds && !audited.forks.is_empty() {
             findings.general(NEWEST_DOES_NOT_HOLD);
         }
-        Report { n_checkpoints, ..findings.into_report(audited) }
+        Report { n_checkpoints, remarks, ..findings.into_report(audited) }
     }
 
     /// A checkpoint that the header does not announce comes too late to be compared. That it is

@@ -1,6 +1,6 @@
-//! The logs of a data folder, derived again from the entries and compared byte for byte, up to the
-//! length that the server recorded. A log that ends early is behind; one that ends before what was
-//! recorded was cut.
+//! The logs of a data folder, derived again from the entries and compared byte for byte. A log that
+//! ends early is behind; one that ends before what was recorded was cut. After that a crash may
+//! have left half a line, or room for one, and whole lines must be right there too.
 
 mod shapes;
 
@@ -35,9 +35,11 @@ pub struct Logs {
 struct Compared {
     log: Log,
     path: String,
-    /// What was recorded of the file; all of it, if nothing was.
+    /// What was there when it was opened.
     rest: Option<Take<BufReader<File>>>,
     is_recorded: bool,
+    /// How much is still to come of what the server recorded.
+    n_bytes_recorded: u64,
     peeked: Option<Vec<u8>>,
     n_bytes_unrecorded: u64,
     complete_to: u64,
@@ -45,6 +47,17 @@ struct Compared {
     n_lines_behind: u64,
     /// After a difference all further lines would differ.
     is_given_up: bool,
+}
+
+/// What stands where a line is expected.
+#[derive(Debug, PartialEq, Eq)]
+enum Found {
+    Same,
+    /// A line that no entry says, or something else where only lines may be.
+    Other,
+    /// What a crash may leave after the recorded end.
+    Torn,
+    End,
 }
 
 impl Logs {
@@ -95,11 +108,6 @@ impl Logs {
         let complete_to = self.complete_to.get(&log).copied().unwrap_or(0);
         let missing = || Compared::missing(log, teamspace, complete_to);
         let compared = self.files.entry((log, teamspace.clone())).or_insert_with(missing);
-        if !compared.is_recorded && seq > compared.complete_to {
-            // The first lines of a file are there before they are recorded, and a crash may have
-            // left any part of them.
-            compared.is_given_up = true;
-        }
         if compared.is_given_up {
             return Ok(());
         }
@@ -122,8 +130,8 @@ impl Logs {
         for mut log in self.files.into_values() {
             let path = &log.path;
             if !log.is_recorded {
-                let entry = log.complete_to;
-                remarks.push(format!("{path} has no recorded end; compared up to entry {entry}"));
+                let number = log.n_lines;
+                remarks.push(format!("{path} has no recorded end; compared up to line {number}"));
             }
             if log.n_lines_behind > 0 {
                 remarks.push(format!("{path} is {} lines behind the ledger", log.n_lines_behind));
@@ -135,7 +143,7 @@ impl Logs {
                      what a crash left; the next start cuts them off"
                 ));
             }
-            if !log.is_given_up && log.peek()?.is_some() {
+            if !log.is_given_up && log.found(b"")? == Found::Other {
                 let number = log.n_lines + 1;
                 findings.general(format_args!("{}:{number}: no entry says this", log.path));
             }
@@ -163,10 +171,11 @@ impl Compared {
         match File::open(log.lines_path(folder, teamspace)) {
             Ok(file) => {
                 let length = file.metadata()?.len();
-                let recorded = position.map_or(length, |position| position.length);
-                compared.n_bytes_unrecorded = length.saturating_sub(recorded);
-                compared.rest = Some(BufReader::new(file).take(recorded));
-                compared.is_recorded = position.is_some();
+                let recorded = position.map(|position| position.length);
+                compared.n_bytes_unrecorded = length.saturating_sub(recorded.unwrap_or(length));
+                compared.n_bytes_recorded = recorded.unwrap_or(0);
+                compared.is_recorded = recorded.is_some();
+                compared.rest = Some(BufReader::new(file).take(length));
                 Ok(compared)
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(compared),
@@ -181,6 +190,7 @@ impl Compared {
             path: path.display().to_string(),
             rest: None,
             is_recorded: true,
+            n_bytes_recorded: 0,
             peeked: None,
             n_bytes_unrecorded: 0,
             complete_to,
@@ -201,24 +211,40 @@ impl Compared {
             return Ok(());
         }
         let (number, complete_to) = (self.n_lines + 1, self.complete_to);
-        match self.peek()? {
-            Some(line) if line == expected => {
-                self.peeked = None;
-                self.n_lines = number;
-            }
-            Some(_) => {
+        match self.found(expected)? {
+            Found::Same => self.pass(),
+            Found::Torn => self.is_given_up = true,
+            Found::Other => {
                 let what = format_args!("{}:{number} differs from what the entry says", self.path);
                 findings.about(place, what);
                 self.is_given_up = true;
             }
-            None if seq <= complete_to => {
+            Found::End if seq <= complete_to => {
                 let what = format_args!("{}:{number} is missing", self.path);
                 findings.about(place, what);
                 self.is_given_up = true;
             }
-            None => self.n_lines_behind += 1,
+            Found::End => self.n_lines_behind += 1,
         }
         Ok(())
+    }
+
+    fn found(&mut self, expected: &[u8]) -> io::Result<Found> {
+        let may_be_torn = self.n_bytes_recorded == 0;
+        Ok(match self.peek()? {
+            None => Found::End,
+            Some(line) if line == expected => Found::Same,
+            Some(line) if may_be_torn && (!line.ends_with(b"\n") || line.contains(&0)) => {
+                Found::Torn
+            }
+            Some(_) => Found::Other,
+        })
+    }
+
+    fn pass(&mut self) {
+        let n_bytes = self.peeked.take().map_or(0, |line| line.len() as u64);
+        self.n_bytes_recorded = self.n_bytes_recorded.saturating_sub(n_bytes);
+        self.n_lines += 1;
     }
 
     /// The lines of an entry whose body is gone: there, if they were written before it went. What
@@ -228,8 +254,7 @@ impl Compared {
         for shape in shapes::of(self.log, &entry.name) {
             let n_before = n_skipped;
             while self.peek()?.is_some_and(|line| shape.fits(line, entry)) {
-                self.peeked = None;
-                self.n_lines += 1;
+                self.pass();
                 n_skipped += 1;
                 if !shape.repeats {
                     break;

@@ -9,6 +9,7 @@ use engine::port::Sealed;
 use protocol::audit::Auditor;
 use protocol::checkpoint::{Checkpoint, Verifier};
 use protocol::merkle::Edge;
+use protocol::time::{Span, Time};
 
 use super::Options;
 use super::report::Findings;
@@ -37,10 +38,26 @@ impl Beside {
     }
 }
 
+/// A server seals within a second what it wrote, and at its end. Where all of a ledger is younger,
+/// the first start may have been cut short before it sealed anything.
+const UNSEALED_MAX: Span = Span::from_millis(10_000);
+
+/// From the first entry to the last.
+#[derive(Debug, Default)]
+pub struct Lived(Option<(Time, Time)>);
+
+impl Lived {
+    pub fn until(&mut self, at: Time) {
+        let first = self.0.map_or(at, |(first, _)| first);
+        self.0 = Some((first, at));
+    }
+}
+
 /// Opens notes with one key, and collects what they say.
 #[derive(Debug)]
 pub struct Notes {
     key: Option<Key>,
+    is_key_given: bool,
     /// Set when a note had to be passed over for want of a key.
     is_key_missed: bool,
     pub checkpoints: Vec<Checkpoint>,
@@ -83,7 +100,8 @@ impl Notes {
                 None
             }
         });
-        let mut notes = Self { key, is_key_missed: false, checkpoints: Vec::new() };
+        let is_key_given = given.is_some();
+        let mut notes = Self { key, is_key_given, is_key_missed: false, checkpoints: Vec::new() };
         for (number, note) in (1..).zip(&options.notes) {
             notes.add(&format!("given checkpoint {number}"), note, findings);
         }
@@ -138,6 +156,26 @@ impl Notes {
 
     pub fn sizes(&self) -> impl Iterator<Item = u64> {
         self.checkpoints.iter().map(|checkpoint| checkpoint.size)
+    }
+
+    /// Where nothing is sealed, entries can be cut off at the end and nobody sees it.
+    pub fn miss_any(&self, lived: &Lived, findings: &mut Findings, remarks: &mut Vec<String>) {
+        let Some((first, last)) = lived.0 else { return };
+        if !self.checkpoints.is_empty() {
+            return;
+        }
+        let is_overdue = self.key.is_some() && first.plus(UNSEALED_MAX) < last;
+        match (self.is_key_given, is_overdue) {
+            (true, _) => findings.general("there is no checkpoint that the given key has signed"),
+            (false, true) => findings.general(
+                "there is no checkpoint, though entries are sealed within a second: it cannot be \
+                 told whether the last ones are missing",
+            ),
+            (false, false) => remarks.push(
+                "nothing is sealed: it cannot be told whether the last entries are missing"
+                    .to_owned(),
+            ),
+        }
     }
 
     /// Says what could not be checked at all.

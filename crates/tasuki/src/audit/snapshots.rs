@@ -16,6 +16,7 @@ use store::sqlite::{
     SnapshotRow,
 };
 
+use super::remembered;
 use super::report::Findings;
 
 /// The snapshots that are still to come, by the last entry that each knows.
@@ -23,14 +24,14 @@ use super::report::Findings;
 pub struct Snapshots<'d> {
     database: &'d ReadOnly,
     places: VecDeque<SnapshotPlace>,
-    /// Streams whose snapshots are somewhere else. They were named, and need not be missed.
-    astray: HashSet<Stream>,
+    /// Streams whose snapshots are not right, or somewhere else. They were named already.
+    doubtful: HashSet<Stream>,
 }
 
 impl<'d> Snapshots<'d> {
     pub fn of(database: &'d ReadOnly) -> Result<Self, StoreError> {
         let places = database.snapshot_places()?.into();
-        Ok(Self { database, places, astray: HashSet::new() })
+        Ok(Self { database, places, doubtful: HashSet::new() })
     }
 
     /// After an entry was pushed: compares the snapshot that ends with it, if one does.
@@ -57,6 +58,7 @@ impl<'d> Snapshots<'d> {
                     let what = format_args!("the snapshot that ends here cannot be read: {error}");
                     findings.about(Place::of(number, entry), what);
                     auditor.settle(&entry.stream);
+                    self.doubtful.insert(entry.stream.clone());
                     continue;
                 }
             };
@@ -64,35 +66,49 @@ impl<'d> Snapshots<'d> {
                 let Stream { teamspace, subject } = &found.stream;
                 let what = format_args!("the snapshot of {subject} in {teamspace} ends here");
                 findings.about(Place::of(number, entry), what);
-                self.astray.insert(found.stream);
+                self.doubtful.insert(found.stream);
                 continue;
             }
             let Some(end) = auditor.settle(&entry.stream) else { continue };
-            if let Some(what) = difference(&found, &end, entry.at) {
+            let what = difference(&found, &end, entry.at)
+                .or_else(|| self.difference_remembered(&entry.stream, end.state.as_deref()));
+            if let Some(what) = what {
                 findings.about(Place::of(number, entry), what);
+                self.doubtful.insert(entry.stream.clone());
             }
         }
     }
 
-    /// After the last entry: no snapshot may be left, and no stream without one.
-    pub fn finish(mut self, auditor: &Auditor, findings: &mut Findings) {
+    fn difference_remembered(&self, stream: &Stream, state: Option<&State>) -> Option<String> {
+        match remembered::difference(self.database, stream, state?) {
+            Ok(difference) => difference,
+            Err(error) => Some(format!("what is remembered of it cannot be read: {error}")),
+        }
+    }
+
+    /// After the last entry: no snapshot may be left, and no stream without one. Returns the
+    /// streams whose snapshots are not right.
+    pub fn finish(mut self, auditor: &Auditor, findings: &mut Findings) -> HashSet<Stream> {
         while let Some(place) = self.places.pop_front() {
             self.stray(place, findings);
         }
-        let missed = auditor.unsettled().filter(|(stream, _)| !self.astray.contains(stream));
-        for (stream, seq) in missed {
+        for (stream, seq) in auditor.unsettled() {
+            if !self.doubtful.insert(stream.clone()) {
+                continue;
+            }
             let Stream { teamspace, subject } = stream;
             let what =
                 format_args!("no snapshot of {subject} in {teamspace} ends with its last entry");
             findings.about(Place::Range { first: seq, last: seq }, what);
         }
+        self.doubtful
     }
 
     fn stray(&mut self, place: SnapshotPlace, findings: &mut Findings) {
         let of = match self.database.snapshot_row(place) {
             Ok(Some(row)) => {
                 let of = format!("{} in {}", row.stream.subject, row.stream.teamspace);
-                self.astray.insert(row.stream);
+                self.doubtful.insert(row.stream);
                 of
             }
             Ok(None) | Err(_) => "a stream that cannot be read".to_owned(),

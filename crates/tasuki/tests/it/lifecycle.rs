@@ -1,9 +1,11 @@
 //! A handoff walked through all its states over HTTP, the way a script would.
 
-use serde_json::json;
+use rusqlite::Connection;
+use serde_json::{Value, json};
 use tasuki::client::Call;
 
 use crate::server::{Server, act, initiate, offer, ok, refused};
+use crate::wire::Request;
 
 #[tokio::test]
 async fn a_task_passes_from_alice_to_bob_and_on_to_carol() {
@@ -60,6 +62,70 @@ async fn a_rejected_task_is_free_again_and_an_activated_one_can_be_reopened() {
 
     let third = initiate(&alice, "T-2", "carol").await;
     assert_eq!(act(&carol, &third, "accept", json!({})).await["status"], "accepted");
+}
+
+/// Where a handoff was begun is what the caller says, or else which token it was begun with.
+#[tokio::test]
+async fn a_package_says_in_which_session_it_was_made() {
+    let server = Server::start();
+    let token = server.token("alice", &[]);
+    let (alice, _bob) = (server.with_token(&token), server.agent("bob"));
+    let made_in = async |id: &str| {
+        let shown = ok(&alice, Call::get(format!("/v1/handoffs/{id}"))).await;
+        shown["package"]["provenance"]["origin_session"].as_str().unwrap().to_owned()
+    };
+    let unnamed = initiate(&alice, "T-6", "bob").await;
+    let session = made_in(&unnamed).await;
+    let id = session.strip_prefix("token:").expect("the token's id");
+    let operator = server.with_token(&server.token("root", &["--kind", "operator"]));
+    let tokens = ok(&operator, Call::get("/v1/tokens")).await;
+    assert!(tokens.to_string().contains(id), "{session}");
+
+    let request = Request::new("POST /v1/handoffs").token(&token).json(&offer("T-7", "bob"));
+    let named = request.header("tasuki-session", b"nightly-17").send(server.address()).await;
+    let named = named.json()["handoff_id"].as_str().unwrap().to_owned();
+    assert_eq!(made_in(&named).await, "nightly-17");
+}
+
+/// The columns of the ACP design, for people with a SQL shell.
+#[tokio::test]
+async fn the_view_of_handoffs_has_what_its_columns_promise() {
+    let server = Server::start();
+    let (alice, bob) = (server.agent("alice"), server.agent("bob"));
+    let mut offered = offer("T-8", "bob");
+    offered["reason"] = "She is on leave.".into();
+    let made = ok(&alice, Call::post("/v1/handoffs", offered)).await;
+    let id = made["handoff_id"].as_str().unwrap();
+    let refusal = json!({ "reason": "capacity_unavailable", "detail": "two releases today" });
+    act(&bob, id, "reject", refusal).await;
+    let shown = ok(&alice, Call::get(format!("/v1/handoffs/{id}"))).await;
+
+    let database = Connection::open(server.data.join("tasuki.db")).unwrap();
+    let mut rows = database.prepare(include_str!("lifecycle_view.sql")).unwrap();
+    let names: Vec<String> = rows.column_names().map(str::to_owned).collect();
+    let row = rows.query_row([], |row| {
+        let texts = (0..names.len()).map(|column| row.get::<_, Option<String>>(column));
+        texts.collect::<Result<Vec<_>, _>>()
+    });
+    let row = row.unwrap();
+    for (name, text) in names.iter().zip(row) {
+        let text = text.unwrap_or_else(|| panic!("{name} is empty"));
+        let parsed = || serde_json::from_str::<Value>(&text).unwrap();
+        match name.as_str() {
+            "teamspace" => assert_eq!(text, "default"),
+            "id" => assert_eq!(text, id),
+            "package_json" => assert_eq!(parsed(), shown["package"]),
+            "provenance_json" => assert_eq!(parsed(), shown["package"]["provenance"]),
+            "verification_json" => assert_eq!(parsed(), shown["package"]["verification"]),
+            "resolution_notes" => assert!(text.contains("two releases today"), "{text}"),
+            "initiated_at" | "resolved_at" => {
+                let millis = |time: &str| time.parse::<protocol::time::Time>().unwrap();
+                assert_eq!(millis(&text), millis(shown[name].as_str().unwrap()));
+            }
+            _ => assert_eq!(shown[name], text, "{name}"),
+        }
+    }
+    assert_eq!(names.len(), 15, "{names:?}");
 }
 
 #[tokio::test]

@@ -119,6 +119,10 @@ fn checkpoints_that_were_removed_or_changed_are_missed() {
     fs::remove_file(folder.path().join(NEWEST_FILE)).unwrap();
     let removed = report(folder.path());
     assert_eq!((findings(&removed).as_str(), removed.remarks.len()), ("", 1));
+    // A ledger of half a minute has been sealed, whatever is left of it.
+    run(folder.path(), "DROP TABLE sealed; CREATE TABLE sealed (size, edge, note);");
+    let expected = "there is no checkpoint, though entries are sealed within a second";
+    assert_findings("all of them", &report(folder.path()), expected);
 }
 
 /// A note with a good signature about something else.

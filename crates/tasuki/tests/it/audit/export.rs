@@ -148,6 +148,15 @@ fn what_comes_with_the_entries_is_checked_too() {
         "line 1: it does not announce all checkpoints of the last line",
         |lines| lines[0] = lines[0].replace("[7,13,19]", "[7,13,18]"),
     );
+    let cut_unsealed = |lines: &mut Vec<String>| {
+        lines[0] = lines[0].replace("[7,13,19]", "[]");
+        lines.drain(line_of(lines, 15)..lines.len() - 1);
+        let end = lines.last_mut().unwrap();
+        let (checkpoints, key) = (end.find('[').unwrap(), end.rfind(r#","key":"#).unwrap());
+        end.replace_range(checkpoints..key, "[]");
+        *end = end.replace(r#""n_entries":20"#, r#""n_entries":14"#);
+    };
+    check("all checkpoints", "there is no checkpoint, though entries are", cut_unsealed);
     check("the key", "there is no key to check the checkpoints with (ledger.pub)", |lines| {
         let end = lines.last_mut().unwrap();
         let key = end.rfind(r#","key":"#).unwrap();

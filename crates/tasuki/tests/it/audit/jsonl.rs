@@ -67,6 +67,26 @@ fn what_comes_after_the_recorded_end_is_a_remark() {
     assert!(report.remarks[0].starts_with(remark), "{:?}", report.remarks);
 }
 
+/// A crash leaves halves of lines, and room where lines should be, but no lines that nobody wrote.
+#[test]
+fn whole_lines_after_the_recorded_end_must_be_right_too() {
+    let forged = r#"{"event":"handoff_closed","handoff_id":"x","actor":"agent:mallory"}"#;
+    let expected = "teamspaces/default/handoffs/handoffs.jsonl:21: no entry says this";
+    check("a line appended", expected, |text| format!("{text}{forged}\n"));
+    check("a line and half of one", expected, |text| format!("{text}{forged}\n{{\"event"));
+}
+
+#[test]
+fn a_changed_line_is_found_without_any_recorded_end() {
+    let folder = copy();
+    let path = lines_path(folder.path(), "default");
+    change_file(&path, |text| text.replacen("proposed", "accepted", 1));
+    fs::remove_file(path.with_added_extension("position")).unwrap();
+    fs::remove_file(folder.path().join("teamspaces/.position")).unwrap();
+    let expected = "entry 7 (handoff/…handoffs.jsonl:1 differs";
+    assert_findings("line 1", &report(folder.path()), expected);
+}
+
 #[test]
 fn a_line_that_no_entry_says_is_found_without_a_recorded_end() {
     let folder = copy();
@@ -90,7 +110,7 @@ fn a_file_without_any_recorded_end_is_no_finding() {
     let torn = report(folder.path());
     assert_eq!(findings(&torn), "");
     let remark = "teamspaces/other/handoffs/handoffs.jsonl has no recorded end; compared up to \
-                  entry 0";
+                  line 0";
     assert_eq!(torn.remarks, [remark]);
 }
 

@@ -237,6 +237,7 @@ UPDATE handoffs SET last_seq = 13 WHERE last_seq = 17;
 
 -- = a handoff forgotten
 -- > entry 17: no snapshot of handoff/
+-- > what is held of task/done in default follows from nothing
 DELETE FROM handoffs WHERE last_seq = 17;
 
 -- = the kind of an agent
@@ -259,3 +260,32 @@ UPDATE sealed SET note = replace(note, char(10) || '19' || char(10), char(10) ||
 -- = the tree in the database
 -- > the checkpoint in the database does not fit the tree that is kept with it
 UPDATE sealed SET edge = zeroblob(length(edge));
+
+-- = who owned a task
+-- > what is held of task/done in default follows from nothing
+UPDATE holds SET value = '["mallory"]' WHERE key = 'task/done' AND teamspace = 'default';
+
+-- = who holds a task
+-- > entry 16 (handoff/…task/done is held otherwise than follows from the state
+UPDATE holds SET holder = NULL WHERE key = 'task/done' AND teamspace = 'other';
+
+-- = a task that nobody holds any more
+-- > entry 16 (handoff/…task/done is held otherwise than follows from the state
+DELETE FROM holds WHERE key = 'task/done' AND teamspace = 'other';
+
+-- = a task of nobody
+-- > what is held of task/new in other follows from nothing
+INSERT INTO holds (teamspace, key, holder, value) VALUES ('other', 'task/new', 'x', '["tim"]');
+
+-- = a deadline removed
+-- > entry 16 (handoff/…the deadline …is missing
+DELETE FROM deadlines WHERE teamspace = 'other';
+
+-- = a deadline put off
+-- > entry 16 (handoff/…the deadline …is missing
+UPDATE deadlines SET due = due + 60000 WHERE teamspace = 'other';
+
+-- = a deadline of nothing
+-- > the deadline proposed of agent/tim in other follows from nothing
+INSERT INTO deadlines (due, teamspace, subject, name)
+VALUES (1771682400000, 'other', 'agent/tim', 'proposed');

@@ -1,0 +1,1 @@
+SELECT * FROM acp_handoffs
