@@ -48,6 +48,7 @@ use std::sync::atomic::AtomicUsize;
 
 use axum::Router;
 use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
 use engine::Engine;
 use engine::vouching::Vouching;
 use protocol::json::Bounds;
@@ -121,6 +122,12 @@ pub struct Shared {
     /// Who vouches for what this server says about itself.
     vouching: Option<Arc<Vouching>>,
     stopping: watch::Receiver<bool>,
+}
+
+/// What is answered at a path whose handler did not answer in time: in the shape of that path. The
+/// outcome is unknown to us as well.
+pub(crate) fn unanswered(path: &str) -> fn() -> Response {
+    if path == acp::PATH { acp::unanswered } else { || Problem::unknown_outcome().into_response() }
 }
 
 impl std::ops::Deref for Gateway {

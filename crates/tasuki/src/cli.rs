@@ -22,6 +22,7 @@ mod ledger;
 mod lint;
 mod message;
 mod message_keeping;
+mod offer;
 mod outbox;
 mod queue;
 mod story;
@@ -35,6 +36,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use adapters::checkpoint_file;
 use anyhow::{Context, Result};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use store::sqlite::OpenError;
@@ -176,6 +178,13 @@ pub fn run() -> ExitCode {
         }
     };
     let result = runtime.block_on(dispatch(cli.command));
+    if let (Ok(_), Some(error)) = (&result, output::lost()) {
+        output::remark(&format!(
+            "error: cannot write to standard output: {error}\n\
+             hint: what was asked for was done all the same; list it before you ask again"
+        ));
+        return ExitCode::from(exit_code::FAILED);
+    }
     match result {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
@@ -223,6 +232,7 @@ async fn serve(args: ServeArgs) -> Result<u8> {
     let config = configure(args.config.as_deref())?;
     let demo = if args.demo { Demo::Yes } else { Demo::No };
     let config = with_flags(config, args);
+    config.log.check().context(BadConfig)?;
     let traces = telemetry::start(&config)?;
     let served = serve::run(config, demo).await;
     if let Some(traces) = traces {
@@ -274,13 +284,17 @@ impl Reach {
         }
     }
 
-    /// Finds the server. Without one that runs, and without an address, this process becomes it.
-    async fn connect(&self) -> Result<Reached> {
-        let identity = Identity {
+    fn identity(&self) -> Identity {
+        Identity {
             token: self.token.clone(),
             act_as: self.act_as.clone(),
             teamspace: self.teamspace.clone(),
-        };
+        }
+    }
+
+    /// Finds the server. Without one that runs, and without an address, this process becomes it.
+    async fn connect(&self) -> Result<Reached> {
+        let identity = self.identity();
         if let Some(url) = &self.server {
             let client = Client::network(url, self.ca_cert.as_deref())?;
             return Ok(Reached { client: client.with_identity(identity), node: None });
@@ -291,6 +305,25 @@ impl Reach {
             let client = Client::socket(socket).with_identity(identity);
             return Ok(Reached { client, node: None });
         }
+        if !data.join(store::sqlite::FILE_NAME).exists()
+            && !data.join(checkpoint_file::NEWEST_FILE).exists()
+        {
+            return Err(NoLedger(data).into());
+        }
+        self.become_server(data, identity)
+    }
+
+    /// The same; `begins` says whether a ledger may begin with this command.
+    async fn connect_to(&self, begins: bool) -> Result<Reached> {
+        match self.connect().await {
+            Err(error) if begins && error.is::<NoLedger>() => {
+                self.become_server(self.data()?, self.identity())
+            }
+            reached => reached,
+        }
+    }
+
+    fn become_server(&self, data: PathBuf, identity: Identity) -> Result<Reached> {
         let config = Config { data, ..configure(None)? };
         let (_keep_running, stopping) = tokio::sync::watch::channel(false);
         let node = Node::start(&config, stopping)?;
@@ -298,6 +331,11 @@ impl Reach {
         Ok(Reached { client, node: Some(node) })
     }
 }
+
+/// A folder that was misspelt looks like one in which nothing has happened yet.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no ledger in {}", .0.display())]
+struct NoLedger(PathBuf);
 
 impl Reached {
     /// Lets a node of our own write down the rest before the process ends.
@@ -334,6 +372,9 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
         return match refused.code.as_str() {
             "unauthenticated" => {
                 Some("set TASUKI_TOKEN, or use --as AGENT on the server's machine")
+            }
+            "not_allowed" if refused.detail.starts_with("only the agent the task is handed to") => {
+                Some("`tasuki handoff show ID` names it; act as it with --as AGENT")
             }
             "not_allowed" if refused.detail.starts_with("only an agent may") => {
                 Some("say who you are, with --as AGENT or --token TOKEN")
@@ -374,6 +415,9 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
     }
     if error.downcast_ref::<BadConfig>().is_some() {
         return Some("config.default.toml documents every setting");
+    }
+    if error.is::<NoLedger>() {
+        return Some("say where it is with --data; `tasuki serve` begins one");
     }
     match error.downcast_ref::<OpenError>() {
         Some(OpenError::InUse(_)) => Some("another server has this folder; stop it, or use --data"),

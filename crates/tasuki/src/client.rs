@@ -49,6 +49,13 @@ pub struct Identity {
     pub teamspace: Option<String>,
 }
 
+impl Identity {
+    /// The session that is named where nothing else says who asks. A token speaks for itself.
+    pub fn session(&self) -> Option<String> {
+        self.token.is_none().then(|| "cli".to_owned())
+    }
+}
+
 /// One request.
 #[derive(Debug, Clone)]
 pub struct Call {
@@ -158,15 +165,13 @@ impl Client {
             Transport::Network(remote) => remote.address(),
             Transport::InProcess(_) | Transport::Socket(_) => "tasuki",
         };
-        let mut request = Request::builder()
-            .method(call.method)
-            .uri(&call.path)
-            .header("host", host)
-            .header("tasuki-session", "cli");
+        let mut request =
+            Request::builder().method(call.method).uri(&call.path).header("host", host);
         let identity = [
             ("authorization", self.identity.token.as_ref().map(|token| format!("Bearer {token}"))),
             ("tasuki-act-as", self.identity.act_as.clone()),
             ("tasuki-teamspace", self.identity.teamspace.clone()),
+            ("tasuki-session", self.identity.session()),
             ("idempotency-key", call.key.clone()),
         ];
         for (name, value) in identity {

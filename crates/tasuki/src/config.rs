@@ -19,6 +19,7 @@ use protocol::json::Bounds;
 use protocol::time::Span;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
+use tracing::level_filters::LevelFilter;
 
 use self::layers::{overlay, overlay_environment};
 use crate::scripted::AGENT_ID;
@@ -245,6 +246,32 @@ impl Aaep {
     }
 }
 
+impl Limits {
+    /// A limit of nothing lets nobody in. Only to stop without waiting makes sense.
+    fn check(&self) -> Result<()> {
+        let limits = Table::try_from(self).context("limits are numbers")?;
+        let is_nothing = |value: &Value| value.as_integer() == Some(0);
+        match limits.iter().find(|(name, value)| *name != "drain_ms" && is_nothing(value)) {
+            Some((name, _)) => bail!("limits.{name}: expected more than 0"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Log {
+    /// A filter takes any other word for the name of a module, and would say nothing at all.
+    pub fn check(&self) -> Result<()> {
+        let mut words = self.level.split(',').map(str::trim);
+        match words.find(|word| !word.contains('=') && word.parse::<LevelFilter>().is_err()) {
+            Some(word) => bail!(
+                "log.level: `{word}` is no level; expected error, warn, info, debug, trace or off, \
+                 or such as `info,gateways=debug`"
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Messages {
     pub fn retention(&self, data: &Path) -> Retention {
         let kept = Span::from_hours(24 * i64::from(self.retention_days));
@@ -309,12 +336,8 @@ impl Config {
         if has(&self.tls.cert) != has(&self.tls.key) {
             bail!("tls: expected both `cert` and `key`, or neither");
         }
-        if self.limits.requests_per_second == 0 || self.limits.requests_burst == 0 {
-            bail!("limits.requests_per_second and requests_burst: expected more than 0");
-        }
-        if self.limits.ping_ms == 0 {
-            bail!("limits.ping_ms: expected more than 0");
-        }
+        self.limits.check()?;
+        self.log.check()?;
         self.aaep.check()?;
         self.telemetry.traces_url()?;
         Ok(self)
@@ -428,6 +451,9 @@ mod tests {
             ("[limits]\nstream = 1", "limits.stream: no such setting"),
             ("[limits]\nstreams = 'many'", "limits.streams: expected a integer"),
             ("[limits]\nping_ms = 0", "limits.ping_ms: expected more than 0"),
+            ("[limits]\nconnections = 0", "limits.connections: expected more than 0"),
+            ("[log]\nlevel = 'loud'", "log.level: `loud` is no level"),
+            ("[log]\nlevel = 'info,loud'", "log.level: `loud` is no level"),
             ("[tls]\ncert = 'a.pem'", "expected both `cert` and `key`"),
             ("[telemetry]\notlp_endpoint = 'collector'", "telemetry.otlp_endpoint: expected a URL"),
             ("[telemetry]\notlp_endpoint = 'http://me:pw@c'", "telemetry.otlp_endpoint: expected"),
@@ -443,6 +469,26 @@ mod tests {
         for (name, value) in [("TASUKI_LISTN", "x"), ("TASUKI_LIMITS_STREAMS", "x")] {
             let error = Config::load(None, environment(&[(name, value)])).unwrap_err();
             assert!(format!("{error:#}").contains(name), "{error:#}");
+        }
+    }
+
+    proptest::proptest! {
+        /// The fuzz target of the settings: whatever stands there, it is used or refused.
+        #[test]
+        fn any_settings_are_answered(
+            name in "(DATA|LISTEN|TRUSTED_PROXIES|LOG_LEVEL|LIMITS_STREAMS|[A-Z_]{0,9})",
+            value in "\\PC{0,40}",
+            text in "(\\[?[a-z_.]{1,9}\\]?( = |\n)['\"]?[a-z0-9\\[{]{0,9}['\"]?\n){0,5}",
+        ) {
+            let variable = format!("TASUKI_{name}");
+            let folder = tempfile::tempdir().unwrap();
+            let file = folder.path().join(FILE_NAME);
+            std::fs::write(&file, &text).unwrap();
+            for loaded in [Config::load(None, [(variable, value)]), Config::load(Some(&file), [])] {
+                if let Err(error) = loaded {
+                    assert!(!format!("{error:#}").is_empty());
+                }
+            }
         }
     }
 }

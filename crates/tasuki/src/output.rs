@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::{IsTerminal, Write};
+use std::sync::OnceLock;
 
 use comfy_table::{ContentArrangement, Table, presets};
 use protocol::hidden::hidden;
@@ -13,11 +14,26 @@ use protocol::time::{Span, Time};
 const ISOLATE: char = '\u{2068}';
 const ISOLATE_END: char = '\u{2069}';
 
-/// Lines of data. A reader that went away is no error.
+/// Why lines of data were lost, if they were.
+static LOST: OnceLock<std::io::Error> = OnceLock::new();
+
+/// Lines of data. What cannot be written is told by [`lost`] in the end.
 pub fn line(text: &str) {
     let mut stdout = std::io::stdout().lock();
-    // A closed pipe means that whoever reads has seen enough.
-    let _ = writeln!(stdout, "{}", harmless(text));
+    match writeln!(stdout, "{}", harmless(text)) {
+        Ok(()) => {}
+        // Whoever reads has seen enough.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
+        Err(error) => {
+            // The first failure says enough.
+            let _ = LOST.set(error);
+        }
+    }
+}
+
+/// Why not all data was written. A reader that went away is no reason.
+pub fn lost() -> Option<&'static std::io::Error> {
+    LOST.get()
 }
 
 /// Remarks for people.

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use gateways::listen::{self, Endpoint};
 use gateways::tls::{self, TlsFiles};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -51,6 +51,9 @@ pub async fn run(config: Config, demo: Demo) -> Result<()> {
     } else {
         Endpoint::Tcp(listener)
     };
+    if !is_https && !address.ip().is_loopback() {
+        tracing::warn!(%address, "without TLS, tokens can be read on the way here");
+    }
     let is_first_start = !config.data.join(store::sqlite::FILE_NAME).exists();
     let node = Node::start(&config, stopped.clone())?;
     node.ready().await;
@@ -101,7 +104,15 @@ async fn listen_on(name: &str) -> std::io::Result<TcpListener> {
     Err(failure)
 }
 
-/// What to do next. On the first start that includes a token, shown this once.
+/// Whether nobody was ever made an operator. Where there are many tokens, somebody made them.
+async fn is_without_operator(client: &Client) -> Result<bool> {
+    let tokens = client.call(Call::get("/v1/tokens?limit=200")).await?.success()?;
+    let mut tokens_made = tokens["items"].as_array().into_iter().flatten();
+    let is_operator = |token: &Value| token["bearer"] == "operator";
+    Ok(tokens["next_cursor"].is_null() && !tokens_made.any(is_operator))
+}
+
+/// What to do next. Before there is any operator that includes a token, shown this once.
 async fn greet(
     config: &Config,
     url: &str,
@@ -117,7 +128,7 @@ async fn greet(
              tasuki ledger fork --data {} --reason TEXT",
             config.data.display(),
         ));
-    } else if is_first_start {
+    } else if is_without_operator(&client).await? {
         let body = json!({ "agent": "root", "kind": "operator" });
         let issued = client.call(Call::post("/v1/tokens", body)).await?.success()?;
         let token = issued["token"].as_str().unwrap_or_default();
@@ -128,7 +139,7 @@ async fn greet(
              a token for an agent          tasuki token create --data {data} --agent NAME\n",
             data = config.data.display(),
         ));
-        if demo == Demo::Yes {
+        if is_first_start && demo == Demo::Yes {
             crate::cli::demo::fill(&client, url).await?;
         }
     } else {

@@ -35,11 +35,11 @@ impl Client {
         let mut request = url.into_client_request().context("the path is no path")?;
         let headers = request.headers_mut();
         headers.insert("sec-websocket-protocol", HeaderValue::from_static(protocol));
-        headers.insert("tasuki-session", HeaderValue::from_static("cli"));
         let identity = [
             ("authorization", self.identity.token.as_ref().map(|token| format!("Bearer {token}"))),
             ("tasuki-act-as", self.identity.act_as.clone()),
             ("tasuki-teamspace", self.identity.teamspace.clone()),
+            ("tasuki-session", self.identity.session()),
         ];
         for (name, value) in identity {
             if let Some(value) = value {

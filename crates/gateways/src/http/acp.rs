@@ -3,6 +3,7 @@
 
 use axum::Json;
 use axum::extract::{Request, State};
+use axum::http::HeaderValue;
 use axum::response::{IntoResponse, Response};
 use engine::submit::Done;
 use protocol::handoff::command::Reject;
@@ -20,11 +21,17 @@ use super::dry_run::{self, DryRun};
 use super::handoffs::{
     self, AcceptInput, ActivateInput, CloseInput, ListInput, RejectInput, Target,
 };
-use super::input::{Write, read_write, shape};
+use super::input::{KEY_HEADER, Write, read_write, shape};
 use super::negotiation::{ApproveInput, ExtendSlaInput, RefuseInput, WithdrawInput};
 use super::problem::{Problem, add_headers};
 use super::view::HandoffView;
 use super::workq;
+
+/// Where it is routed.
+pub const PATH: &str = "/v1/acp/handoff";
+
+/// The one action that changes nothing.
+const QUERY: &str = "query";
 
 const ACTIONS: &str = "draft, initiate, accept, approve, refuse, reject, counter, withdraw, \
                        delegate, reassign, activate, complete, confirm, dispute, \
@@ -82,10 +89,25 @@ pub struct AcpMetadata {
 }
 
 pub async fn handle(State(gateway): State<Gateway>, request: Request) -> Response {
-    match answer(&gateway, request).await {
+    let write = match read_write(&gateway, request).await {
+        Ok(write) => write,
+        Err(problem) => return Failure::from(problem).into_response(),
+    };
+    let is_query = write.body.get("action").and_then(Value::as_str) == Some(QUERY);
+    let key_text = HeaderValue::from_str(&write.key.text);
+    let mut response = match answer(&gateway, write).await {
         Ok(response) => Json(response).into_response(),
         Err(failure) => failure.into_response(),
+    };
+    if let (Ok(value), false) = (key_text, is_query) {
+        response.headers_mut().insert(&KEY_HEADER, value);
     }
+    response
+}
+
+/// Nobody answered in time.
+pub fn unanswered() -> Response {
+    Failure::from(Problem::unknown_outcome()).into_response()
 }
 
 pub async fn wrong_method() -> Response {
@@ -132,8 +154,8 @@ impl IntoResponse for Failure {
     }
 }
 
-async fn answer(gateway: &Gateway, request: Request) -> Result<AcpResponse, Failure> {
-    let (write, body) = read_write(gateway, request).await?.split();
+async fn answer(gateway: &Gateway, write: Write<Value>) -> Result<AcpResponse, Failure> {
+    let (write, body) = write.split();
     let Value::Object(mut fields) = body else {
         return Err(Problem::schema_invalid("body", "a JSON object").into());
     };
@@ -141,7 +163,7 @@ async fn answer(gateway: &Gateway, request: Request) -> Result<AcpResponse, Fail
         Some(Value::String(action)) => action,
         Some(_) | None => return Err(Problem::schema_invalid("action", ACTIONS).into()),
     };
-    if action == "query" {
+    if action == QUERY {
         return Ok(query(gateway, write, fields).await?);
     }
     let id = take_id(&mut fields)?;

@@ -13,7 +13,7 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use axum::http::{HeaderValue, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use hyper::Request;
 use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
@@ -31,7 +31,7 @@ use super::head_timer::{Activity, HeadTimer};
 use super::spare_sleep::{LentSleep, SpareSleep};
 use super::stream::PatientStream;
 use super::{ConnectionCounts, ConnectionLimits, Peer, stopped};
-use crate::http::Problem;
+use crate::http;
 
 /// The head of a request fits in here or is refused with 431; a response waits in as much before
 /// its body is asked for more. hyper's own maximum is 400 KB per connection, and 8 KB its
@@ -166,6 +166,7 @@ async fn answer(
     mut request: Request<Incoming>,
 ) -> Result<Response, Infallible> {
     request.extensions_mut().insert(peer);
+    let unanswered = http::unanswered(request.uri().path());
     let request_max = Duration::from_millis(host.limits.request_ms_max);
     let answering = host.router.clone().call(request);
     match within(&spare, request_max, answering).await {
@@ -173,7 +174,7 @@ async fn answer(
         None => {
             host.counts.timed_out();
             tracing::warn!(?peer, ?request_max, "a handler did not answer in time");
-            Ok(did_not_answer())
+            Ok(closing(unanswered()))
         }
     }
 }
@@ -203,9 +204,8 @@ async fn within<W: Future>(
     .await
 }
 
-/// The outcome is unknown to us as well: what the handler had handed on may still happen.
-fn did_not_answer() -> Response {
-    let mut response = Problem::unknown_outcome().into_response();
+/// What the handler had handed on may still happen, but nobody will say so on this connection.
+fn closing(mut response: Response) -> Response {
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
 }

@@ -86,6 +86,11 @@ async fn a_handler_that_does_not_answer_is_given_up() {
     }
     assert!(body.contains(r#""code":"unknown_outcome""#), "{said}");
     assert_eq!(server.counts.timed_out_total(), 1);
+    // Where every answer has a shape of its own, this one has it too.
+    let mut client = server.connect().await;
+    client.send("POST /v1/acp/handoff HTTP/1.1\r\nHost: x\r\n\r\n").await;
+    let said = client.until_closed().await;
+    assert!(said.ends_with('}') && said.contains(r#"{"success":false,"error":{"code":"#), "{said}");
 }
 
 #[tokio::test]

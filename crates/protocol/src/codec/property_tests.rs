@@ -430,7 +430,7 @@ fn work_state() -> impl Strategy<Value = OfferedWorkState> {
     ]);
     let tests = select(vec![TestStatus::Passing, TestStatus::Failing, TestStatus::Untested]);
     let words = (texts(), option::of(text()), option::of(text()), option::of(text()));
-    (status, option::of(0.0..=100.0), words, option::of(tests)).prop_map(
+    (option::of(status), option::of(0.0..=100.0), words, option::of(tests)).prop_map(
         |(status, percent_complete, words, test_status)| {
             let (completed_steps, next_step, branch, worktree_path) = words;
             OfferedWorkState {

@@ -104,8 +104,9 @@ pub struct OfferedWorkState {
     /// 0 to 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent_complete: Option<f64>,
-    #[serde(default)]
-    pub status: WorkStatus,
+    /// In a package, `not_started` if nothing was said; what is said later need not say it again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<WorkStatus>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test_status: Option<TestStatus>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

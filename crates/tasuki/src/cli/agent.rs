@@ -90,7 +90,8 @@ impl Kind {
 }
 
 pub async fn run(args: AgentArgs) -> Result<u8> {
-    let reached = args.reach.connect().await?;
+    let begins = matches!(args.command, AgentCommand::Register { .. });
+    let reached = args.reach.connect_to(begins).await?;
     let client = &reached.client;
     let answer = match args.command {
         AgentCommand::Register { id, kind, profile } => {

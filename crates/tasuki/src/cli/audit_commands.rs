@@ -35,7 +35,7 @@ enum AuditCommand {
     /// Recompute every hash, checkpoint and derived line; exit 1 if anything was changed
     Verify {
         /// Verify this export instead of a data folder
-        #[arg(long, value_name = "FILE", conflicts_with = "data")]
+        #[arg(long, value_name = "FILE")]
         export: Option<PathBuf>,
         /// The verifier key, from a place you trust [default: the one beside the data]
         #[arg(long, value_name = "KEY|FILE")]
@@ -53,7 +53,7 @@ enum AuditCommand {
     /// Show the newest entries
     Tail {
         /// Look at this export instead of a data folder
-        #[arg(long, value_name = "FILE", conflicts_with_all = ["data", "follow"])]
+        #[arg(long, value_name = "FILE", conflicts_with = "follow")]
         export: Option<PathBuf>,
         /// How many
         #[arg(short = 'n', long, default_value_t = 20)]

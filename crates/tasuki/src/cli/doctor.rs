@@ -36,9 +36,15 @@ enum Verdict {
 }
 
 pub async fn run(args: DoctorArgs) -> Result<u8> {
-    let data = args.reach.data()?;
-    let findings =
-        vec![folder(&data), key(&data), database(&data), sealed(&data), server(&data).await];
+    let findings = match &args.reach.server {
+        // Of a server that is somewhere else, nothing can be looked at but the server.
+        Some(_) => vec![server(&args.reach.connect().await?.client).await],
+        None => {
+            let data = args.reach.data()?;
+            let client = Client::socket(control_socket(&data));
+            vec![folder(&data), key(&data), database(&data), sealed(&data), server(&client).await]
+        }
+    };
     if args.reach.json {
         output::json(&findings);
     } else {
@@ -114,9 +120,9 @@ fn sealed(data: &Path) -> Finding {
     }
 }
 
-async fn server(data: &Path) -> Finding {
+async fn server(client: &Client) -> Finding {
     let check = "server";
-    match Client::socket(control_socket(data)).call(Call::get("/readyz")).await {
+    match client.call(Call::get("/readyz")).await {
         Ok(answer) if answer.status == 200 => good(check, "running and ready".to_owned()),
         Ok(answer) => {
             let code = answer.body["code"].as_str().unwrap_or_default().to_owned();

@@ -9,6 +9,7 @@ use protocol::time::Time;
 use protocol::tools::Form;
 use serde_json::{Map, Value, json};
 
+use super::offer::{OfferArgs, lay_over_draft};
 use super::{Reach, detect, lint, put, read_json, story, token, watch};
 use crate::client::{Call, Client, Unreachable, percent_encode};
 use crate::node::control_socket;
@@ -24,14 +25,16 @@ pub struct HandoffArgs {
 
 #[derive(Debug, Subcommand)]
 enum HandoffCommand {
-    /// Save a draft; with an id, replace it
+    /// Save a draft; with an id, change it: what is not given stays, unless it is a --file
     Draft {
+        /// The id of a draft
         id: Option<String>,
         #[command(flatten)]
         offer: OfferArgs,
     },
-    /// Propose a task to another agent; with an id, propose that draft
+    /// Propose a task to another agent; with an id, propose that draft, with what is given changed
     Initiate {
+        /// The id of a draft
         id: Option<String>,
         #[command(flatten)]
         offer: OfferArgs,
@@ -54,6 +57,7 @@ enum HandoffCommand {
     },
     /// Agree to take the task; the gate verifies its package
     Accept {
+        /// The id of the handoff
         id: String,
         #[arg(long)]
         notes: Option<String>,
@@ -63,30 +67,35 @@ enum HandoffCommand {
     },
     /// Agree to a handoff whose policy asks for a human
     Approve {
+        /// The id of the handoff
         id: String,
         #[arg(long)]
         why: Option<String>,
     },
     /// Do not agree, as a human; this rejects it
     Refuse {
+        /// The id of the handoff
         id: String,
         #[arg(long)]
         why: String,
     },
     /// Propose again after a rejection; what is not given stays as it was
     Counter {
+        /// The id of the handoff
         id: String,
         #[command(flatten)]
         offer: OfferArgs,
     },
     /// Hand a part of your task on, as a handoff of its own
     Delegate {
+        /// The id of the handoff
         id: String,
         #[command(flatten)]
         offer: OfferArgs,
     },
     /// Close it and hand the task to somebody else instead, as a coordinator
     Reassign {
+        /// The id of the handoff
         id: String,
         /// The agent that shall own the task instead
         #[arg(long)]
@@ -99,12 +108,14 @@ enum HandoffCommand {
     },
     /// Take back what nobody has accepted yet
     Withdraw {
+        /// The id of the handoff
         id: String,
         #[arg(long)]
         why: Option<String>,
     },
     /// Give the stage that is running more time, as a coordinator
     ExtendSla {
+        /// The id of the handoff
         id: String,
         /// When it is overdue from now on, such as 2026-12-24T18:00:00Z
         #[arg(long)]
@@ -114,6 +125,7 @@ enum HandoffCommand {
     },
     /// Decline, with a reason and a detail; from `activated` this re-opens the task
     Reject {
+        /// The id of the handoff
         id: String,
         #[arg(long)]
         reason: RejectReason,
@@ -126,6 +138,7 @@ enum HandoffCommand {
     Activate { id: String },
     /// Report the work as done
     Complete {
+        /// The id of the handoff
         id: String,
         #[arg(long)]
         notes: Option<String>,
@@ -138,12 +151,14 @@ enum HandoffCommand {
     },
     /// Agree that the work is done, if you are not its owner
     Confirm {
+        /// The id of the handoff
         id: String,
         #[arg(long)]
         why: Option<String>,
     },
     /// Do not agree that the work is done; it stays with its owner
     Dispute {
+        /// The id of the handoff
         id: String,
         /// What is missing
         #[arg(long)]
@@ -151,12 +166,14 @@ enum HandoffCommand {
     },
     /// Make the record final; a coordinator may force it
     Close {
+        /// The id of the handoff
         id: String,
         #[arg(long)]
         notes: Option<String>,
     },
     /// Erase what one entry of a closed handoff says; the chain stays whole
     Erase {
+        /// The id of the handoff
         id: String,
         /// The entry's position in the handoff's history
         #[arg(long)]
@@ -175,48 +192,17 @@ enum HandoffCommand {
 
 /// What is offered: as a file, as flags, or as a file with flags on top.
 #[derive(Debug, Args)]
-struct OfferArgs {
-    /// A JSON file with the offer; `-` reads standard input
-    #[arg(long, value_name = "FILE")]
-    file: Option<PathBuf>,
-    /// The agent that shall own the task
-    #[arg(long)]
-    to: Option<String>,
-    /// The task's id
-    #[arg(long)]
-    task: Option<String>,
-    #[arg(long)]
-    title: Option<String>,
-    #[arg(long)]
-    objective: Option<String>,
-    /// When it is done; may be repeated
-    #[arg(long = "criterion", value_name = "TEXT")]
-    criteria: Vec<String>,
-    /// What the next owner must know
-    #[arg(long)]
-    summary: Option<String>,
-    /// What to do first
-    #[arg(long)]
-    next_step: Option<String>,
-    /// When the work must be done, such as 2026-12-24T18:00:00Z
-    #[arg(long)]
-    deadline: Option<Time>,
-    /// Why the task changes hands
-    #[arg(long)]
-    reason: Option<String>,
-    /// Hand the task back to its previous owner
-    #[arg(long = "return")]
-    is_return: bool,
-}
-
-#[derive(Debug, Args)]
 struct ListArgs {
+    /// Only those of this task
     #[arg(long)]
     task: Option<String>,
+    /// Only what this agent has handed on
     #[arg(long)]
     from: Option<String>,
+    /// Only what is handed to this agent
     #[arg(long)]
     to: Option<String>,
+    /// Only those that stand there
     #[arg(long)]
     status: Option<Status>,
     /// How many, up to 200
@@ -278,7 +264,18 @@ pub async fn run(args: HandoffArgs) -> Result<u8> {
 
 async fn act(client: &Client, action: HandoffCommand, json: bool) -> Result<()> {
     let is_completion = matches!(action, HandoffCommand::Complete { .. });
-    let answer = client.call(call_of(action)?).await?.success()?;
+    let mut draft = None;
+    if let HandoffCommand::Draft { id: Some(id), offer }
+    | HandoffCommand::Initiate { id: Some(id), offer, .. } = &action
+        && offer.file.is_none()
+    {
+        draft = Some(id.clone());
+    }
+    let mut call = call_of(action)?;
+    if let (Some(draft), Some(changes)) = (draft, call.body.as_mut()) {
+        lay_over_draft(client, &draft, changes).await?;
+    }
+    let answer = client.call(call).await?.success()?;
     if json {
         output::json(&answer);
         return Ok(());
@@ -406,42 +403,6 @@ fn on<const N: usize>(id: &str, action: &str, given: [(&str, Option<String>); N]
         put(&mut fields, name, value);
     }
     Call::post(format!("/v1/handoffs/{}/{action}", percent_encode(id)), Value::Object(fields))
-}
-
-impl OfferArgs {
-    fn body(self) -> Result<Value> {
-        let mut body = match &self.file {
-            Some(path) => read_json(path)?,
-            None => json!({}),
-        };
-        let set = |body: &mut Value, outer: &str, inner: &str, value: Option<String>| {
-            if let Some(value) = value {
-                body[outer][inner] = value.into();
-            }
-        };
-        set(&mut body, "task", "task_id", self.task);
-        set(&mut body, "task", "title", self.title);
-        set(&mut body, "task", "objective", self.objective);
-        set(&mut body, "context", "summary", self.summary);
-        set(&mut body, "work_state", "next_step", self.next_step);
-        if !self.criteria.is_empty() {
-            body["task"]["success_criteria"] = json!(self.criteria);
-        }
-        let outer = [
-            ("to_agent", self.to),
-            ("deadline", self.deadline.map(|deadline| deadline.to_string())),
-            ("reason", self.reason),
-        ];
-        for (name, value) in outer {
-            if let Some(value) = value {
-                body[name] = value.into();
-            }
-        }
-        if self.is_return {
-            body["return"] = true.into();
-        }
-        Ok(body)
-    }
 }
 
 async fn print_list(client: &Client, list: &ListArgs, json: bool) -> Result<()> {

@@ -92,7 +92,8 @@ const DEFAULT: &str = "default";
 const PAGE_ITEMS: usize = 200;
 
 pub async fn run(args: TeamspaceArgs) -> Result<u8> {
-    let reached = args.reach.connect().await?;
+    let begins = matches!(args.command, TeamspaceCommand::Create { .. });
+    let reached = args.reach.connect_to(begins).await?;
     let client = &reached.client;
     let is_json = args.reach.json;
     match args.command {

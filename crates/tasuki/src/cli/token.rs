@@ -54,7 +54,8 @@ enum Kind {
 }
 
 pub async fn run(args: TokenArgs) -> Result<u8> {
-    let reached = args.reach.connect().await?;
+    let begins = matches!(args.command, TokenCommand::Create { .. });
+    let reached = args.reach.connect_to(begins).await?;
     let client = &reached.client;
     match args.command {
         TokenCommand::Create { agent, kind, roles, expires_in } => {

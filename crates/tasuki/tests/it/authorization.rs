@@ -55,18 +55,47 @@ async fn every_operation_answers_every_caller_as_its_rule_says() {
     println!("{} operations, {n_cells} cells", operations.len());
 }
 
-fn differs(answer: &Answer, verdict: Verdict, case: &Case) -> Option<String> {
-    let (status, code) = match verdict {
+fn expected(verdict: Verdict, case: &Case) -> (u16, Value) {
+    match verdict {
         Verdict::Yes => (case.success, Value::Null),
         Verdict::Not => (403, json!("not_allowed")),
         Verdict::Gone => (404, json!("not_found")),
         Verdict::Who => (401, json!("unauthenticated")),
         Verdict::Late => (409, json!("not_holder")),
-    };
+    }
+}
+
+fn differs(answer: &Answer, verdict: Verdict, case: &Case) -> Option<String> {
+    let (status, code) = expected(verdict, case);
     let body = answer.json();
     let actual = if case.is_acp() { &body["error"]["code"] } else { &body["code"] };
     let is_same = answer.status == status && *actual == code;
     (!is_same).then(|| format!("{} {actual}, expected {status} {code}", answer.status))
+}
+
+/// The defect that the matrix is for: somebody is answered as somebody else should be.
+#[test]
+fn a_wrong_answer_is_noticed_in_every_cell() {
+    let document = gateways::http::openapi();
+    let document = serde_json::to_value(document).expect("the reference is JSON");
+    let verdicts = [Verdict::Yes, Verdict::Not, Verdict::Gone, Verdict::Who, Verdict::Late];
+    let mut n_cells = 0;
+    for case in reference::operations(&document).iter().flat_map(rules::cases) {
+        for (given, wanted) in verdicts.into_iter().flat_map(|one| verdicts.map(|two| (one, two))) {
+            let (status, code) = expected(given, &case);
+            let body = if case.is_acp() {
+                json!({ "error": { "code": code } })
+            } else {
+                json!({ "code": code })
+            };
+            let bytes = body.to_string().into_bytes().into();
+            let answer = Answer { status, headers: Default::default(), bytes };
+            let is_noticed = differs(&answer, wanted, &case).is_some();
+            assert_eq!(is_noticed, given != wanted, "{}: {given:?} for {wanted:?}", case.name);
+            n_cells += 1;
+        }
+    }
+    assert!(n_cells > 1_000, "{n_cells}");
 }
 
 #[tokio::test]

@@ -87,6 +87,48 @@ async fn a_package_says_in_which_session_it_was_made() {
     assert_eq!(made_in(&named).await, "nightly-17");
 }
 
+/// What is recorded of an update is what was said, and nothing that nobody said.
+#[tokio::test]
+async fn an_update_says_nothing_that_was_not_sent() {
+    let server = Server::start();
+    let (alice, bob) = (server.agent("alice"), server.agent("bob"));
+    let id = initiate(&alice, "T-9", "bob").await;
+    act(&bob, &id, "accept", json!({})).await;
+    let update = json!({ "percent_complete": 70.0 });
+    act(&bob, &id, "activate", json!({ "work_state_update": update })).await;
+    let history = ok(&bob, Call::get(format!("/v1/handoffs/{id}/history"))).await;
+    assert_eq!(history["items"][0]["data"]["work_state_update"], update);
+
+    let mut unsaid = offer("T-10", "bob");
+    unsaid["work_state"] = json!({ "next_step": "Read" });
+    let made = ok(&alice, Call::post("/v1/handoffs", unsaid)).await;
+    let id = made["handoff_id"].as_str().unwrap();
+    let shown = ok(&bob, Call::get(format!("/v1/handoffs/{id}"))).await;
+    assert_eq!(shown["package"]["work_state"]["status"], "not_started");
+}
+
+/// The key under which a write was done is told, also where the server made it up.
+#[tokio::test]
+async fn every_write_is_answered_with_its_key() {
+    let server = Server::start();
+    let token = server.token("alice", &[]);
+    server.agent("bob");
+    let request = |line: &str, body: &Value| Request::new(line).token(&token).json(body);
+    let mut initiate = offer("T-11", "bob");
+    initiate["action"] = "initiate".into();
+    let close = json!({ "action": "close", "handoff_id": "01938c2e-0000-7000-8000-000000000001" });
+    for (line, body) in [
+        ("POST /v1/handoffs", offer("T-12", "bob")),
+        ("POST /v1/acp/handoff", initiate),
+        ("POST /v1/acp/handoff", close),
+    ] {
+        let answer = request(line, &body).send(server.address()).await;
+        assert_eq!(answer.header("idempotency-key").len(), 36, "{line} {body}");
+    }
+    let query = request("POST /v1/acp/handoff", &json!({ "action": "query" }));
+    assert_eq!(query.send(server.address()).await.header("idempotency-key"), "");
+}
+
 /// The columns of the ACP design, for people with a SQL shell.
 #[tokio::test]
 async fn the_view_of_handoffs_has_what_its_columns_promise() {

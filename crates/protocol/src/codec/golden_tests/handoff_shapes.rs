@@ -408,7 +408,7 @@ pub fn time() -> Time {
 
 fn work_state() -> OfferedWorkState {
     OfferedWorkState {
-        status: WorkStatus::InProgress,
+        status: Some(WorkStatus::InProgress),
         percent_complete: Some(12.5),
         completed_steps: vec!["bisected".to_owned()],
         next_step: Some("pin the crate".to_owned()),

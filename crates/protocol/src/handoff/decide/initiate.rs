@@ -202,6 +202,8 @@ fn assemble(
     let mut task = offer.task.clone().unwrap_or_default();
     task.objective.get_or_insert_with(|| essentials.title.clone());
     task.deadline = essentials.deadline;
+    let mut work_state = offer.work_state.clone().unwrap_or_default();
+    work_state.status.get_or_insert_default();
     let added = offer.provenance.clone().unwrap_or_default();
     Package {
         protocol: "acp".to_owned(),
@@ -210,7 +212,7 @@ fn assemble(
         thread_id: thread_id.clone(),
         task,
         context: offer.context.clone().unwrap_or_default(),
-        work_state: offer.work_state.clone().unwrap_or_default(),
+        work_state,
         artifacts: offer.artifacts.clone(),
         provenance: Provenance {
             origin_session: context.caller.session.clone(),

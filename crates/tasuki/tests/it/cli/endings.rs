@@ -11,6 +11,8 @@ const ENDINGS: &str = r#"
 1  handoff initiate --as alice --file missing.json
 1  handoff initiate --as alice --file broken.json
 1  agent list --server ftp://127.0.0.1
+1  handoff list --data elsewhere
+1  token list --data elsewhere
 1  agent list --server https://127.0.0.1:1
 1  agent list --server https://127.0.0.1:1 --ca-cert broken.json
 2
@@ -26,6 +28,7 @@ const ENDINGS: &str = r#"
 2  token create --agent alice --expires-in 0d
 2  serve --config unknown.toml
 2  serve --tls-cert cert.pem
+2  serve --log-level loud
 3  token create --agent Alice
 3  token create --agent alice --kind human
 3  agent show nobody
@@ -76,6 +79,75 @@ fn unknown_settings_in_the_environment_are_usage_errors() {
     let outcome = tasuki(folder.path(), &split("serve"), &environment, "");
     assert_eq!((outcome.code, outcome.stdout.as_str()), (2, ""));
     assert!(outcome.stderr.contains("TASUKI_LISTN: no such setting"), "{}", outcome.stderr);
+}
+
+#[test]
+fn an_export_is_verified_whatever_folder_is_configured() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(folder.path(), "token create --agent alice").code, 0);
+    assert_eq!(run(folder.path(), "audit export --out ledger.jsonl").code, 0);
+    let environment = [("TASUKI_DATA", "elsewhere")];
+    for typed in ["audit verify --export ledger.jsonl", "audit tail --export ledger.jsonl"] {
+        let outcome = tasuki(folder.path(), &split(typed), &environment, "");
+        assert_eq!(outcome.code, 0, "{typed}: {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn data_that_could_not_be_written_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let ended = std::process::Command::new(env!("CARGO_BIN_EXE_tasuki"))
+        .args(["token", "create", "--agent", "alice"])
+        .current_dir(folder.path())
+        .stdout(full)
+        .output()
+        .unwrap();
+    assert_eq!(ended.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(said.starts_with("error: cannot write to standard output: "), "{said}");
+    assert!(run(folder.path(), "token list").stdout.contains("alice"), "it was made all the same");
+}
+
+/// Whoever adds agents before the first start still needs somebody who may do more.
+#[test]
+fn a_server_without_an_operator_makes_one_and_only_one() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(folder.path(), "token create --agent alice").code, 0);
+    for _ in 0..2 {
+        drop(Server::start_on(&folder.path().join("tasuki-data"), |_| {}));
+        let listed = run(folder.path(), "token list --json").stdout;
+        assert_eq!(listed.matches(r#""bearer":"operator""#).count(), 1, "{listed}");
+    }
+}
+
+#[test]
+fn what_is_not_given_of_a_draft_stays_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    for agent in ["alice", "bob"] {
+        assert_eq!(run(folder.path(), &format!("token create --agent {agent}")).code, 0);
+    }
+    let as_alice = |typed: &str| {
+        let outcome = run(folder.path(), &format!("{typed} --as alice"));
+        assert_eq!(outcome.code, 0, "{typed}: {}", outcome.stderr);
+        outcome.stdout.trim_end().to_owned()
+    };
+    let id = as_alice("handoff draft --to bob --task DR-1 --title Mend");
+    as_alice(&format!("handoff draft {id} --summary Half --title Repair"));
+    as_alice(&format!("handoff initiate {id} --next-step Read --criterion Green"));
+    let shown = as_alice(&format!("handoff show {id}"));
+    for kept in ["DR-1", "Repair", "Half", "Read", "Green"] {
+        assert!(shown.contains(kept), "{kept}: {shown}");
+    }
+}
+
+#[test]
+fn a_doctor_who_is_given_a_server_looks_at_that_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start_on(&folder.path().join("somewhere"), |_| {});
+    let outcome = run(folder.path(), &format!("doctor --server {}", server.url));
+    assert_eq!(outcome.code, 0, "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("running and ready"), "{}", outcome.stdout);
 }
 
 #[test]

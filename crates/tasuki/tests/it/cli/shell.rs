@@ -108,6 +108,10 @@ impl Transcript {
         if let Some(rest) = word.strip_prefix("thread-").filter(|rest| is_uuid(rest)) {
             return format!("thread-{}", self.name_of(rest));
         }
+        // Where a handoff was begun: on the machine itself, or with a token.
+        if word == "cli" || word.strip_prefix("token:").is_some_and(is_uuid) {
+            return "[session]".to_owned();
+        }
         if word.strip_prefix("tasuki_").is_some_and(is_hex) {
             return "[token]".to_owned();
         }

@@ -43,7 +43,9 @@ impl Place {
     pub fn open() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let runtime = Runtime::new().expect("a runtime");
-        let config = Config { data: folder.path().join("data"), ..Config::default() };
+        let trusted_proxies = vec!["192.0.2.0/24".to_owned(), "127.0.0.1".to_owned()];
+        let data = folder.path().join("data");
+        let config = Config { data, trusted_proxies, ..Config::default() };
         let (stop, stopping) = tokio::sync::watch::channel(false);
         let node = {
             let _inside = runtime.enter();
