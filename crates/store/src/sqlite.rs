@@ -175,7 +175,9 @@ impl FolderLock {
     pub fn take(folder: &Path) -> Result<Self, OpenError> {
         let path = folder.join(FILE_NAME);
         let folder = lock(&folder.join(LOCK_FILE))?;
-        let file = path.exists().then(|| lock(&path)).transpose()?;
+        let is_there =
+            path.try_exists().map_err(|source| OpenError::Io { path: path.clone(), source })?;
+        let file = is_there.then(|| lock(&path)).transpose()?;
         Ok(Self { _folder: folder, _file: file })
     }
 }

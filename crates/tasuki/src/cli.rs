@@ -305,18 +305,20 @@ impl Reach {
             let client = Client::socket(socket).with_identity(identity);
             return Ok(Reached { client, node: None });
         }
-        if !data.join(store::sqlite::FILE_NAME).exists()
-            && !data.join(checkpoint_file::NEWEST_FILE).exists()
-        {
+        let is_there = |name: &str| {
+            let path = data.join(name);
+            path.try_exists().with_context(|| format!("cannot look at {}", path.display()))
+        };
+        if !is_there(store::sqlite::FILE_NAME)? && !is_there(checkpoint_file::NEWEST_FILE)? {
             return Err(NoLedger(data).into());
         }
         self.become_server(data, identity)
     }
 
-    /// The same; `begins` says whether a ledger may begin with this command.
-    async fn connect_to(&self, begins: bool) -> Result<Reached> {
+    /// The same for a command with which a ledger may begin.
+    async fn connect_or_begin(&self) -> Result<Reached> {
         match self.connect().await {
-            Err(error) if begins && error.is::<NoLedger>() => {
+            Err(error) if error.is::<NoLedger>() => {
                 self.become_server(self.data()?, self.identity())
             }
             reached => reached,

@@ -247,11 +247,14 @@ impl Aaep {
 }
 
 impl Limits {
-    /// A limit of nothing lets nobody in. Only to stop without waiting makes sense.
+    /// A limit of nothing lets nobody in. Only to do without streams makes sense, and to stop
+    /// without waiting.
     fn check(&self) -> Result<()> {
         let limits = Table::try_from(self).context("limits are numbers")?;
         let is_nothing = |value: &Value| value.as_integer() == Some(0);
-        match limits.iter().find(|(name, value)| *name != "drain_ms" && is_nothing(value)) {
+        let may_be_nothing = ["streams", "streams_per_token", "drain_ms"];
+        let is_refused = |name: &String| !may_be_nothing.contains(&name.as_str());
+        match limits.iter().find(|(name, value)| is_refused(name) && is_nothing(value)) {
             Some((name, _)) => bail!("limits.{name}: expected more than 0"),
             None => Ok(()),
         }
@@ -478,7 +481,9 @@ mod tests {
         fn any_settings_are_answered(
             name in "(DATA|LISTEN|TRUSTED_PROXIES|LOG_LEVEL|LIMITS_STREAMS|[A-Z_]{0,9})",
             value in "\\PC{0,40}",
-            text in "(\\[?[a-z_.]{1,9}\\]?( = |\n)['\"]?[a-z0-9\\[{]{0,9}['\"]?\n){0,5}",
+            text in "(\\[(log|tls|limits|aaep|x)\\]\n|\
+                      (data|listen|level|streams|ping_ms|y) = ['\"]?[a-z0-9]{0,5}['\"]?\n)\
+                     {0,5}",
         ) {
             let variable = format!("TASUKI_{name}");
             let folder = tempfile::tempdir().unwrap();

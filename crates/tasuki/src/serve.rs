@@ -104,7 +104,8 @@ async fn listen_on(name: &str) -> std::io::Result<TcpListener> {
     Err(failure)
 }
 
-/// Whether nobody was ever made an operator. Where there are many tokens, somebody made them.
+/// Whether the default teamspace never had an operator. Where there are many tokens, there is
+/// somebody who makes them.
 async fn is_without_operator(client: &Client) -> Result<bool> {
     let tokens = client.call(Call::get("/v1/tokens?limit=200")).await?.success()?;
     let mut tokens_made = tokens["items"].as_array().into_iter().flatten();

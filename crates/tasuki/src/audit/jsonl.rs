@@ -213,8 +213,8 @@ impl Compared {
         let (number, complete_to) = (self.n_lines + 1, self.complete_to);
         match self.found(expected)? {
             Found::Same => self.pass(),
-            Found::Torn => self.is_given_up = true,
-            Found::Other => {
+            Found::Torn if seq > complete_to => self.is_given_up = true,
+            Found::Torn | Found::Other => {
                 let what = format_args!("{}:{number} differs from what the entry says", self.path);
                 findings.about(place, what);
                 self.is_given_up = true;

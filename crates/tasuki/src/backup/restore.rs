@@ -58,7 +58,7 @@ pub fn restore(
         std::path::absolute(data).with_context(|| format!("cannot use {}", data.display()))?;
     // Whoever runs there is to be told apart from what merely lies there.
     let mut lock = None;
-    if [LOCK_FILE, FILE_NAME].iter().any(|name| data.join(name).exists()) {
+    if data.join(LOCK_FILE).exists() {
         lock = Some(FolderLock::take(&data)?);
     }
     check_folder(&data, old)?;

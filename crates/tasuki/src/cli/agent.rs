@@ -89,9 +89,15 @@ impl Kind {
     }
 }
 
+fn is_registering(command: &AgentCommand) -> bool {
+    matches!(command, AgentCommand::Register { .. })
+}
+
 pub async fn run(args: AgentArgs) -> Result<u8> {
-    let begins = matches!(args.command, AgentCommand::Register { .. });
-    let reached = args.reach.connect_to(begins).await?;
+    let reached = match is_registering(&args.command) {
+        true => args.reach.connect_or_begin().await?,
+        false => args.reach.connect().await?,
+    };
     let client = &reached.client;
     let answer = match args.command {
         AgentCommand::Register { id, kind, profile } => {

@@ -36,15 +36,17 @@ enum Verdict {
 }
 
 pub async fn run(args: DoctorArgs) -> Result<u8> {
-    let findings = match &args.reach.server {
-        // Of a server that is somewhere else, nothing can be looked at but the server.
-        Some(_) => vec![server(&args.reach.connect().await?.client).await],
-        None => {
-            let data = args.reach.data()?;
-            let client = Client::socket(control_socket(&data));
-            vec![folder(&data), key(&data), database(&data), sealed(&data), server(&client).await]
-        }
-    };
+    let is_elsewhere = args.reach.server.is_some();
+    let mut findings = Vec::new();
+    // Of a server that is somewhere else there is no folder, unless one is named.
+    if !is_elsewhere || args.reach.data.is_some() {
+        let data = args.reach.data()?;
+        findings.extend([folder(&data), key(&data), database(&data), sealed(&data)]);
+    }
+    findings.push(match is_elsewhere {
+        true => server(&args.reach.connect().await?.client, bad).await,
+        false => server(&Client::socket(control_socket(&args.reach.data()?)), note).await,
+    });
     if args.reach.json {
         output::json(&findings);
     } else {
@@ -120,7 +122,8 @@ fn sealed(data: &Path) -> Finding {
     }
 }
 
-async fn server(client: &Client) -> Finding {
+/// `absent` says whether it matters that there is none.
+async fn server(client: &Client, absent: fn(&'static str, String) -> Finding) -> Finding {
     let check = "server";
     match client.call(Call::get("/readyz")).await {
         Ok(answer) if answer.status == 200 => good(check, "running and ready".to_owned()),
@@ -128,7 +131,7 @@ async fn server(client: &Client) -> Finding {
             let code = answer.body["code"].as_str().unwrap_or_default().to_owned();
             bad(check, format!("running, but not ready (status {} {code})", answer.status))
         }
-        Err(_) => note(check, "not running".to_owned()),
+        Err(_) => absent(check, "not running".to_owned()),
     }
 }
 

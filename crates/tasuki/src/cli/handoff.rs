@@ -185,12 +185,14 @@ enum HandoffCommand {
     /// List handoffs, newest first
     List(ListArgs),
     /// Tell the story of one handoff
-    Show { id: String },
+    Show {
+        /// The id of the handoff
+        id: String,
+    },
     /// Follow what happens, live
     Watch(watch::WatchArgs),
 }
 
-/// What is offered: as a file, as flags, or as a file with flags on top.
 #[derive(Debug, Args)]
 struct ListArgs {
     /// Only those of this task

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::read_json;
 use crate::client::{Call, Client, percent_encode};
 
+/// What is offered: as a file, as flags, or as a file with flags on top.
 #[derive(Debug, Args)]
 pub struct OfferArgs {
     /// A JSON file with the offer; `-` reads standard input

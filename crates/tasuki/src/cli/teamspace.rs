@@ -92,8 +92,13 @@ const DEFAULT: &str = "default";
 const PAGE_ITEMS: usize = 200;
 
 pub async fn run(args: TeamspaceArgs) -> Result<u8> {
-    let begins = matches!(args.command, TeamspaceCommand::Create { .. });
-    let reached = args.reach.connect_to(begins).await?;
+    let reached = match &args.command {
+        TeamspaceCommand::Create { .. } => args.reach.connect_or_begin().await?,
+        TeamspaceCommand::List
+        | TeamspaceCommand::Show
+        | TeamspaceCommand::Set(_)
+        | TeamspaceCommand::Members => args.reach.connect().await?,
+    };
     let client = &reached.client;
     let is_json = args.reach.json;
     match args.command {

@@ -54,8 +54,10 @@ enum Kind {
 }
 
 pub async fn run(args: TokenArgs) -> Result<u8> {
-    let begins = matches!(args.command, TokenCommand::Create { .. });
-    let reached = args.reach.connect_to(begins).await?;
+    let reached = match &args.command {
+        TokenCommand::Create { .. } => args.reach.connect_or_begin().await?,
+        TokenCommand::List | TokenCommand::Revoke { .. } => args.reach.connect().await?,
+    };
     let client = &reached.client;
     match args.command {
         TokenCommand::Create { agent, kind, roles, expires_in } => {

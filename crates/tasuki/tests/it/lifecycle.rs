@@ -105,6 +105,18 @@ async fn an_update_says_nothing_that_was_not_sent() {
     let id = made["handoff_id"].as_str().unwrap();
     let shown = ok(&bob, Call::get(format!("/v1/handoffs/{id}"))).await;
     assert_eq!(shown["package"]["work_state"]["status"], "not_started");
+
+    // Nor does a counter-offer take back what it does not mention.
+    let mut begun = offer("T-13", "bob");
+    begun["work_state"] = json!({ "next_step": "Read", "status": "blocked", "branch": "main" });
+    let made = ok(&alice, Call::post("/v1/handoffs", begun)).await;
+    let id = made["handoff_id"].as_str().unwrap();
+    let refusal = json!({ "reason": "capacity_unavailable", "detail": "two releases today" });
+    act(&bob, id, "reject", refusal).await;
+    act(&alice, id, "counter", json!({ "work_state": { "next_step": "Wait" } })).await;
+    let shown = ok(&bob, Call::get(format!("/v1/handoffs/{id}"))).await;
+    let kept = json!({ "next_step": "Wait", "status": "blocked", "branch": "main" });
+    assert_eq!(shown["package"]["work_state"], kept);
 }
 
 /// The key under which a write was done is told, also where the server made it up.

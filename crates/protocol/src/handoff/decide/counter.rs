@@ -174,6 +174,20 @@ fn fill_in(offer: &mut Offer, before: &Package) {
             list.clone_from(old);
         }
     }
-    let work = offer.work_state.get_or_insert_with(|| before.work_state.clone());
-    work.next_step = work.next_step.take().or_else(|| before.work_state.next_step.clone());
+    let old = &before.work_state;
+    let work = offer.work_state.get_or_insert_with(|| old.clone());
+    work.status = work.status.or(old.status);
+    work.percent_complete = work.percent_complete.or(old.percent_complete);
+    work.test_status = work.test_status.or(old.test_status);
+    let texts = [
+        (&mut work.next_step, &old.next_step),
+        (&mut work.branch, &old.branch),
+        (&mut work.worktree_path, &old.worktree_path),
+    ];
+    for (text, old) in texts {
+        *text = text.take().or_else(|| old.clone());
+    }
+    if work.completed_steps.is_empty() {
+        work.completed_steps.clone_from(&old.completed_steps);
+    }
 }

@@ -85,6 +85,13 @@ fn a_changed_line_is_found_without_any_recorded_end() {
     fs::remove_file(folder.path().join("teamspaces/.position")).unwrap();
     let expected = "entry 7 (handoff/…handoffs.jsonl:1 differs";
     assert_findings("line 1", &report(folder.path()), expected);
+
+    // What is known to be complete cannot be torn.
+    let folder = copy();
+    let path = lines_path(folder.path(), "default");
+    change_file(&path, |text| text.replacen("proposed", "prop\0sed", 1));
+    fs::remove_file(path.with_added_extension("position")).unwrap();
+    assert_findings("a byte of nothing", &report(folder.path()), expected);
 }
 
 #[test]

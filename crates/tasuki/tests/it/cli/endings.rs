@@ -148,6 +148,7 @@ fn a_doctor_who_is_given_a_server_looks_at_that_one() {
     let outcome = run(folder.path(), &format!("doctor --server {}", server.url));
     assert_eq!(outcome.code, 0, "{}", outcome.stdout);
     assert!(outcome.stdout.contains("running and ready"), "{}", outcome.stdout);
+    assert_eq!(run(folder.path(), "doctor --server http://127.0.0.1:1").code, 1);
 }
 
 #[test]
@@ -224,7 +225,7 @@ fn the_doctor_says_what_is_wrong() {
         transcript.add(&format!("tasuki {typed}   # {what}"), &outcome);
     };
     look("nothing is there", "doctor");
-    run(folder.path(), "token create --agent alice");
+    run(folder.path(), "token create --agent root --kind operator");
     look("a folder without a server", "doctor");
     let server = Server::start_on(&folder.path().join("tasuki-data"), |_| {});
     look("a server runs", "doctor --json");
