@@ -132,7 +132,7 @@ fn open_for_writing(path: &Path, durability: Durability) -> Result<Connection, O
              PRAGMA journal_mode = WAL;
              PRAGMA synchronous = {synchronous};
              PRAGMA foreign_keys = ON;
-             PRAGMA secure_delete = ON;
+             PRAGMA secure_delete = FAST;
              PRAGMA wal_autocheckpoint = 0;
              PRAGMA cache_size = -8192;
              PRAGMA temp_store = MEMORY;"

@@ -3,8 +3,11 @@
 use engine::port::Sequenced;
 use rusqlite::{Connection, Result, params};
 
-/// Replaces a body by its commitment, and the document that came with it by nothing.
+/// Replaces a body by its commitment, and the document that came with it by nothing. Until
+/// [`done`], pages that nobody needs any more are emptied; else they would keep what they held
+/// until they are used again. That is too dear for every change.
 pub fn erase(connection: &Connection, erased: &Sequenced) -> Result<()> {
+    connection.execute_batch("PRAGMA secure_delete = ON")?;
     connection
         .prepare_cached(
             "UPDATE entries SET salt = NULL, body = NULL, commitment = ?2 WHERE seq = ?1",
@@ -14,4 +17,9 @@ pub fn erase(connection: &Connection, erased: &Sequenced) -> Result<()> {
         .prepare_cached("UPDATE documents SET text = NULL WHERE seq = ?1")?
         .execute(params![erased.seq])
         .map(|_| ())
+}
+
+/// To be called when all of it is written.
+pub fn done(connection: &Connection) -> Result<()> {
+    connection.execute_batch("PRAGMA secure_delete = FAST")
 }

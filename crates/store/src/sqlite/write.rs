@@ -131,10 +131,8 @@ impl<'c> Statements<'c> {
         let mut erased = None;
         if let (None, Some(position)) = (&conflict, commit.erase) {
             erased = find(self.connection, &commit.stream, position)?;
-            if erased.is_none() {
-                let missing = StoreError::Corrupt("no such position to erase".to_owned());
-                conflict = Some(missing.into());
-            }
+            let missing = || StoreError::Corrupt("no such position to erase".to_owned()).into();
+            conflict = erased.is_none().then(missing);
         }
         if let Some(conflict) = conflict {
             // A retry of what was done meets its own changes; that it was done is the answer to it.
@@ -149,14 +147,17 @@ impl<'c> Statements<'c> {
         if let Some(erased) = &erased {
             erase::erase(self.connection, erased)?;
         }
-        let prev_seq = known.map_or(0, |known| known.last_seq);
-        let last_seq = self.write_entries(commit, next_seq, prev_seq)?;
+        let last_seq =
+            self.write_entries(commit, next_seq, known.map_or(0, |known| known.last_seq))?;
         if let Some(document) = &commit.document {
             self.document.execute(params![last_seq, document.hash, document.text])?;
         }
         self.write_deadlines(commit)?;
         self.write_effects(commit)?;
         let row = self.write_snapshot(commit, known.as_ref(), last_seq)?;
+        if erased.is_some() {
+            erase::done(self.connection)?;
+        }
         self.remember(commit, row, last_seq);
         Ok(Ok(Committed { last_seq }))
     }
