@@ -312,26 +312,24 @@ impl Reach {
         if !is_there(store::sqlite::FILE_NAME)? && !is_there(checkpoint_file::NEWEST_FILE)? {
             return Err(NoLedger(data).into());
         }
-        self.become_server(data, identity)
+        become_server(data, identity)
     }
 
     /// The same for a command with which a ledger may begin.
     async fn connect_or_begin(&self) -> Result<Reached> {
         match self.connect().await {
-            Err(error) if error.is::<NoLedger>() => {
-                self.become_server(self.data()?, self.identity())
-            }
+            Err(error) if error.is::<NoLedger>() => become_server(self.data()?, self.identity()),
             reached => reached,
         }
     }
+}
 
-    fn become_server(&self, data: PathBuf, identity: Identity) -> Result<Reached> {
-        let config = Config { data, ..configure(None)? };
-        let (_keep_running, stopping) = tokio::sync::watch::channel(false);
-        let node = Node::start(&config, stopping)?;
-        let client = Client::in_process(node.router.clone()).with_identity(identity);
-        Ok(Reached { client, node: Some(node) })
-    }
+fn become_server(data: PathBuf, identity: Identity) -> Result<Reached> {
+    let config = Config { data, ..configure(None)? };
+    let (_keep_running, stopping) = tokio::sync::watch::channel(false);
+    let node = Node::start(&config, stopping)?;
+    let client = Client::in_process(node.router.clone()).with_identity(identity);
+    Ok(Reached { client, node: Some(node) })
 }
 
 /// A folder that was misspelt looks like one in which nothing has happened yet.

@@ -489,9 +489,19 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let file = folder.path().join(FILE_NAME);
             std::fs::write(&file, &text).unwrap();
-            for loaded in [Config::load(None, [(variable, value)]), Config::load(Some(&file), [])] {
+            let in_environment = Config::load(None, [(variable.clone(), value)]);
+            let in_file = Config::load(Some(&file), []);
+            // Whoever is refused is told where to look.
+            let setting = name.to_lowercase().replacen('_', ".", 1);
+            let path = file.display().to_string();
+            for (loaded, places) in [
+                (in_environment, [variable.as_str(), &setting]),
+                (in_file, [&path, ": expected"]),
+            ] {
                 if let Err(error) = loaded {
-                    assert!(!format!("{error:#}").is_empty());
+                    let said = format!("{error:#}");
+                    let is_named = places.iter().any(|place| said.contains(place));
+                    assert!(is_named || said.contains("is no level"), "{said}");
                 }
             }
         }
