@@ -25,6 +25,7 @@ mod lifecycle;
 mod load;
 mod mailbox;
 mod outside_input;
+mod pages;
 mod pains;
 mod power_loss;
 mod receiver;

@@ -1,0 +1,94 @@
+# What a page is run with. A page's blocks are read one after the other by this one shell.
+set -euo pipefail
+
+# As long as somebody would look at a stream before they press Ctrl-C.
+readonly LISTEN_SECONDS=3
+readonly WAIT_SECONDS=30
+
+server=
+
+begin() {
+    trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
+}
+
+# Reads block $1 and keeps what it prints. It ends well, or badly if $2 says so.
+run() {
+    local number=$1 end=$2
+    echo "failed" >"$STEPS/$number.wrong"
+    if [[ "$end" == well ]]; then
+        . "$STEPS/$number.sh" >"$STEPS/$number.out" 2>&1
+    elif . "$STEPS/$number.sh" >"$STEPS/$number.out" 2>&1; then
+        echo "succeeded, and should not" >"$STEPS/$number.wrong"
+        exit 1
+    fi
+    rm "$STEPS/$number.wrong"
+}
+
+# A server runs on, as in a terminal of its own, and takes the place of the one before. What goes
+# on until somebody presses Ctrl-C is interrupted.
+tasuki() {
+    case "${1-} ${2-}" in
+        "serve "*) serve "$@" ;;
+        "handoff watch" | "aaep listen" | "conversation tail") interrupted tasuki "$@" ;;
+        *) command tasuki "$@" ;;
+    esac
+}
+
+serve() {
+    if [[ -n "$server" ]]; then
+        kill "$server"
+        wait "$server" || true
+    fi
+    command tasuki "$@" >"$STEPS/server.log" 2>&1 &
+    server=$!
+    shows "$STEPS/server.log" 'ready url='
+    # What it says to people, without its log.
+    grep --invert-match --extended-regexp '^[0-9]{4}-[0-9]{2}-[0-9]{2}T' "$STEPS/server.log" || true
+}
+
+# The build for use takes minutes and is the same program.
+cargo() {
+    [[ "$1 $2 $3" == "run --release --" ]]
+    tasuki "${@:4}"
+}
+
+curl() {
+    case " $* " in
+        *" -N "* | *" -sN "* | *" --no-buffer "*) interrupted curl "$@" ;;
+        *) command curl "$@" ;;
+    esac
+}
+
+interrupted() {
+    timeout --foreground --signal INT "$LISTEN_SECONDS" "$@" || [[ $? == 124 ]]
+}
+
+# Waits until file $1 shows $2.
+shows() {
+    local seen
+    exec {seen}< <(timeout "$WAIT_SECONDS" tail --pid $$ --follow --lines +1 "$1" 2>/dev/null)
+    grep --quiet --max-count 1 --fixed-strings -- "$2" <&"$seen"
+    exec {seen}<&-
+}
+
+# Listens for as long as the page runs, writes what is posted to file $1, a line each, and answers
+# with nothing. Its address is in $receiver then.
+receive() {
+    python3 -u -c '
+import http.server, sys
+class Taker(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        with open(sys.argv[1], "ab") as file:
+            file.write(body + b"\n")
+        self.send_response(204)
+        self.end_headers()
+    def log_message(self, *words):
+        pass
+server = http.server.HTTPServer(("127.0.0.1", 0), Taker)
+print(server.server_port, "is the port")
+server.serve_forever()' "$1" >"$1.port" &
+    touch "$1"
+    shows "$1.port" "is the port"
+    receiver="http://127.0.0.1:$(cut --delimiter ' ' --fields 1 "$1.port")"
+}
