@@ -23,7 +23,6 @@ const NOT_YET: &[&str] = &[
     "README.md",
     "docs/aaep-manifest.md",
     "docs/aaep-tools.md",
-    "docs/directory.md",
     "docs/errors.md",
     "docs/gateways/aaep.md",
     "docs/gateways/http.md",
@@ -33,12 +32,7 @@ const NOT_YET: &[&str] = &[
     "docs/ledger.md",
     "docs/mailbox.md",
     "docs/operations.md",
-    "docs/queues.md",
-    "docs/roles.md",
-    "docs/signals.md",
-    "docs/teamspaces.md",
     "docs/tools.md",
-    "docs/transfers.md",
     "docs/workq.md",
 ];
 
@@ -60,6 +54,12 @@ macro_rules! pages {
 }
 
 pages! {
+    signals: "docs/signals.md",
+    teamspaces: "docs/teamspaces.md",
+    directory: "docs/directory.md",
+    roles: "docs/roles.md",
+    queues: "docs/queues.md",
+    transfers: "docs/transfers.md",
     conversations: "docs/conversations.md",
 }
 
