@@ -23,17 +23,11 @@ const NOT_YET: &[&str] = &[
     "README.md",
     "docs/aaep-manifest.md",
     "docs/aaep-tools.md",
-    "docs/errors.md",
     "docs/gateways/aaep.md",
     "docs/gateways/http.md",
     "docs/gateways/ws.md",
-    "docs/graphs.md",
-    "docs/languages.md",
     "docs/ledger.md",
-    "docs/mailbox.md",
     "docs/operations.md",
-    "docs/tools.md",
-    "docs/workq.md",
 ];
 
 /// Pages that tell what was decided once, in the words of that time.
@@ -54,6 +48,12 @@ macro_rules! pages {
 }
 
 pages! {
+    tools: "docs/tools.md",
+    languages: "docs/languages.md",
+    workq: "docs/workq.md",
+    errors: "docs/errors.md",
+    mailbox: "docs/mailbox.md",
+    graphs: "docs/graphs.md",
     signals: "docs/signals.md",
     teamspaces: "docs/teamspaces.md",
     directory: "docs/directory.md",

@@ -7,7 +7,7 @@ use protocol::tools::Form;
 use protocol::tools::answers::{Answers, Ending, Refusal};
 use protocol::tools::calls::calls;
 use protocol::tools::check::Rule;
-use protocol::tools::definitions::{Dialect, HandoffTools, Target};
+use protocol::tools::definitions::{HandoffTools, Target};
 use protocol::tools::history::{HandBack, hand_back};
 use serde_json::Value;
 
@@ -32,10 +32,11 @@ fn blocks(page: &str, language: &str) -> Vec<String> {
 #[test]
 fn the_examples_of_the_page_are_what_happens() {
     let page = page();
+    // What the server prints first, and the command line last, is compared where pages are run.
     let examples = blocks(&page, "json");
     let examples: Vec<Value> =
-        examples.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
-    let [tool, turn, answered, back] = &examples[..] else { panic!("four examples") };
+        examples[1..].iter().map(|text| serde_json::from_str(text).unwrap()).collect();
+    let [turn, answered, back] = &examples[..] else { panic!("three examples") };
 
     let target = |id: &str, name: &str, description: &str| Target {
         id: id.parse().unwrap(),
@@ -44,7 +45,6 @@ fn the_examples_of_the_page_are_what_happens() {
     };
     let billing = target("billing", "Billing", "Refunds and invoices.");
     let tools = HandoffTools::new(vec![billing, target("tech", "", "")]).unwrap();
-    assert_eq!(tools.tools()[0].render(Dialect::OpenAi), *tool);
 
     let found = calls(Form::OpenAi, turn, &tools).unwrap();
     let mut answers = Answers::decide(found, |request| {
@@ -60,15 +60,6 @@ fn the_examples_of_the_page_are_what_happens() {
         summary: Some("Refunded.".to_owned()),
     };
     assert_eq!(Value::from(hand_back(Form::Anthropic, &returned, None).unwrap()), *back);
-
-    let folder = tempfile::tempdir().unwrap();
-    let history = serde_json::json!({ "model": "x", "messages": [turn] });
-    fs::write(folder.path().join("history.json"), history.to_string()).unwrap();
-    let shown = tasuki_in(folder.path(), "handoff detect history.json");
-    let typed = blocks(&page, "console").remove(0);
-    let typed = typed.strip_prefix("$ tasuki handoff detect history.json\n").unwrap();
-    assert_eq!(format!("{}{}", shown.stdout, shown.stderr), typed);
-    assert_eq!(shown.code, 1);
 }
 
 #[test]

@@ -71,14 +71,18 @@ shows() {
     exec {seen}<&-
 }
 
-# Listens for as long as the page runs, writes what is posted to file $1, a line each, and answers
-# with nothing. Its address is in $receiver then.
+# Listens for as long as the page runs, and answers with nothing. What is posted is written to file
+# $1, a line each, and the head of it to $1.head. Its address is in $receiver then.
 receive() {
     python3 -u -c '
 import http.server, sys
 class Taker(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
+        told = [name for name in self.headers if name.startswith(("content-type", "webhook-"))]
+        with open(sys.argv[1] + ".head", "a") as file:
+            lines = [self.requestline] + [f"{name}: {self.headers[name]}" for name in sorted(told)]
+            file.write("\n".join(lines) + "\n\n")
         with open(sys.argv[1], "ab") as file:
             file.write(body + b"\n")
         self.send_response(204)
