@@ -24,7 +24,6 @@ const NOT_YET: &[&str] = &[
     "docs/aaep-manifest.md",
     "docs/aaep-tools.md",
     "docs/gateways/aaep.md",
-    "docs/gateways/http.md",
     "docs/gateways/ws.md",
     "docs/ledger.md",
     "docs/operations.md",
@@ -48,6 +47,7 @@ macro_rules! pages {
 }
 
 pages! {
+    http: "docs/gateways/http.md",
     tools: "docs/tools.md",
     languages: "docs/languages.md",
     workq: "docs/workq.md",
