@@ -28,6 +28,7 @@ mod outside_input;
 mod pages;
 mod pains;
 mod power_loss;
+mod python;
 mod receiver;
 mod refusals;
 mod retention;

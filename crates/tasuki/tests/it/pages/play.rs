@@ -6,9 +6,11 @@ use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::page::{End, Page, Step};
 use super::shown::is_shown;
+use crate::python::with_packages;
 
 const PRELUDE: &str = include_str!("prelude.bash");
 
@@ -79,12 +81,15 @@ fn shell(folder: &Path, port: &str, script: &str) -> Command {
     fs::write(tools.join(".curlrc"), "silent\nfail-with-body\n").unwrap();
     let file = folder.join("page.bash");
     fs::write(&file, format!("{PRELUDE}\n{script}")).unwrap();
+    let python = with_packages(include_str!("requirements.txt")).join("bin");
     let path = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{}:{path}", tools.display(), python.display());
     let mut command = Command::new("timeout");
     command.args(["--kill-after", "5", PAGE_SECONDS_MAX, "bash"]).arg(file);
     command.current_dir(folder.join("here")).stdin(Stdio::null()).env_clear();
-    command.env("PATH", format!("{}:{path}", tools.display())).env("CURL_HOME", &tools);
+    command.env("PATH", path).env("CURL_HOME", &tools);
     command.env("HOME", folder).env("LANG", "C.UTF-8").env("STEPS", folder.join("steps"));
+    command.env("PIP_DISABLE_PIP_VERSION_CHECK", "1");
     command.env("TASUKI_LISTEN", format!("127.0.0.1:{port}"));
     command
 }
@@ -103,10 +108,11 @@ fn look(page: &Page, steps: &Path, port: &str) -> Vec<String> {
         match step {
             Step::Run { line, .. } => {
                 last = printed(number, "out").unwrap_or_default();
-                if let Some(how) = printed(number, "wrong") {
+                if steps.join(format!("{number}.wrong")).is_symlink() {
+                    let how = printed(number, "wrong").unwrap_or("timed out".to_owned());
                     let log = fs::read_to_string(steps.join("server.log")).unwrap_or_default();
                     let (how, last) = (how.trim(), tail(&last));
-                    find(*line, format!("{how}\n{last}\nthe server:\n{}", tail(&log)));
+                    find(*line, format!("failed: {how}\n{last}\nthe server:\n{}", tail(&log)));
                     return findings;
                 }
             }
@@ -126,10 +132,13 @@ fn tail(text: &str) -> String {
     lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
 }
 
-/// Nobody listens there now. Pages run side by side, and other tests too.
+/// Nobody listens there now. Pages run side by side, in one process or in many, so each begins to
+/// look somewhere else.
 fn free_port() -> String {
+    static N_PAGES: AtomicU32 = AtomicU32::new(0);
     let span = u32::from(PORTS.end - PORTS.start);
-    let begin = std::process::id().wrapping_mul(7_919) % span;
+    let page = N_PAGES.fetch_add(1, Ordering::Relaxed);
+    let begin = (std::process::id().wrapping_mul(7_919) % span + page * 101) % span;
     let ports = (0..span).map(|step| PORTS.start + u16::try_from((begin + step) % span).unwrap());
     let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
     ports.into_iter().find(is_free).unwrap().to_string()

@@ -1,5 +1,5 @@
 # What a page is run with. A page's blocks are read one after the other by this one shell.
-set -euo pipefail
+set -Eeuo pipefail
 
 # As long as somebody would look at a stream before they press Ctrl-C.
 readonly LISTEN_SECONDS=3
@@ -9,16 +9,19 @@ server=
 
 begin() {
     trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
+    # The innermost command is the first to say that it failed.
+    trap '[[ -s "$STEPS/failed" ]] || echo "$BASH_COMMAND" >"$STEPS/failed"' ERR
 }
 
 # Reads block $1 and keeps what it prints. It ends well, or badly if $2 says so.
 run() {
     local number=$1 end=$2
-    echo "failed" >"$STEPS/$number.wrong"
+    rm --force "$STEPS/failed"
+    ln --symbolic failed "$STEPS/$number.wrong"
     if [[ "$end" == well ]]; then
         . "$STEPS/$number.sh" >"$STEPS/$number.out" 2>&1
     elif . "$STEPS/$number.sh" >"$STEPS/$number.out" 2>&1; then
-        echo "succeeded, and should not" >"$STEPS/$number.wrong"
+        echo "succeeded, and should not" >"$STEPS/failed"
         exit 1
     fi
     rm "$STEPS/$number.wrong"
@@ -66,7 +69,7 @@ interrupted() {
 # Waits until file $1 shows $2.
 shows() {
     local seen
-    exec {seen}< <(timeout "$WAIT_SECONDS" tail --pid $$ --follow --lines +1 "$1" 2>/dev/null)
+    exec {seen}< <(timeout "$WAIT_SECONDS" tail --pid $$ --follow=name --retry --lines +1 "$1" 2>/dev/null)
     grep --quiet --max-count 1 --fixed-strings -- "$2" <&"$seen"
     exec {seen}<&-
 }

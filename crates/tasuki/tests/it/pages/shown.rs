@@ -151,8 +151,9 @@ fn loose(text: &str) -> String {
 /// How much of the text, from its beginning, is such a word.
 type Length = fn(&str) -> Option<usize>;
 
-const KINDS: [(&str, Length); 6] = [
+const KINDS: [(&str, Length); 7] = [
     ("<secret>", secret),
+    ("<base64>", base64),
     ("<id>", uuid),
     ("<id>", prefixed_id),
     ("<time>", time),
@@ -170,6 +171,12 @@ fn secret(text: &str) -> Option<usize> {
     let prefix = ["tasuki_", "whsec_"].into_iter().find(|prefix| text.starts_with(prefix))?;
     let length = count(&text[prefix.len()..], is_part);
     (length >= HASH_DIGITS_MIN).then_some(prefix.len() + length)
+}
+
+/// A hash, a key or a signature.
+fn base64(text: &str) -> Option<usize> {
+    let length = count(text, |it| it.is_ascii_alphanumeric() || "+/=".contains(it));
+    (length >= 44 && text[..length].ends_with('=')).then_some(length)
 }
 
 fn uuid(text: &str) -> Option<usize> {
