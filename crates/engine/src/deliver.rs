@@ -137,6 +137,10 @@ impl Engine {
         let n_lines = usize::try_from(turn.through - turn.after).unwrap_or_default();
         let lines = self.store.transcript(stream, turn.after, n_lines).await?;
         let lines: Vec<Line> = (turn.after + 1..).zip(lines).map(line).collect();
+        // There is nothing to tell.
+        if lines.iter().all(Line::is_between_people) {
+            return Ok(Ok(None));
+        }
         let at = self.clock.now();
         let delivery = Delivery {
             url,

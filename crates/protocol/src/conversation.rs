@@ -4,7 +4,7 @@
 //! Read [`state`] first, then [`command`] and [`event`], then one file per command in [`decide`].
 //! [`part`] is what a message is made of, [`topology`] who may hand the conversation to whom,
 //! [`graph`] what a graph says about a turn,
-//! [`telling`] what the holder is told at its endpoint.
+//! [`telling`] what the holder is told at its endpoint, [`reader`] who sees what of it.
 //! Messages are entries of the ledger and rows of the store; the state knows only how many there
 //! are and what they hash to. Nothing here knows how a command arrived.
 
@@ -14,6 +14,7 @@ pub mod event;
 pub mod evolve;
 pub mod graph;
 pub mod part;
+pub mod reader;
 pub mod state;
 pub mod telling;
 pub mod topology;

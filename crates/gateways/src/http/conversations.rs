@@ -21,6 +21,7 @@ use protocol::agent::{Agent, AgentIdentity, Kind, Profile};
 use protocol::caller::{Caller, Principal};
 use protocol::conversation::command::{Open, Route, Say};
 use protocol::conversation::event::How;
+use protocol::conversation::reader::Reader;
 use protocol::conversation::state::{Customer, Side};
 use protocol::conversation::topology::Topology;
 use protocol::conversation::{Command, Conversation, Status};
@@ -40,6 +41,7 @@ use super::callbacks::{self, CallbackView};
 use super::handoffs::{parse_cursor, parse_limit};
 use super::input::{Asked, Named, Write};
 use super::problem::Problem;
+use super::queues;
 use super::tokens::{self, Nothing};
 use super::view::{ListPage, TokenIssued};
 
@@ -343,6 +345,15 @@ pub async fn identity(
         Some(Aggregate::Agent(agent)) => agent.identity(),
         Some(_) | None => Agent::new(id.clone(), Kind::Worker, Profile::default()).identity(),
     })
+}
+
+/// Who reads: a customer, a person, or a program.
+pub async fn reader(gateway: &Gateway, caller: &Caller) -> Result<Reader, Problem> {
+    let kind = match caller.agent() {
+        Some(own) => queues::agent(gateway, &caller.teamspace, own).await?.map(|own| own.kind),
+        None => None,
+    };
+    Ok(Reader::of(caller, kind))
 }
 
 pub(super) fn is_customer(caller: &Caller) -> bool {

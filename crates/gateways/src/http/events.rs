@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use engine::connections::OpenConnection;
 use engine::feed::{Followed, Follower};
 use protocol::caller::Caller;
+use protocol::conversation::reader::Reader;
 use protocol::ids::AgentId;
 use protocol::ledger::Subject;
 use protocol::time::Span;
@@ -24,6 +25,7 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::auth::{Asker, Credential, bearer_secret};
 use super::conversations::announced::{Sight, announcements};
+use super::conversations::reader;
 use super::input::Asked;
 use super::problem::Problem;
 use super::queue_news::queue_changed;
@@ -61,7 +63,7 @@ pub async fn follow(
     Asked(input): Asked<FollowInput>,
 ) -> Result<Response, Problem> {
     let asker = asker.member()?;
-    let filter = Filter::new(asker.caller.clone(), &input)?;
+    let filter = Filter::new(&gateway, &asker.caller, &input).await?;
     let newest = gateway.engine.newest().await?;
     let cursor = start(&headers, &input, newest)?;
     if *gateway.stopping.borrow() {
@@ -101,16 +103,23 @@ pub fn known_place(place: Option<u64>, newest: u64, field: &str) -> Result<u64, 
 /// What a stream shows. The teamspace comes from the caller and cannot be widened.
 pub struct Filter {
     caller: Caller,
+    /// The kind of an agent never changes, so this is looked up once.
+    reader: Reader,
     subject: Option<Subject>,
     kind: Option<String>,
     agent: Option<AgentId>,
 }
 
 impl Filter {
-    pub fn new(caller: Caller, input: &FollowInput) -> Result<Self, Problem> {
+    pub async fn new(
+        gateway: &Gateway,
+        caller: &Caller,
+        input: &FollowInput,
+    ) -> Result<Self, Problem> {
         let subject = input.stream.as_deref().map(str::parse).transpose();
         Ok(Self {
-            caller,
+            caller: caller.clone(),
+            reader: reader(gateway, caller).await?,
             subject: subject.map_err(|error: protocol::ledger::InvalidSubject| {
                 Problem::new("schema_invalid", format!("stream: {error}")).field("stream")
             })?,
@@ -129,7 +138,8 @@ impl Filter {
             return Ok(None);
         }
         let line = &followed.sequenced;
-        let is_shown = may_see_entry(&self.caller, &line.entry);
+        let is_shown =
+            may_see_entry(&self.caller, &line.entry) && self.reader.may_read(&line.entry.name);
         let announced = match &self.subject {
             Some(Subject::Conversation(_)) => {
                 let sight = if is_shown { Sight::Entry } else { Sight::Status };

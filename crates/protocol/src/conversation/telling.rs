@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::event::{Event, Routed, Said, Speaker};
 use super::part::{Attachment, Part};
+use super::reader::is_between_people;
 use super::state::{Conversation, Customer};
 use crate::ids::{AgentId, ConversationId, TeamspaceId};
 use crate::step::Effect;
@@ -152,6 +153,13 @@ impl Conversation {
     }
 }
 
+impl Line {
+    /// Whether no endpoint is told of it: a note or a whisper.
+    pub fn is_between_people(&self) -> bool {
+        self.event.as_ref().is_some_and(|event| is_between_people(event.name()))
+    }
+}
+
 impl Turn {
     /// The same for each try, and for nothing else.
     pub fn id(&self) -> String {
@@ -160,7 +168,8 @@ impl Turn {
 
     /// As it is sent.
     pub fn body(&self, teamspace: &TeamspaceId, at: Time, lines: &[Line]) -> String {
-        let messages: Vec<Value> = lines.iter().map(|line| self.message(line)).collect();
+        let lines = lines.iter().filter(|line| !line.is_between_people());
+        let messages: Vec<Value> = lines.map(|line| self.message(line)).collect();
         json!({
             "type": "conversation.turn",
             "timestamp": at.to_string(),
@@ -238,8 +247,9 @@ fn transfer_line(event: &transfer::Event) -> Value {
         transfer::Event::Over(it) => {
             json!({ "status": it.outcome, "reason": it.reason, "summary": it.summary })
         }
-        transfer::Event::Noted(it) => json!({ "note": it.text, "by": it.by }),
-        transfer::Event::Queued(_)
+        // What people tell each other never gets here.
+        transfer::Event::Noted(_)
+        | transfer::Event::Queued(_)
         | transfer::Event::Ringing(_)
         | transfer::Event::Returned(_)
         | transfer::Event::Consulted(_)

@@ -9,13 +9,14 @@ use engine::port::{Sequenced, StoreError};
 use protocol::caller::Caller;
 use protocol::canonical;
 use protocol::conversation::Conversation;
+use protocol::conversation::reader::Reader;
 use protocol::ids::ConversationId;
 use protocol::ledger::Stream;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::{conversation_of, view, visible};
+use super::{conversation_of, reader, view, visible};
 use crate::http::Gateway;
 use crate::http::auth::Asker;
 use crate::http::input::Named;
@@ -46,8 +47,9 @@ pub async fn export(
         "kind": "end", "n_messages": n_lines,
         "transcript_digest": conversation.transcript.digest,
     });
+    let reader = reader(&gateway, &asker.caller).await?;
     let (pages, stream) = mpsc::channel(PAGES_MAX);
-    tokio::spawn(send(gateway, item.stream, Ends { head, end, n_lines }, pages));
+    tokio::spawn(send(gateway, item.stream, reader, Ends { head, end, n_lines }, pages));
     let headers = [
         (header::CONTENT_TYPE, "application/x-ndjson; charset=utf-8"),
         (header::CACHE_CONTROL, "private, no-store"),
@@ -71,7 +73,7 @@ struct Ends {
 type Pages = mpsc::Sender<Result<Bytes, StoreError>>;
 
 /// Without its last line an export is not whole: whatever goes wrong ends the answer before it.
-async fn send(gateway: Gateway, stream: Stream, ends: Ends, pages: Pages) {
+async fn send(gateway: Gateway, stream: Stream, reader: Reader, ends: Ends, pages: Pages) {
     let Ends { head, end, n_lines } = ends;
     if pages.send(Ok(lines(&[head]))).await.is_err() {
         return;
@@ -88,7 +90,8 @@ async fn send(gateway: Gateway, stream: Stream, ends: Ends, pages: Pages) {
         };
         let read = match page {
             Ok(page) => {
-                let shown: Vec<Value> = (after + 1..).zip(&page).map(exported).collect();
+                let numbered = (after + 1..).zip(&page);
+                let shown: Vec<Value> = numbered.map(|line| exported(reader, line)).collect();
                 after += page.len() as u64;
                 Ok(lines(&shown))
             }
@@ -106,16 +109,21 @@ async fn send(gateway: Gateway, stream: Stream, ends: Ends, pages: Pages) {
     let _ = pages.send(Ok(lines(&[end]))).await;
 }
 
-/// A message with all that is known of it; files are in `body`, as base64.
-fn exported((number, line): (u64, &Sequenced)) -> Value {
+/// A message with all that is known of it; files are in `body`, as base64. What people tell each
+/// other keeps its place and its hash, without its words.
+fn exported(reader: Reader, (number, line): (u64, &Sequenced)) -> Value {
     let entry = &line.entry;
-    let body = entry.body.text().and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let is_withheld = !reader.may_read(&entry.name);
+    let text = entry.body.text().filter(|_| !is_withheld);
+    let body = text.and_then(|text| serde_json::from_str::<Value>(text).ok());
     let mut shown = json!({
         "kind": "message", "number": number, "seq": line.seq, "position": entry.position,
         "hash": canonical::hex(&entry.hash), "event": entry.name, "version": entry.version,
         "actor": entry.actor.as_ref(), "at": entry.at.to_string(), "body": body,
     });
-    if shown["body"].is_null() {
+    if is_withheld {
+        shown["withheld"] = true.into();
+    } else if shown["body"].is_null() {
         shown["erased"] = true.into();
     }
     shown

@@ -2,7 +2,6 @@
 //! clients know, and what colleagues tell each other.
 
 use engine::port::Sequenced;
-use protocol::caller::Caller;
 use protocol::ids::ConversationId;
 use protocol::step::State;
 use protocol::transfer::Event;
@@ -17,12 +16,6 @@ use crate::http::problem::Problem;
 
 /// What a line has besides its number: from whom, in which epoch, parts, what it answers.
 type Shown = (Option<From>, Option<u64>, Vec<Value>, Option<u64>);
-
-/// Whether a line of the transcript is for the caller. What colleagues tell each other has its
-/// place there, and is not for the customer.
-pub fn is_for(caller: &Caller, line: &Sequenced) -> bool {
-    !(is_customer(caller) && line.entry.name.as_ref() == "transfer.noted")
-}
 
 pub async fn shown(
     names: &mut Names<'_>,

@@ -22,7 +22,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{identity, is_customer, to_people, visible};
+use super::{identity, is_customer, reader, to_people, visible};
 use crate::http::Gateway;
 use crate::http::auth::Asker;
 use crate::http::handoffs::parse_limit;
@@ -102,13 +102,15 @@ pub async fn read(
     let after = parse_after(input.after.as_deref())?;
     let item = visible(&gateway, &asker.caller, id).await?;
     let lines = gateway.engine.transcript(&item.stream, after, limit).await?;
+    let reader = reader(&gateway, &asker.caller).await?;
     let mut names = Names { gateway: &gateway, caller: &asker.caller, known: BTreeMap::new() };
     let mut items = Vec::with_capacity(lines.len());
     // Numbers have no gaps, so what was erased has one too.
     let mut last = after;
     for (number, line) in (after.saturating_add(1)..).zip(&lines) {
         last = number;
-        if to_people::is_for(&asker.caller, line) {
+        // What people tell each other has its place there, and is for them.
+        if reader.may_read(&line.entry.name) {
             items.push(shown(&mut names, id, number, line).await?);
         }
     }
@@ -178,7 +180,7 @@ pub async fn one(
     id: ConversationId,
     line: &Sequenced,
 ) -> Result<Option<LineView>, Problem> {
-    if !to_people::is_for(caller, line) {
+    if !reader(gateway, caller).await?.may_read(&line.entry.name) {
         return Ok(None);
     }
     let Some(number) = event(line).and_then(|event| event.number()) else { return Ok(None) };

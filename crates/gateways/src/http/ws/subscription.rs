@@ -90,7 +90,7 @@ pub async fn begin(
                 agent: asked.agent,
                 after: None,
             };
-            View::Member(Filter::new(caller.clone(), &input)?)
+            View::Member(Filter::new(gateway, caller, &input).await?)
         }
     };
     let stream = conversation.map(|id| stream(&caller.teamspace, id));

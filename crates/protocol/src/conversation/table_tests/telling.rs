@@ -1,8 +1,13 @@
 //! What the holder is told at its endpoint. `erin` and `eve` have one, the others do not.
 
+use serde_json::{Value, json};
+
 use super::world::World;
-use crate::conversation::telling::{MESSAGES_MAX, REACHED_WITHIN};
+use crate::conversation::Event;
+use crate::conversation::telling::{Line, MESSAGES_MAX, REACHED_WITHIN};
+use crate::ids::TeamspaceId;
 use crate::step;
+use crate::transfer;
 
 /// Lines of a script; `? a/b` says which pieces are on their way, by epoch and numbers.
 fn check(lines: &[&str]) {
@@ -220,4 +225,34 @@ fn only_the_server_says_what_was_delivered() {
     let command = crate::conversation::Command::Delivered { epoch: 1, through: 1 };
     let refused = World::new().submit("system", step::Command::Conversation(command));
     assert_eq!(refused.expect_err("there is none").code(), "not_found");
+}
+
+/// What people told each other is not for the bot that has it back.
+#[test]
+fn no_note_and_no_whisper_is_told_at_an_endpoint() {
+    let mut world = World::new();
+    world.check("shop open agent=erin => erin@1");
+    world.check("customer say => #1");
+    let conversation = world.conversation();
+    let effects = conversation.effects();
+    let turn = conversation.turn_of(&effects[0].name).expect("wanted");
+    let transfer = "01938c2e-0000-7000-9000-000000000001";
+    let noted = |whispered: bool| {
+        let body = json!({ "holder": "hana", "transfer": transfer, "number": 1,
+                           "by": "agent:hana", "whispered": whispered, "text": "hush" });
+        transfer::Event::Noted(serde_json::from_value(body).expect("a note"))
+    };
+    let over = json!({ "holder": "hana", "transfer": transfer, "outcome": "completed",
+                       "to": "erin", "epoch": 4, "number": 3, "summary": "refunded" });
+    let over = transfer::Event::Over(serde_json::from_value(over).expect("an end"));
+    let events = [noted(false), noted(true), over].map(Event::Transfer);
+    let lines: Vec<Line> = (1..)
+        .zip(events)
+        .map(|(number, event)| Line { number, at: world.now, event: Some(event) })
+        .collect();
+    let body = turn.body(&TeamspaceId::default_teamspace(), world.now, &lines);
+    let body: Value = serde_json::from_str(&body).expect("JSON");
+    assert!(!body.to_string().contains("hush"), "{body}");
+    assert_eq!(body["data"]["messages"].as_array().expect("a list").len(), 1, "{body}");
+    assert_eq!(body["data"]["messages"][0]["transfer"]["summary"], "refunded");
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use gateways::http::OPERATIONS;
+use gateways::http::{OPERATIONS, Operation};
 use serde_json::{Value, json};
 use tasuki::client::Call;
 
@@ -11,8 +11,9 @@ use super::script::Stage;
 use crate::server::ok;
 use crate::sse::whole_ledger;
 use crate::wire::Request;
+use crate::ws::socket::Socket;
 
-/// What the customer must not see, whatever way it asks.
+/// What no customer and no bot may see, whatever way it asks.
 const SECRETS: [&str; 4] = ["hush-note", "hush-whisper", "hush-hint", "hush-after"];
 
 /// From the first request to the last, with a colleague who listens, one who takes over, one who
@@ -199,12 +200,21 @@ fn check_nothing_leaks(text: &str, what: &str) {
     }
 }
 
+/// Neither its customer, nor the bot that had the conversation and gets it back, nor a bot that
+/// coordinates.
 #[tokio::test]
-async fn notes_and_whispers_reach_no_customer_on_any_road() {
+async fn notes_and_whispers_reach_no_customer_and_no_bot_on_any_road() {
     let mut stage = Stage::set().await;
-    let mut told = stage.socket("ana").await;
-    told.ok(stage.follow(Some(0))).await;
-    let mut asks = stage.socket("ana").await;
+    stage.tokens.insert("bob", stage.desk.server.token("bob", &[]));
+    stage.tokens.insert("boss", stage.desk.server.token("boss", &["--role", "coordinator"]));
+    let outsiders = ["ana", "bob", "boss"];
+    let (mut told, mut asks) = (Vec::new(), Vec::new());
+    for name in outsiders {
+        let mut socket = stage.socket(name).await;
+        socket.ok(stage.follow(Some(0))).await;
+        told.push(socket);
+        asks.push(stage.socket(name).await);
+    }
     let mut n_answers = 0;
     for step in SCRIPT {
         stage.play(step).await;
@@ -217,37 +227,57 @@ async fn notes_and_whispers_reach_no_customer_on_any_road() {
         {
             continue;
         }
-        for operation in OPERATIONS.iter().filter(|operation| operation.method == "get") {
-            let (mut with, mut path) = (json!({}), operation.path.to_owned());
-            for name in operation.path.split(['{', '}']).skip(1).step_by(2) {
-                let value = match name {
-                    "conversation" => stage.desk.conversation.as_str(),
-                    "transfer" => stage.transfer["transfer_id"].as_str().expect("an id"),
-                    "queue" => "default",
-                    "number" | "index" => "1",
-                    _ => "hana",
-                };
-                with[name] = json!(value);
-                path = path.replace(&format!("{{{name}}}"), value);
-            }
-            let request = Request::new(&format!("GET {path}")).token(&stage.tokens["ana"]);
-            let answer = request.send(stage.desk.server.address()).await;
-            check_nothing_leaks(&String::from_utf8_lossy(&answer.bytes), &path);
-            let answer = asks.ask(json!({ "do": operation.id, "with": with })).await;
-            check_nothing_leaks(&answer.to_string(), operation.id);
-            n_answers += 1;
+        for (name, asks) in outsiders.iter().zip(&mut asks) {
+            n_answers += check_answers(&stage, name, asks).await;
         }
     }
     println!("{n_answers} answers");
-    let mut n_lines = 0;
-    let page = ok(&stage.client("ana"), Call::get(stage.desk.path("/messages?limit=200"))).await;
-    while n_lines < page["items"].as_array().expect("a page").len() {
-        let frame = told.told().await;
-        check_nothing_leaks(&frame.to_string(), "a subscription");
-        n_lines += usize::from(frame["event"]["data"]["number"].is_u64());
+    stage.play("ana says the last word").await;
+    for (name, told) in outsiders.iter().zip(&mut told) {
+        loop {
+            let frame = told.told().await;
+            check_nothing_leaks(&frame.to_string(), &format!("a subscription of {name}"));
+            if frame["event"]["data"]["parts"][0]["text"] == "the last word" {
+                break;
+            }
+        }
+    }
+    for name in ["bob", "boss"] {
+        let ledger = whole_ledger(&stage.client(name), "").await;
+        let all: String = ledger.iter().map(|event| event.data.to_string()).collect();
+        check_nothing_leaks(&all, &format!("the events of {name}"));
     }
     // The colleagues have all of it.
     let all = ok(&stage.client("hana"), Call::get(stage.desk.path("/messages?limit=200"))).await;
     let all = all.to_string();
     assert!(SECRETS.iter().all(|secret| all.contains(secret)), "{all}");
+}
+
+/// Asks for everything that can be read, over HTTP and on a socket; how much that is.
+async fn check_answers(stage: &Stage, name: &str, asks: &mut Socket) -> usize {
+    let mut n_answers = 0;
+    // A stream of events has no end.
+    let is_read =
+        |operation: &&Operation| operation.method == "get" && operation.path != "/v1/events";
+    for operation in OPERATIONS.iter().filter(is_read) {
+        let (mut with, mut path) = (json!({}), operation.path.to_owned());
+        for name in operation.path.split(['{', '}']).skip(1).step_by(2) {
+            let value = match name {
+                "conversation" => stage.desk.conversation.as_str(),
+                "transfer" => stage.transfer["transfer_id"].as_str().expect("an id"),
+                "queue" => "default",
+                "number" | "index" => "1",
+                _ => "hana",
+            };
+            with[name] = json!(value);
+            path = path.replace(&format!("{{{name}}}"), value);
+        }
+        let request = Request::new(&format!("GET {path}")).token(&stage.tokens[name]);
+        let answer = request.send(stage.desk.server.address()).await;
+        check_nothing_leaks(&String::from_utf8_lossy(&answer.bytes), &format!("{name}: {path}"));
+        let answer = asks.ask(json!({ "do": operation.id, "with": with })).await;
+        check_nothing_leaks(&answer.to_string(), &format!("{name}: {}", operation.id));
+        n_answers += 1;
+    }
+    n_answers
 }

@@ -1,0 +1,77 @@
+//! Who reads a conversation, as far as that decides what is shown of it. Notes and whispers are for
+//! people: no bot gets them, whatever it held, opened or is trusted with, and no customer.
+
+use crate::agent::Kind;
+use crate::caller::{Caller, Principal};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reader {
+    /// Whose conversation it is.
+    Customer,
+    /// A human of the directory, or an operator.
+    Person,
+    /// A worker or a system agent: a model, or a program in front of one.
+    Program,
+}
+
+impl Reader {
+    /// `kind` is what the directory says of the calling agent. Whoever is not in it is no person.
+    pub fn of(caller: &Caller, kind: Option<Kind>) -> Self {
+        match (&caller.principal, kind) {
+            (Principal::Customer(_), _) => Reader::Customer,
+            (Principal::Operator(_), _) => Reader::Person,
+            (Principal::Agent(_), Some(Kind::Human)) => Reader::Person,
+            (Principal::Agent(_), Some(Kind::Worker | Kind::System | Kind::Queue) | None) => {
+                Reader::Program
+            }
+            (Principal::System, _) => Reader::Program,
+        }
+    }
+
+    /// Whether entries of this name are for the reader, as far as their name alone decides.
+    pub fn may_read(self, name: &str) -> bool {
+        match self {
+            Reader::Person => true,
+            Reader::Customer | Reader::Program => !is_between_people(name),
+        }
+    }
+}
+
+/// Whether entries of this name are what people tell each other: notes and whispers.
+pub fn is_between_people(name: &str) -> bool {
+    name == "transfer.noted"
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::caller::Role;
+    use crate::ids::TeamspaceId;
+
+    #[test]
+    fn notes_and_whispers_are_for_people() {
+        let id = || "ana".parse().expect("a name");
+        let agent = Principal::Agent(id());
+        let rows = [
+            (Principal::Customer(id()), None, false),
+            (Principal::Operator(id()), None, true),
+            (Principal::System, None, false),
+            (agent.clone(), Some(Kind::Human), true),
+            (agent.clone(), Some(Kind::Worker), false),
+            (agent.clone(), Some(Kind::System), false),
+            (agent.clone(), Some(Kind::Queue), false),
+            (agent, None, false),
+        ];
+        for (principal, kind, expected) in rows {
+            // What somebody is trusted with makes nobody a person.
+            let roles = BTreeSet::from(Role::ALL);
+            let teamspace = TeamspaceId::default_teamspace();
+            let caller = Caller { teamspace, principal, roles, session: String::new() };
+            let reader = Reader::of(&caller, kind);
+            assert_eq!(reader.may_read("transfer.noted"), expected, "{caller:?} {kind:?}");
+            assert!(reader.may_read("conversation.said"));
+        }
+    }
+}
