@@ -39,6 +39,7 @@ macro_rules! pages {
 }
 
 pages! {
+    first_bot: "docs/first-bot.md",
     operations: "docs/operations.md",
     ledger: "docs/ledger.md",
     aaep_manifest: "docs/aaep-manifest.md",

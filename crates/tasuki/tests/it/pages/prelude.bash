@@ -6,9 +6,10 @@ readonly LISTEN_SECONDS=3
 readonly WAIT_SECONDS=30
 
 server=
+declare -A keyboards
 
 begin() {
-    trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
+    trap 'kill $server $(jobs -p) 2>/dev/null || true' EXIT
     # The innermost command is the first to say that it failed.
     trap '[[ -s "$STEPS/failed" ]] || echo "$BASH_COMMAND" >"$STEPS/failed"' ERR
 }
@@ -40,10 +41,12 @@ tasuki() {
 serve() {
     if [[ -n "$server" ]]; then
         kill "$server"
-        wait "$server" || true
+        tail --pid "$server" --follow /dev/null
     fi
     command tasuki "$@" >"$STEPS/server.log" 2>&1 &
     server=$!
+    # It is in another terminal: the first job of this one is the reader's own.
+    disown
     shows "$STEPS/server.log" 'ready url='
     # What it says to people, without its log.
     grep --invert-match --extended-regexp '^[0-9]{4}-[0-9]{2}-[0-9]{2}T' "$STEPS/server.log" || true
@@ -98,4 +101,21 @@ server.serve_forever()' "$1" >"$1.port" &
     touch "$1"
     shows "$1.port" "is the port"
     receiver="http://127.0.0.1:$(cut --delimiter ' ' --fields 1 "$1.port")"
+}
+
+# Somebody at a terminal, named $1: what they see and type is in $1.terminal.
+terminal() {
+    mkfifo "$1.keyboard"
+    "${@:2}" <"$1.keyboard" >>"$1.terminal" 2>&1 &
+    exec {keyboard}>"$1.keyboard"
+    keyboards[$1]=$keyboard
+}
+
+types() {
+    echo "> $2" >>"$1.terminal"
+    echo "$2" >&"${keyboards[$1]}"
+}
+
+sees() {
+    shows "$1.terminal" "$2"
 }
