@@ -2,7 +2,7 @@
 set -Eeuo pipefail
 
 # As long as somebody would look at a stream before they press Ctrl-C.
-readonly LISTEN_SECONDS=3
+readonly LISTEN_SECONDS=5
 readonly WAIT_SECONDS=30
 
 server=
