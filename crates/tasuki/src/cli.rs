@@ -136,7 +136,8 @@ struct ServeArgs {
     /// [env: TASUKI_AAEP_COMPAT]
     #[arg(long, value_name = "AGENT", value_parser = [scripted::AGENT_ID])]
     aaep_compat: Option<String>,
-    /// On the first start, add agents, a handoff and a conversation to look at
+    /// On the first start, add agents, a handoff and a conversation to look at; and let Bob, a
+    /// scripted bot, answer
     #[arg(long)]
     demo: bool,
 }

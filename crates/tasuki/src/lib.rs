@@ -12,6 +12,7 @@ pub mod bench;
 pub mod cli;
 pub mod client;
 pub mod config;
+mod demo_bot;
 pub mod exit_code;
 pub mod node;
 pub mod output;

@@ -15,7 +15,7 @@ use crate::aaep_socket::AaepSocket;
 use crate::client::{Call, Client};
 use crate::config::Config;
 use crate::node::{Node, control_socket};
-use crate::output;
+use crate::{demo_bot, output};
 
 /// Whether to fill a new ledger with something to look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +67,8 @@ pub async fn run(config: Config, demo: Demo) -> Result<()> {
     let aaep = aaep.map(|socket| socket.serve(&node));
     let url = format!("{}://{address}", if is_https { "https" } else { "http" });
     greet(&config, &url, &node, is_first_start, demo).await?;
+    let client = Client::in_process(node.router.clone());
+    let bot = (demo == Demo::Yes).then(|| tokio::spawn(demo_bot::run(client, stopped)));
     signals.first().await;
     tracing::info!("stopping");
     stop.send_replace(true);
@@ -76,6 +78,9 @@ pub async fn run(config: Config, demo: Demo) -> Result<()> {
     if let Some((served, path)) = aaep {
         served.await.context("the AAEP socket failed")?;
         let _ = std::fs::remove_file(path);
+    }
+    if let Some(bot) = bot {
+        bot.await.context("the bot of the demo failed")?;
     }
     node.stop().await;
     // Gone already if somebody tidied up; the next start replaces it anyway.

@@ -5,11 +5,16 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::client::{Call, Client, Identity};
+use crate::demo_bot::{AGENT_NAME, DESCRIPTION};
 use crate::output;
 use crate::scripted::AGENT_ID;
 
 pub async fn fill(client: &Client, url: &str) -> Result<()> {
-    let bob = json!({ "kind": "worker", "profile": { "name": "Bob", "user_selectable": true } });
+    let bob = json!({ "kind": "worker", "profile": {
+        "name": AGENT_NAME,
+        "description": DESCRIPTION,
+        "user_selectable": true,
+    } });
     ok(client, Call::put("/v1/agents/bob", bob)).await?;
     token(client, "alice").await?;
     let bob = token(client, "bob").await?;
@@ -93,14 +98,7 @@ async fn open_chat(client: &Client) -> Result<Chat> {
     let open = json!({ "agent": "bob", "customer": { "name": "Ana" } });
     let opened = ok(client, Call::post("/v1/conversations", open)).await?;
     let text = |name: &str| opened[name].as_str().unwrap_or_default().to_owned();
-    let chat =
-        Chat { conversation: text("conversation_id"), customer: text("customer_token"), hana };
-    let hello = "Hello Ana, I am Bob, a bot. Type /person if you would rather talk to one.";
-    let hello = json!({ "parts": [{ "type": "text", "text": hello }], "epoch": 1 });
-    let path = format!("/v1/conversations/{}/messages", chat.conversation);
-    let bob = client.clone().with_identity(as_agent("bob"));
-    ok(&bob, Call::post(path, hello)).await?;
-    Ok(chat)
+    Ok(Chat { conversation: text("conversation_id"), customer: text("customer_token"), hana })
 }
 
 impl Chat {
@@ -109,7 +107,7 @@ impl Chat {
         format!(
             "Ana talks to Bob, a bot. Be Hana, a person who can take over, in a terminal:\n\n  \
              tasuki chat --server {url} --token {hana}\n\n\
-             and Ana, her customer, in the next one; /person asks for a person:\n\n  \
+             and Ana, her customer, in the next one. Ask Bob about your bill, and for a person:\n\n  \
              tasuki chat --server {url} --conversation {conversation} --token {customer}\n"
         )
     }

@@ -135,9 +135,11 @@ fn what_the_demo_prints_can_be_pasted() {
     let mut ana = Terminal::open(folder.path(), &format!("chat {ana}"));
     hana.sees("you are hana, and available");
     ana.sees("Bob: Hello Ana");
-    ana.enter("/person my bill is wrong");
+    ana.enter("My bill is wrong");
+    ana.sees("Bob: Your bill of May has 10 twice.");
+    ana.enter("I want a person");
     hana.sees("* Ana rings");
-    hana.sees("| reason: my bill is wrong");
+    hana.sees("the customer asks for a person");
     hana.sees("/accept or /decline");
     hana.enter("/accept");
     hana.sees("you are with Ana");
@@ -160,12 +162,18 @@ fn what_the_demo_prints_can_be_pasted() {
     hana.sees("this customer is not with you any more");
     ana.sees("* it is settled; Bob answers from now on");
     ana.sees("how was it?");
+    ana.sees("Bob: I am back.");
     ana.enter("/rate 5 quick and kind");
     ana.sees("thank you");
+    ana.enter("When are you open?");
+    ana.sees("Bob: I am here day and night.");
     ana.enter("/close");
     ana.sees("the conversation is closed");
     hana.enter("/quit");
     assert_eq!((ana.leave(), hana.leave()), (Some(0), Some(0)));
+    for words in ["Hello Ana", "Your bill of May", "I am back", "day and night"] {
+        assert_eq!(ana.n_times(words), 1, "Bob says it once: {words}: {:#?}", ana.seen);
+    }
     for words in ["charged twice", "refunded"] {
         assert_eq!(ana.n_times(words), 0, "the customer sees {words}: {:#?}", ana.seen);
     }
