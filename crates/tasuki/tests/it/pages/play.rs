@@ -18,7 +18,7 @@ const PRELUDE: &str = include_str!("prelude.bash");
 const PORT_SHOWN: &str = "7420";
 
 /// A page that takes longer hangs.
-const PAGE_SECONDS_MAX: &str = "120";
+const PAGE_SECONDS_MAX: &str = "300";
 
 /// Where ports are looked for: below those that the system gives to connections.
 const PORTS: std::ops::Range<u16> = 10_000..30_000;

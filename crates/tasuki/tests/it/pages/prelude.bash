@@ -3,7 +3,7 @@ set -Eeuo pipefail
 
 # As long as somebody would look at a stream before they press Ctrl-C.
 readonly LISTEN_SECONDS=5
-readonly WAIT_SECONDS=30
+readonly WAIT_SECONDS=60
 
 server=
 declare -A keyboards
