@@ -19,8 +19,12 @@ pub struct Span(i64);
 
 /// Why a text is not a time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected an RFC 3339 time such as 2026-02-21T14:00:00Z")]
-pub struct InvalidTime;
+pub enum InvalidTime {
+    #[error("expected an RFC 3339 time such as 2026-02-21T14:00:00Z")]
+    NotATime,
+    #[error("expected a time from {} to {}", Time(0), Time(MILLIS_MAX))]
+    OutOfRange,
+}
 
 /// The last day of the year 9999 is out of reach: in some time zones it is the year 10000 by then,
 /// which has no RFC 3339 form.
@@ -49,9 +53,23 @@ impl Time {
 impl FromStr for Time {
     type Err = InvalidTime;
     fn from_str(text: &str) -> Result<Self, InvalidTime> {
-        let parsed: jiff::Timestamp = text.parse().map_err(|_| InvalidTime)?;
+        let parsed: jiff::Timestamp = text.parse().map_err(|_| not_a_moment(text))?;
         let millis = parsed.as_millisecond();
-        if (0..=MILLIS_MAX).contains(&millis) { Ok(Self(millis)) } else { Err(InvalidTime) }
+        if (0..=MILLIS_MAX).contains(&millis) {
+            Ok(Self(millis))
+        } else {
+            Err(InvalidTime::OutOfRange)
+        }
+    }
+}
+
+/// Whether a text that names no moment of the calendar has at least the form of one.
+fn not_a_moment(text: &str) -> InvalidTime {
+    match jiff::fmt::temporal::Pieces::parse(text) {
+        Ok(pieces) if pieces.time().is_some() && pieces.offset().is_some() => {
+            InvalidTime::OutOfRange
+        }
+        Ok(_) | Err(_) => InvalidTime::NotATime,
     }
 }
 
@@ -225,8 +243,28 @@ mod tests {
         assert_eq!(time.to_string(), "2026-02-21T14:00:00Z");
         assert_eq!(time.plus(Span::from_millis(5)).to_string(), "2026-02-21T14:00:00.005Z");
         assert_eq!("2026-02-21T15:00:00+01:00".parse::<Time>().unwrap(), time);
-        assert!("yesterday".parse::<Time>().is_err());
-        assert!("1960-01-01T00:00:00Z".parse::<Time>().is_err());
+    }
+
+    #[test]
+    fn a_text_that_is_no_time_is_told_from_a_time_that_is_out_of_range() {
+        let range = "expected a time from 1970-01-01T00:00:00Z to 9999-12-30T21:59:59.999Z";
+        let form = "expected an RFC 3339 time such as 2026-02-21T14:00:00Z";
+        let rows = [
+            ("1969-12-31T23:59:59Z", range),
+            ("9999-12-30T22:00:00Z", range),
+            ("9999-12-31T00:00:00Z", range),
+            ("9999-12-31T23:59:59.999Z", range),
+            ("9999-12-31T23:59:59-12:00", range),
+            ("yesterday", form),
+            ("2026-02-21", form),
+            ("2026-02-21T14:00:00", form),
+            ("2026-13-21T14:00:00Z", form),
+            ("10000-01-01T00:00:00Z", form),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(text.parse::<Time>().unwrap_err().to_string(), expected, "{text}");
+        }
+        assert!("9999-12-30T21:59:59.999Z".parse::<Time>().is_ok());
     }
 
     #[test]

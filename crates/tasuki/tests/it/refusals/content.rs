@@ -19,6 +19,7 @@ percent is text                 | alice | initiate           | work_state.percen
 status of work is unknown       | alice | draft              | work_state.status = "nearly"       | 422 schema_invalid work_state.status
 deadline is no time             | alice | initiate           | deadline = "tomorrow"              | 422 schema_invalid deadline
 deadline is a number            | alice | initiate           | deadline = 1893456000              | 422 schema_invalid deadline
+deadline is after the last day  | alice | initiate           | deadline = "9999-12-31T12:00:00Z"  | 422 schema_invalid deadline
 deadline is before 1970         | alice | draft              | deadline = "1969-12-31T23:59:59Z"  | 422 schema_invalid deadline
 classification is unknown       | alice | initiate           | policy = {"classification":"top"}  | 422 schema_invalid policy.classification
 reason for a reject is unknown  | bob   | reject PROPOSED    | reason = "bored"                   | 422 schema_invalid reason
