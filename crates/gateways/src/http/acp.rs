@@ -167,7 +167,7 @@ async fn answer(gateway: &Gateway, write: Write<Value>) -> Result<AcpResponse, F
         return Ok(query(gateway, write, fields).await?);
     }
     let id = take_id(&mut fields)?;
-    if action == "initiate" && fields.remove("dry_run") == Some(Value::Bool(true)) {
+    if action == "initiate" && take_dry_run(&mut fields, id)? {
         let offer = shape(Value::Object(fields))?;
         let found = Box::pin(dry_run::try_out(gateway, write, offer)).await?;
         return Ok(AcpResponse { success: true, dry_run: Some(found), ..AcpResponse::default() });
@@ -218,6 +218,18 @@ fn take_id(fields: &mut Map<String, Value>) -> Result<Option<HandoffId>, Problem
             text.parse().map(Some).map_err(|_| Problem::not_found("handoff"))
         }
         Some(_) => Err(Problem::schema_invalid("handoff_id", "the id of a handoff")),
+    }
+}
+
+/// Whether a new offer is only tried out.
+fn take_dry_run(fields: &mut Map<String, Value>, id: Option<HandoffId>) -> Result<bool, Problem> {
+    match (fields.remove("dry_run"), id) {
+        (None | Some(Value::Bool(false)), _) => Ok(false),
+        (Some(Value::Bool(true)), None) => Ok(true),
+        (Some(Value::Bool(true)), Some(_)) => {
+            Err(Problem::schema_invalid("dry_run", "to be left out for a draft that was saved"))
+        }
+        (Some(_), _) => Err(Problem::schema_invalid("dry_run", "true or false, without quotes")),
     }
 }
 

@@ -156,4 +156,15 @@ an id that is no text           | bob   | ACP                | action = "accept"
 a query with an id              | alice | ACP                | action = "query" ; handoff_id = "x" | 422 schema_invalid handoff_id
 a limit that is a fraction      | alice | ACP                | action = "query" ; limit = 1.5     | 422 schema_invalid limit
 a status that is a number       | alice | ACP                | action = "query" ; status = 5      | 422 schema_invalid status
+a dry run that is a text        | alice | initiate           | dry_run = "true"                   | 422 schema_invalid dry_run
+a dry run that is a number      | alice | initiate           | dry_run = 1                        | 422 schema_invalid dry_run
+a dry run that is a word        | alice | initiate           | dry_run = "yes"                    | 422 schema_invalid dry_run
+a dry run that is a list        | alice | initiate           | dry_run = []                       | 422 schema_invalid dry_run
+a dry run that is null          | alice | initiate           | dry_run = null                     | 422 schema_invalid dry_run
+a dry run that is an object     | alice | initiate           | dry_run = {"yes":true}             | 422 schema_invalid dry_run
+a dry run of a saved draft      | alice | initiate DRAFT     | dry_run = true                     | 422 schema_invalid dry_run
+a dry run of an accept          | bob   | accept PROPOSED    | dry_run = true                     | 422 schema_invalid dry_run
+a query by a status in a list   | alice | ACP                | action = "query" ; status = ["draft"] | 422 schema_invalid status
+a query with a cursor of number | alice | ACP                | action = "query" ; cursor = 5      | 422 schema_invalid cursor
+a query with a limit of true    | alice | ACP                | action = "query" ; limit = true    | 422 schema_invalid limit
 "#;
