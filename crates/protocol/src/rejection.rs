@@ -117,10 +117,11 @@ pub enum Rejection {
 pub enum Conflict {
     /// Another handoff of the same task is under way.
     Active { handoff: HandoffId },
-    /// The target has owned the task before.
-    Cycle { target: AgentId, chain: Vec<AgentId> },
+    /// The target has owned the task before. `previous`: the owner before the sender, to whom
+    /// `return` hands it.
+    Cycle { target: AgentId, previous: Option<AgentId>, chain: Vec<AgentId> },
     /// `return` was asked for, but the target is not the owner before the sender.
-    NotPrevious { target: AgentId, chain: Vec<AgentId> },
+    NotPrevious { target: AgentId, previous: Option<AgentId>, chain: Vec<AgentId> },
     /// The sender never owned the task.
     NotOwner { sender: AgentId, chain: Vec<AgentId> },
     /// The chain is as long as it may get.
@@ -224,14 +225,20 @@ fn describe_conflict(task_id: &TaskId, conflict: &Conflict) -> String {
         Conflict::Active { handoff } => {
             format!("task `{task_id}` has an active handoff already: {handoff}")
         }
-        Conflict::Cycle { target, chain } => format!(
-            "`{target}` has owned task `{task_id}` before (chain: {}); set `return` to hand it \
-             back to the previous owner",
-            arrows(chain)
-        ),
-        Conflict::NotPrevious { target, chain } => format!(
-            "`{target}` is not the previous owner of task `{task_id}` (chain: {})",
-            arrows(chain)
+        Conflict::Cycle { target, previous, chain } => {
+            let advice = match previous {
+                Some(previous) if previous == target => {
+                    "set `return` to hand it back to the previous owner".to_owned()
+                }
+                Some(_) | None => who_gets_it_back(previous.as_ref()),
+            };
+            let chain = arrows(chain);
+            format!("`{target}` has owned task `{task_id}` before (chain: {chain}); {advice}")
+        }
+        Conflict::NotPrevious { target, previous, chain } => format!(
+            "`{target}` is not the previous owner of task `{task_id}` (chain: {}); {}",
+            arrows(chain),
+            who_gets_it_back(previous.as_ref())
         ),
         Conflict::NotOwner { sender, chain } => {
             format!("`{sender}` has never owned task `{task_id}` (chain: {})", arrows(chain))
@@ -240,6 +247,14 @@ fn describe_conflict(task_id: &TaskId, conflict: &Conflict) -> String {
             "task `{task_id}` has changed hands as often as it may (chain: {})",
             arrows(chain)
         ),
+    }
+}
+
+/// A task goes back one owner at a time.
+fn who_gets_it_back(previous: Option<&AgentId>) -> String {
+    match previous {
+        Some(previous) => format!("`return` hands it back to `{previous}` only"),
+        None => "no owner before the sender could get it back".to_owned(),
     }
 }
 

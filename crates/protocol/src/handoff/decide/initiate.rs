@@ -175,16 +175,16 @@ fn check_task(
         });
     }
     let target = essentials.to.clone();
+    // A coordinator need not be an owner; it returns the task for the last one.
+    let place = chain.iter().position(|owner| owner == sender);
+    let last = chain.len().saturating_sub(1);
+    let previous = place.unwrap_or(last).checked_sub(1).map(|index| chain[index].clone());
     if offer.is_return {
-        // A coordinator need not be an owner; it returns the task for the last one.
-        let place = chain.iter().position(|owner| owner == sender);
-        let last = chain.len().saturating_sub(1);
-        let previous = place.unwrap_or(last).checked_sub(1).map(|index| &chain[index]);
-        if previous != Some(&target) {
-            return conflict(Conflict::NotPrevious { target, chain });
+        if previous.as_ref() != Some(&target) {
+            return conflict(Conflict::NotPrevious { target, previous, chain });
         }
     } else if chain.contains(&target) {
-        return conflict(Conflict::Cycle { target, chain });
+        return conflict(Conflict::Cycle { target, previous, chain });
     } else if chain.len() >= CHAIN_OWNERS_MAX {
         return conflict(Conflict::TooManyHops { chain });
     }

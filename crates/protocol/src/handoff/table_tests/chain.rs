@@ -74,7 +74,7 @@ fn a_cycle_is_refused_and_the_chain_is_shown() {
         target activate h1                  -> activated
         target complete h1                  -> completed
         target initiate h2 to_agent=sender why -> ownership_conflict: `sender` has owned task `t1` before (chain: sender → target); set `return` to hand it back to the previous owner
-        target initiate h2 to_agent=target why -> ownership_conflict: `target` has owned task `t1` before (chain: sender → target); set `return` to hand it back to the previous owner
+        target initiate h2 to_agent=target why -> ownership_conflict: `target` has owned task `t1` before (chain: sender → target); `return` hands it back to `sender` only
         sender initiate h3 to_agent=sender task.task_id=t2 -> ownership_conflict
         "#,
     );
@@ -93,7 +93,8 @@ fn a_return_goes_back_one_owner_and_is_marked() {
         third activate h2                   -> activated
         third complete h2                   -> completed
         hold t1                             -> free [sender target third]
-        third initiate h3 return=true to_agent=sender why -> ownership_conflict: `sender` is not the previous owner of task `t1` (chain: sender → target → third)
+        third initiate h3 to_agent=sender why -> ownership_conflict: `sender` has owned task `t1` before (chain: sender → target → third); `return` hands it back to `target` only
+        third initiate h3 return=true to_agent=sender why -> ownership_conflict: `sender` is not the previous owner of task `t1` (chain: sender → target → third); `return` hands it back to `target` only
         third initiate h3 return=true to_agent=fourth -> ownership_conflict
         third initiate h3 return=true to_agent=target -> proposed (return)
         hold t1                             -> h3 [sender target third]
