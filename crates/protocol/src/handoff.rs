@@ -2,7 +2,8 @@
 //! activated → completed → closed.
 //!
 //! Read [`state`] first, then [`command`] and [`event`], then one file per command in [`decide`].
-//! [`check`] says what an offer must have and [`lint`] what it had better have; [`gate`] and
+//! [`check`] says what an offer must have and [`lint`] what it had better have; [`edit`] changes
+//! one field by field; [`gate`] and
 //! [`artifact`] are the checks of an accept; [`workq`] is what a work queue is asked;
 //! [`completion`] is how work is reported as done. [`derive`] says what follows from a state
 //! (deadlines, effects, the task's hold); [`audit_line`], [`decision_line`] and [`artifact_line`]
@@ -17,6 +18,7 @@ pub mod completion;
 pub mod decide;
 pub mod decision_line;
 pub mod derive;
+pub mod edit;
 pub mod event;
 pub mod evolve;
 pub mod gate;

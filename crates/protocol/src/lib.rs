@@ -10,6 +10,7 @@
 //!    [`agent`] and [`token`]: who takes part. [`teamspace`]: what they all work in.
 //!    [`route`]: who answers a turn of a conversation; [`graph`]: as it was saved. [`signal`]: how
 //!    it goes. [`queue`]: waiting for a person. [`session`]: what an agent announces.
+//!    [`visibility`]: who may read what.
 //! 4. [`ledger`], [`merkle`], [`checkpoint`]: how the record is chained, summed up and signed;
 //!    [`audit`]: how it is checked; [`fork`]: how it goes on after a loss.
 //! 5. [`tools`]: how a model asks for a handoff, and how its history goes on.
@@ -48,4 +49,5 @@ pub mod time;
 pub mod token;
 pub mod tools;
 pub mod transfer;
+pub mod visibility;
 pub mod wake;

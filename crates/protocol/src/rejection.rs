@@ -126,6 +126,8 @@ pub enum Conflict {
     NotOwner { sender: AgentId, chain: Vec<AgentId> },
     /// The chain is as long as it may get.
     TooManyHops { chain: Vec<AgentId> },
+    /// One of the others, for a caller who may not know whose task it is.
+    Withheld,
 }
 
 impl Rejection {
@@ -247,6 +249,7 @@ fn describe_conflict(task_id: &TaskId, conflict: &Conflict) -> String {
             "task `{task_id}` has changed hands as often as it may (chain: {})",
             arrows(chain)
         ),
+        Conflict::Withheld => format!("task `{task_id}` is not the sender's to hand on now"),
     }
 }
 

@@ -7,6 +7,7 @@ use axum::http::HeaderValue;
 use axum::response::{IntoResponse, Response};
 use engine::submit::Done;
 use protocol::handoff::command::Reject;
+use protocol::handoff::edit::OfferEdit;
 use protocol::handoff::{Command, Offer};
 use protocol::ids::HandoffId;
 use schemars::JsonSchema;
@@ -249,7 +250,7 @@ fn command(
         "accept" => Ok(read::<AcceptInput>(fields)?.into()),
         "approve" => Ok(read::<ApproveInput>(fields)?.into()),
         "refuse" => Ok(read::<RefuseInput>(fields)?.into()),
-        "counter" => Ok(Command::Counter { offer: Box::new(read::<Offer>(fields)?) }),
+        "counter" => Ok(Command::Counter { edit: Box::new(read::<OfferEdit>(fields)?) }),
         "delegate" => {
             let offer = Box::new(read::<Offer>(fields)?);
             Ok(Command::Delegate { child: new_id(), offer })

@@ -22,7 +22,7 @@ pub struct ReassignInput {
     /// The agent that shall own the task instead.
     pub to_agent: AgentId,
     pub why: String,
-    /// Where the work stands, if the package no longer says so.
+    /// The state of the work; what it does not say is as it was said last.
     #[serde(default)]
     pub work_state: Option<OfferedWorkState>,
     /// A new deadline for the task; needed when the old one has passed.

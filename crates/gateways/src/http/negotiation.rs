@@ -3,7 +3,8 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use protocol::handoff::{Command, Offer};
+use protocol::handoff::Command;
+use protocol::handoff::edit::OfferEdit;
 use protocol::ids::HandoffId;
 use protocol::time::Time;
 use schemars::JsonSchema;
@@ -88,10 +89,10 @@ pub async fn refuse(
 pub async fn counter(
     State(gateway): State<Gateway>,
     Named(id): Named<HandoffId>,
-    write: Write<Offer>,
+    write: Write<OfferEdit>,
 ) -> Result<Response, Problem> {
-    let (write, offer) = write.split();
-    let command = Command::Counter { offer: Box::new(offer) };
+    let (write, edit) = write.split();
+    let command = Command::Counter { edit: Box::new(edit) };
     act(&gateway, write, Target::Existing(id), command).await
 }
 

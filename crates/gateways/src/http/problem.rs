@@ -214,6 +214,7 @@ impl From<Rejection> for Problem {
                         let owners: Vec<_> = chain.iter().map(|owner| owner.as_str()).collect();
                         problem.fact("handoff_chain", owners)
                     }
+                    Conflict::Withheld => problem,
                 }
             }
             Rejection::EvidenceMissing { unanswered } => {

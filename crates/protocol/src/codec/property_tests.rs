@@ -183,8 +183,9 @@ fn proposals() -> impl Strategy<Value = Proposed> {
     let names = (parties(), task(), thread(), text(), text(), text(), text());
     let flags = (any::<[bool; 9]>(), option::of(time()), vec(agent(), 0..4));
     let others = (option::of(work::handoff()), option::of(work::handoff()), any::<u32>());
-    (names, flags, others).prop_map(
-        |(names, (flags, deadline, chain), (parent, replaces, parts))| {
+    (names, flags, others, work::bounds()).prop_map(
+        |(names, (flags, deadline, chain), (parent, replaces, parts), bounds)| {
+            let (readers, gated, loosens, differences) = bounds;
             let (parties, task_id, thread_id, title, reason, origin_session, package_hash) = names;
             let [
                 is_return,
@@ -221,6 +222,10 @@ fn proposals() -> impl Strategy<Value = Proposed> {
                 package_hash,
                 parent,
                 replaces,
+                readers,
+                gated,
+                loosens,
+                differences,
             }
         },
     )

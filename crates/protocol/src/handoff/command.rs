@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::artifact::Seen;
 use super::completion::Completion;
-use super::package::{Offer, OfferedWorkState, TaskKind};
+use super::edit::OfferEdit;
+use super::package::{Offer, OfferedWorkState, Policy, TaskKind};
 use super::sla::Slas;
 use super::state::Status;
 use super::workq::{Answered, Way};
@@ -50,7 +51,7 @@ pub enum Command {
     },
     /// After a rejection the sender proposes again, with a changed package.
     Counter {
-        offer: Box<Offer>,
+        edit: Box<OfferEdit>,
     },
     /// The sender takes it back before it is accepted.
     Withdraw {
@@ -123,7 +124,7 @@ pub struct Reassign {
     pub successor: HandoffId,
     pub to: AgentId,
     pub why: String,
-    /// Where the work stands, if the package no longer says so.
+    /// The state of the work; what it does not say is as it was said last.
     pub work_state: Option<OfferedWorkState>,
     /// A new one for the task; the old one stays if it has not passed.
     pub deadline: Option<Time>,
@@ -143,6 +144,8 @@ pub struct Follow {
     pub parent: Option<HandoffId>,
     /// The handoff whose place this one takes.
     pub replaces: Option<HandoffId>,
+    /// The policy that was agreed on, if that of the offer is looser and no human approved it.
+    pub agreed: Option<Policy>,
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -26,6 +26,7 @@ pub use delegate::OPEN_DELEGATIONS_MAX;
 
 use super::command::Command;
 use super::event::{Event, Parties};
+use super::package::OfferedWorkState;
 use super::state::{Handoff, Made};
 use crate::caller::Caller;
 use crate::ids::{AgentId, HandoffId};
@@ -69,7 +70,7 @@ pub fn decide(
         }
         Command::Approve { why } => approve::approve(state, why.as_deref(), context),
         Command::Refuse { why } => approve::refuse(state, why, context),
-        Command::Counter { offer } => counter::decide(id, state, offer, context),
+        Command::Counter { edit } => counter::decide(id, state, edit, context),
         Command::Withdraw { why } => withdraw::decide(state, why.as_deref(), context),
         Command::ExtendSla { due, why } => extend_sla::decide(state, *due, why, context),
         Command::Delegate { child, offer } => delegate::decide(*child, state, offer, context),
@@ -131,6 +132,14 @@ fn as_target<'a>(
             state: handoff.status(),
             needed: "a handoff that was proposed",
         }),
+    }
+}
+
+/// The state of the work as it was said last: the owner's own words, over those of the package.
+fn latest(made: &Made, packaged: Option<OfferedWorkState>) -> Option<OfferedWorkState> {
+    match &made.work_state {
+        Some(said) => Some(said.as_ref().clone().or(packaged.unwrap_or_default())),
+        None => packaged,
     }
 }
 

@@ -4,12 +4,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::command::{Child, SlaStage};
-use super::package::TaskKind;
-use super::state::{Handoff, Made, Stage, Terms, Waiting};
+use super::package::{Policy, TaskKind};
+use super::state::{Approval, Handoff, Made, Stage, Terms, Waiting};
 use super::workq::Workq;
 use crate::ids::{AgentId, HandoffId, TaskId};
 use crate::step::{Deadline, Effect, Hold};
 use crate::time::Time;
+use crate::visibility::{self, Readers};
 
 /// Before the id of a task in the key of its hold.
 pub const TASK: &str = "task/";
@@ -106,12 +107,34 @@ pub fn hold(handoff: &Handoff) -> Option<Hold> {
     Some(Hold {
         key: task_key(&made.terms.task_id),
         occupied: made.stage.status().is_active(),
-        value: Some(encode_task(Task {
-            chain: owners(made),
-            kind: made.terms.task_kind,
-            parts: parts(made),
-        })),
+        value: Some(encode_task(task(made))),
     })
+}
+
+/// What this handoff leaves to the next one of its task.
+pub fn task(made: &Made) -> Task {
+    Task {
+        chain: owners(made),
+        kind: made.terms.task_kind,
+        parts: parts(made),
+        gated: gated(made).cloned(),
+        // What the first releases proposed is the team's to ask about.
+        readers: visibility::readers(made).unwrap_or_default(),
+    }
+}
+
+/// The policy of this task that a human was asked about last. One that is looser than what was
+/// agreed on counts only once a human has approved it.
+fn gated(made: &Made) -> Option<&Policy> {
+    unapproved(made).or(made.terms.gated.as_deref())
+}
+
+/// The policy that was agreed on, if this one is looser and no human has approved that.
+pub fn unapproved(made: &Made) -> Option<&Policy> {
+    match made.approval {
+        Approval::Wanted | Approval::NotNeeded => made.terms.loosens.as_deref(),
+        Approval::Given => None,
+    }
 }
 
 /// Whether the hold of a proposed handoff differs between two of its states. What was agreed on
@@ -119,7 +142,8 @@ pub fn hold(handoff: &Handoff) -> Option<Hold> {
 pub fn hold_differs(before: &Handoff, after: &Handoff) -> bool {
     let place = |handoff: &Handoff| match handoff {
         Handoff::Made(made) => {
-            Some((made.stage.status().is_active(), target_owns(made), parts(made)))
+            let is_active = made.stage.status().is_active();
+            Some((is_active, target_owns(made), parts(made), unapproved(made).is_some()))
         }
         Handoff::Draft(_) | Handoff::Discarded { .. } => None,
     };
@@ -191,6 +215,12 @@ pub struct Task {
     /// How many parts of it were handed on, so that none is named like one before it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub parts: u32,
+    /// The policy that a human was asked about last, if one was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gated: Option<Policy>,
+    /// Who may be told whose task it is.
+    #[serde(default, skip_serializing_if = "Readers::is_team")]
+    pub readers: Readers,
 }
 
 fn is_zero(number: &u32) -> bool {
@@ -199,7 +229,13 @@ fn is_zero(number: &u32) -> bool {
 
 fn encode_task(task: Task) -> String {
     let text = match task {
-        Task { chain, kind: TaskKind::Execution, parts: 0 } => serde_json::to_string(&chain),
+        Task {
+            chain,
+            kind: TaskKind::Execution,
+            parts: 0,
+            gated: None,
+            readers: Readers::Team,
+        } => serde_json::to_string(&chain),
         task => serde_json::to_string(&TaskHold::More(task)),
     };
     text.expect("a list of names is JSON")

@@ -6,12 +6,14 @@ use serde::{Deserialize, Serialize};
 use super::artifact::Seen;
 use super::command::{RejectReason, SlaStage};
 use super::completion::Evidence;
-use super::package::{Artifact, OfferedWorkState, TaskKind};
+use super::edit::Difference;
+use super::package::{Artifact, OfferedWorkState, Policy, TaskKind};
 use super::sla::Slas;
 use super::state::Status;
 use super::workq::{Degradation, Workq};
 use crate::ids::{AgentId, HandoffId, TaskId, ThreadId};
 use crate::time::{Span, Time};
+use crate::visibility::Readers;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
@@ -111,6 +113,19 @@ pub struct Proposed {
     /// The handoff whose place this one takes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<HandoffId>,
+    /// Who may read it, by its own policy. The first releases did not write it down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub readers: Option<Readers>,
+    /// Its policy, if a human is asked about it: what follows on this task is compared with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gated: Option<Box<Policy>>,
+    /// The policy that was agreed on and that this one is looser than. A human must approve that,
+    /// whatever its own policy says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loosens: Option<Box<Policy>>,
+    /// What a counter-offer changes, or in what a policy is looser than what was agreed on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub differences: Vec<Difference>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -9,6 +9,7 @@ use completion::Remembered;
 
 use super::completion::Shown;
 use super::event::{Closed, Drafted, Event, Proposed, ValidationStarted};
+use super::package::OfferedWorkState;
 use super::state::{
     Approval, Checks, Delegations, Draft, Handoff, Made, Note, Stage, Status, Terms, Validating,
     Waiting,
@@ -35,10 +36,13 @@ pub fn evolve(
             approval: approval(proposed),
             revision: 1,
             completions: 0,
+            verifier_asked: false,
             shown: None,
             notes: Vec::new(),
             delegations: Delegations::default(),
             workq: Workq::Idle,
+            work_state: None,
+            differences: proposed.differences.clone(),
         })),
         (Some(Handoff::Made(made)), Event::Countered(countered)) => match made.stage {
             Stage::Rejected { .. } => Ok(Handoff::Made(Made {
@@ -47,11 +51,15 @@ pub fn evolve(
                 approval: approval(&countered.proposed),
                 revision: countered.revision,
                 completions: made.completions,
+                verifier_asked: made.verifier_asked,
                 shown: None,
                 notes: made.notes,
                 // None of them is open, and the terms count them.
                 delegations: Delegations::default(),
                 workq: made.workq.after_counter(),
+                // The new package says it.
+                work_state: None,
+                differences: countered.proposed.differences.clone(),
             })),
             Stage::Proposed(_)
             | Stage::Validating(_)
@@ -73,6 +81,9 @@ pub fn evolve(
 
 fn evolve_made(mut made: Made, event: &Event, at: Time) -> Result<Made, BadHistory> {
     let bad = BadHistory { event: event.name() };
+    if let Event::CompletionStarted(started) = event {
+        made.verifier_asked |= started.needs_verifier;
+    }
     made.stage = match (made.stage, event) {
         (Stage::Proposed(_), Event::ValidationStarted(started)) => validating(started, at),
         (Stage::Validating(before), Event::VerificationUnavailable(_)) => {
@@ -110,6 +121,7 @@ fn evolve_made(mut made: Made, event: &Event, at: Time) -> Result<Made, BadHisto
                 workq: &mut made.workq,
                 completions: &mut made.completions,
                 shown: &mut made.shown,
+                state: &mut made.work_state,
             };
             work.evolve(stage, event, at).ok_or(bad)?
         }
@@ -124,16 +136,18 @@ struct Work<'m> {
     workq: &'m mut Workq,
     completions: &'m mut u32,
     shown: &'m mut Option<Box<Shown>>,
+    state: &'m mut Option<Box<OfferedWorkState>>,
 }
 
 impl Work<'_> {
     /// What is true after an event of the work, if it may follow.
     fn evolve(&mut self, stage: Stage, event: &Event, at: Time) -> Option<Stage> {
         match (stage, event) {
-            (Stage::Accepted(_), Event::Activated(_)) => {
+            (Stage::Accepted(_), Event::Activated(activated)) => {
                 if self.has_items {
                     *self.workq = Workq::Asked(Way::Over);
                 }
+                self.state.clone_from(&activated.work_state_update);
                 Some(Stage::Activated(Waiting::from(at)))
             }
             (stage, Event::WorkqSettled(settled)) if may_have_asked(&stage) => {
@@ -293,6 +307,9 @@ fn terms(id: HandoffId, proposed: &Proposed, at: Time) -> Terms {
         proposed_at: at,
         parent: proposed.parent,
         replaces: proposed.replaces,
+        readers: proposed.readers,
+        gated: proposed.gated.clone(),
+        loosens: proposed.loosens.clone(),
     }
 }
 
@@ -315,6 +332,8 @@ pub fn without_texts(handoff: Handoff) -> Handoff {
             let terms = made.terms.deref().clone();
             made.terms = Terms { title: erased(), reason: String::new(), ..terms }.into();
             made.shown = None;
+            made.work_state = None;
+            made.differences.clear();
             for note in &mut made.notes {
                 match note {
                     Note::Rejection(rejected) => {

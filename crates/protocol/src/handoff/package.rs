@@ -10,6 +10,7 @@ use super::sla::Slas;
 use crate::canonical::{self, Hash};
 use crate::ids::{AgentId, HandoffId, TaskId, ThreadId};
 use crate::time::Time;
+use crate::visibility::Readers;
 
 /// The version of ACP that packages follow.
 pub const PACKAGE_VERSION: &str = "1.0.0";
@@ -341,8 +342,9 @@ impl Policy {
             || self.sensitivity == Some(Sensitivity::High)
     }
 
-    /// Whether this policy allows nothing that the other one forbids.
-    pub fn check_narrows(&self, whole: &Policy) -> Result<(), String> {
+    /// Whether this policy allows nothing that the other one forbids; else, the first field in
+    /// which it does.
+    pub fn check_narrows(&self, whole: &Policy) -> Result<(), &'static str> {
         let is_missing = |restriction: &&String| !self.export_restrictions.contains(restriction);
         let narrows = [
             ("classification", self.classification >= whole.classification),
@@ -350,12 +352,7 @@ impl Policy {
             ("requires_evidence", self.requires_evidence || !whole.requires_evidence),
             ("requires_verifier", self.requires_verifier || !whole.requires_verifier),
             ("sensitivity", self.sensitivity >= whole.sensitivity),
-            (
-                "visibility",
-                whole.visibility.is_none()
-                    || self.visibility == whole.visibility
-                    || self.visibility == Some(Visibility::Private),
-            ),
+            ("visibility", Readers::of(self) <= Readers::of(whole)),
             (
                 "export_restrictions",
                 !whole.export_restrictions.iter().any(|rule| is_missing(&rule)),
@@ -363,10 +360,7 @@ impl Policy {
         ];
         match narrows.into_iter().find(|(_, holds)| !holds) {
             None => Ok(()),
-            Some((field, _)) => Err(format!(
-                "policy.{field}: a delegated part may be bound more tightly than the whole, never \
-                 less"
-            )),
+            Some((field, _)) => Err(field),
         }
     }
 

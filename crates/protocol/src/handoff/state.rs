@@ -8,13 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use super::command::RejectReason;
 use super::completion::{Completing, Shown};
+use super::edit::Difference;
 use super::event::{Closed, Escalated};
-use super::package::TaskKind;
+use super::package::{OfferedWorkState, Policy, TaskKind};
 use super::sla::Slas;
 use super::workq::{Workq, WorkqStatus};
 use crate::fixed::Fixed;
 use crate::ids::{AgentId, HandoffId, TaskId, ThreadId};
 use crate::time::Time;
+use crate::visibility::Readers;
 
 /// One handoff.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,6 +54,9 @@ pub struct Made {
     /// How often the owner reported the work as done in a way that had to be looked at first.
     #[serde(default)]
     pub completions: u32,
+    /// Somebody other than the owner was asked to confirm that the work is done.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub verifier_asked: bool,
     /// What was said about the work that is done, if anything was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown: Option<Box<Shown>>,
@@ -61,6 +66,12 @@ pub struct Made {
     pub delegations: Delegations,
     #[serde(default, skip_serializing_if = "Workq::is_idle")]
     pub workq: Workq,
+    /// What the owner said about the work since the package was sealed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_state: Option<Box<OfferedWorkState>>,
+    /// What the package changes, for those who must agree to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub differences: Vec<Difference>,
 }
 
 /// The parts of the task that its owner handed on.
@@ -106,6 +117,15 @@ pub struct Terms {
     pub proposed_at: Time,
     pub parent: Option<HandoffId>,
     pub replaces: Option<HandoffId>,
+    /// Who may read it by its own policy; see [`crate::visibility::readers`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub readers: Option<Readers>,
+    /// Its policy, if a human is asked about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gated: Option<Box<Policy>>,
+    /// The policy that was agreed on and that this one is looser than.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loosens: Option<Box<Policy>>,
 }
 
 /// Where a proposed handoff stands.

@@ -5,6 +5,7 @@
 mod approval;
 mod artifacts;
 mod audit;
+mod bounds;
 mod cells;
 mod chain;
 mod completion;

@@ -1,6 +1,7 @@
 //! The operations on handoffs.
 
 use protocol::handoff::Offer;
+use protocol::handoff::edit::OfferEdit;
 
 use super::{Operation, Response, Who, action, read, schema};
 use crate::http::completion::{CompleteInput, ConfirmInput, DisputeInput};
@@ -78,8 +79,9 @@ pub const HANDOFFS: [Operation; 22] = [
     action(
         "/v1/handoffs/{handoff}/counter",
         "counter_handoff",
-        "After a rejection the sender proposes again; what the offer leaves out stays.",
-        schema::<Offer>,
+        "After a rejection the sender proposes again. What is left out stays, `null` clears, lists \
+         are replaced whole. A policy that binds less needs the approval of a human.",
+        schema::<OfferEdit>,
     ),
     action(
         "/v1/handoffs/{handoff}/withdraw",

@@ -3,6 +3,7 @@
 use crate::handoff::Status;
 use crate::handoff::artifact::{Finding, Seen};
 use crate::handoff::command::{RejectReason, SlaStage};
+use crate::handoff::edit::Difference;
 use crate::handoff::event::{
     Accepted, Activated, Approved, Checked, Closed, Completed, Countered, Delegated,
     DelegationEnded, DelegationReopened, Drafted, Escalated, Event as HandoffEvent, Parties,
@@ -10,12 +11,14 @@ use crate::handoff::event::{
     VerificationUnavailable, WorkqDegraded, WorkqSettled,
 };
 use crate::handoff::package::{
-    Artifact, ArtifactKind, ArtifactRef, OfferedWorkState, TaskKind, TestStatus, WorkStatus,
+    Artifact, ArtifactKind, ArtifactRef, Classification, OfferedWorkState, Policy, TaskKind,
+    TestStatus, WorkStatus,
 };
 use crate::handoff::sla::Slas;
 use crate::handoff::workq::Degradation;
 use crate::ids::{AgentId, HandoffId};
 use crate::time::{Span, Time};
+use crate::visibility::Readers;
 
 pub fn handoff_shapes() -> Vec<(&'static str, HandoffEvent)> {
     let mut shapes = proposal_shapes();
@@ -52,6 +55,35 @@ pub fn proposed() -> Proposed {
         package_hash: "ab".repeat(32),
         parent: None,
         replaces: None,
+        readers: None,
+        gated: None,
+        loosens: None,
+        differences: Vec::new(),
+    }
+}
+
+/// One that is looser than what was agreed on.
+fn bound_less() -> Proposed {
+    let agreed = Policy {
+        classification: Classification::Restricted,
+        requires_human_approval: true,
+        requires_verifier: true,
+        export_restrictions: vec!["eu".to_owned()],
+        ..Policy::default()
+    };
+    let own = Policy { requires_verifier: false, ..agreed.clone() };
+    Proposed {
+        needs_human: true,
+        is_guarded: true,
+        readers: Some(Readers::Private),
+        gated: Some(Box::new(own)),
+        loosens: Some(Box::new(agreed)),
+        differences: vec![Difference {
+            field: "policy.requires_verifier".to_owned(),
+            before: Some(true.into()),
+            after: None,
+        }],
+        ..proposed()
     }
 }
 
@@ -82,6 +114,15 @@ fn negotiation_shapes() -> Vec<(&'static str, HandoffEvent)> {
                     ..Slas::default()
                 },
                 ..proposed()
+            })),
+        ),
+        ("private", HandoffEvent::Proposed(Box::new(bound_less()))),
+        (
+            "differences",
+            HandoffEvent::Countered(Box::new(Countered {
+                revision: 2,
+                changes: vec!["policy.visibility".to_owned()],
+                proposed: bound_less(),
             })),
         ),
         (

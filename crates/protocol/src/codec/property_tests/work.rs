@@ -1,16 +1,21 @@
 //! Events of the work itself: parts that are handed on, and what the work queue answered.
 
+use proptest::collection::vec;
+use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::{agent, parties, task, text, texts};
 use crate::handoff::Status;
+use crate::handoff::edit::Difference;
 use crate::handoff::event::{
     Delegated, DelegationEnded, DelegationReopened, Event as HandoffEvent, WorkqDegraded,
     WorkqSettled,
 };
+use crate::handoff::package::Policy;
 use crate::handoff::workq::Degradation;
 use crate::ids::HandoffId;
+use crate::visibility::Readers;
 
 pub fn delegations() -> impl Strategy<Value = HandoffEvent> {
     let delegated = (parties(), handoff(), task(), agent()).prop_map(
@@ -53,4 +58,33 @@ pub fn workq() -> impl Strategy<Value = HandoffEvent> {
         },
     );
     prop_oneof![settled, degraded]
+}
+
+type Bounds = (Option<Readers>, Option<Box<Policy>>, Option<Box<Policy>>, Vec<Difference>);
+
+/// What a proposal says about who may read it, and about a policy that was agreed on.
+pub fn bounds() -> impl Strategy<Value = Bounds> {
+    let all = [Readers::Private, Readers::HumanAudit, Readers::Team];
+    let policy = || {
+        (any::<[bool; 3]>(), vec(text(), 0..3)).prop_map(|(flags, export_restrictions)| {
+            let [requires_human_approval, requires_verifier, requires_evidence] = flags;
+            Box::new(Policy {
+                export_restrictions,
+                requires_human_approval,
+                requires_verifier,
+                requires_evidence,
+                ..Policy::default()
+            })
+        })
+    };
+    let difference =
+        (text(), option::of(text()), option::of(text())).prop_map(|(field, before, after)| {
+            Difference { field, before: before.map(Into::into), after: after.map(Into::into) }
+        });
+    (
+        option::of(select(all.to_vec())),
+        option::of(policy()),
+        option::of(policy()),
+        vec(difference, 0..3),
+    )
 }

@@ -1,12 +1,17 @@
 //! `counter`: after a rejection the sender proposes again, with a changed package: the same
 //! handoff, the same task and the same target. The one way back from `rejected`.
+//!
+//! What the sender does not mention stays. A policy that is looser than the one before needs a
+//! human's approval, whatever it says itself.
 
+use super::delegate::check_part;
 use super::initiate::{Known, propose};
-use super::{Context, Decision, existing};
+use super::{Context, Decision, existing, latest};
 use crate::handoff::derive::{self, Task};
+use crate::handoff::edit::{Edit, OfferEdit, differences, offer_of};
 use crate::handoff::event::{Countered, Event};
 use crate::handoff::gate::read_package;
-use crate::handoff::package::{Offer, Package, changes};
+use crate::handoff::package::{Offer, Package};
 use crate::handoff::state::{Handoff, Made, Stage};
 use crate::ids::HandoffId;
 use crate::rejection::{Conflict, Rejection};
@@ -17,28 +22,28 @@ pub const REVISIONS_MAX: u32 = 16;
 pub fn decide(
     id: HandoffId,
     state: Option<&Handoff>,
-    offer: &Offer,
+    edit: &OfferEdit,
     context: Context<'_>,
 ) -> Result<Decision, Rejection> {
     let made = rejected(state, context)?;
     let before = read_package(context.facts.document.as_deref());
-    let offer = changed(offer, made, before.as_ref())?;
+    let offer = changed(edit, made, before.as_ref())?;
     if made.terms.parent.is_some() {
         check_stays_narrow(&offer, made, before.as_ref())?;
     }
-    let known = known(id, made, context)?;
-    let (proposed, document) = propose(id, &made.terms.from, &offer, known, context)?;
+    let known = known(id, made, before.as_ref(), context)?;
+    let (mut proposed, document) = propose(id, &made.terms.from, &offer, known, context)?;
     let after = read_package(Some(&document.text));
-    let changes = match (&before, &after) {
-        (Some(before), Some(after)) => changes(before, after),
-        (_, _) => Vec::new(),
-    };
-    if before.is_some() && changes.is_empty() {
-        return Err(Rejection::SchemaInvalid {
-            field: "body".to_owned(),
-            expected: "a package that differs from the one that was rejected".to_owned(),
-        });
+    if let (Some(before), Some(after)) = (&before, &after) {
+        proposed.differences = differences(before, after);
+        if proposed.differences.is_empty() {
+            return Err(Rejection::SchemaInvalid {
+                field: "body".to_owned(),
+                expected: "a package that differs from the one that was rejected".to_owned(),
+            });
+        }
     }
+    let changes = proposed.differences.iter().map(|one| one.field.clone()).collect();
     let revision = made.revision + 1;
     Ok(Decision {
         events: vec![Event::Countered(Box::new(Countered { revision, changes, proposed }))],
@@ -76,8 +81,7 @@ fn check_stays_narrow(
     before: Option<&Package>,
 ) -> Result<(), Rejection> {
     let before = before.ok_or(Rejection::NotFound { what: "package content" })?;
-    let policy = offer.policy.clone().unwrap_or_default();
-    policy.check_narrows(&before.policy).map_err(|detail| Rejection::PolicyViolation { detail })?;
+    check_part(&offer.policy.clone().unwrap_or_default(), &before.policy)?;
     let deadline = offer.deadline.or(offer.task.as_ref().and_then(|task| task.deadline));
     match (deadline, made.terms.deadline) {
         (Some(given), Some(agreed)) if given > agreed => Err(Rejection::SchemaInvalid {
@@ -93,32 +97,48 @@ fn check_stays_narrow(
 }
 
 /// The whole offer: what the sender does not mention stays as it was.
-fn changed(offer: &Offer, made: &Made, before: Option<&Package>) -> Result<Offer, Rejection> {
-    let same = |field: &str| {
-        Err(Rejection::SchemaInvalid {
+fn changed(edit: &OfferEdit, made: &Made, before: Option<&Package>) -> Result<Offer, Rejection> {
+    let terms = &made.terms;
+    let mut offer = before.cloned().map(offer_of).unwrap_or_default();
+    offer.to_agent = Some(terms.to.clone());
+    offer.thread_id = Some(terms.thread_id.clone());
+    offer.is_return = terms.is_return;
+    offer.reason.clone_from(&terms.reason);
+    offer.task.get_or_insert_default().task_id = Some(terms.task_id.clone());
+    offer.work_state = latest(made, offer.work_state);
+    if before.is_none() {
+        offer.policy = terms.gated.as_deref().cloned();
+    }
+    if edit.sla != Edit::Stay {
+        // Each limit as it was agreed on, whatever the teamspace says by now.
+        offer.sla = Some(terms.slas.in_full());
+    }
+    let mut offer = edit.clone().applied_to(offer);
+    // One that was cleared is the usual one, and not the one that the task had.
+    offer.policy.get_or_insert_default();
+    let task_id = offer.task.as_ref().and_then(|task| task.task_id.as_ref());
+    let same = [
+        ("to_agent", offer.to_agent.as_ref() == Some(&terms.to)),
+        ("task.task_id", task_id == Some(&terms.task_id)),
+        ("thread_id", offer.thread_id.as_ref() == Some(&terms.thread_id)),
+        ("return", offer.is_return == terms.is_return),
+    ];
+    match same.into_iter().find(|(_, is_same)| !is_same) {
+        Some((field, _)) => Err(Rejection::SchemaInvalid {
             field: field.to_owned(),
             expected: "to stay as it was; a counter-offer changes the package only".to_owned(),
-        })
-    };
-    if offer.to_agent.as_ref().is_some_and(|to| *to != made.terms.to) {
-        return same("to_agent");
+        }),
+        None => Ok(offer),
     }
-    let task = offer.task.as_ref();
-    if task.and_then(|task| task.task_id.as_ref()).is_some_and(|id| *id != made.terms.task_id) {
-        return same("task.task_id");
-    }
-    let mut offer = offer.clone();
-    offer.to_agent = Some(made.terms.to.clone());
-    offer.is_return = made.terms.is_return;
-    offer.task.get_or_insert_default().task_id = Some(made.terms.task_id.clone());
-    if let Some(before) = before {
-        fill_in(&mut offer, before);
-    }
-    Ok(offer)
 }
 
 /// The task may have moved on meanwhile; then it is no longer the sender's to offer.
-fn known(id: HandoffId, made: &Made, context: Context<'_>) -> Result<Known, Rejection> {
+fn known(
+    id: HandoffId,
+    made: &Made,
+    before: Option<&Package>,
+    context: Context<'_>,
+) -> Result<Known, Rejection> {
     let hold = &context.facts.hold;
     if let Some(holder) = hold.holder.as_deref().and_then(|id| id.parse::<HandoffId>().ok())
         && holder != id
@@ -129,65 +149,15 @@ fn known(id: HandoffId, made: &Made, context: Context<'_>) -> Result<Known, Reje
     }
     let task = match &hold.value {
         Some(_) => None,
-        None => {
-            let (chain, kind) = (made.terms.chain.clone(), made.terms.task_kind);
-            Some(Task { chain, kind, parts: derive::parts(made) })
-        }
+        None => Some(Task { chain: made.terms.chain.clone(), ..derive::task(made) }),
     };
+    let agreed = derive::unapproved(made).or(before.map(|before| &before.policy));
     Ok(Known {
         thread_id: Some(made.terms.thread_id.clone()),
         task,
         slas: Some(made.terms.slas),
         parent: made.terms.parent,
         replaces: made.terms.replaces,
+        agreed: agreed.cloned(),
     })
-}
-
-fn fill_in(offer: &mut Offer, before: &Package) {
-    if offer.artifacts.is_empty() {
-        offer.artifacts = before.artifacts.clone();
-    }
-    offer.policy.get_or_insert_with(|| before.policy.clone());
-    let old_task = &before.task;
-    let task = offer.task.get_or_insert_default();
-    task.title = task.title.take().or_else(|| old_task.title.clone());
-    task.objective = task.objective.take().or_else(|| old_task.objective.clone());
-    if task.success_criteria.is_empty() {
-        task.success_criteria = old_task.success_criteria.clone();
-    }
-    if task.external_refs.is_empty() {
-        task.external_refs = old_task.external_refs.clone();
-    }
-    if offer.deadline.is_none() && task.deadline.is_none() {
-        task.deadline = old_task.deadline;
-    }
-    let context = offer.context.get_or_insert_default();
-    context.summary = context.summary.take().or_else(|| before.context.summary.clone());
-    let lists = [
-        (&mut context.assumptions, &before.context.assumptions),
-        (&mut context.constraints, &before.context.constraints),
-        (&mut context.known_risks, &before.context.known_risks),
-        (&mut context.open_questions, &before.context.open_questions),
-    ];
-    for (list, old) in lists {
-        if list.is_empty() {
-            list.clone_from(old);
-        }
-    }
-    let old = &before.work_state;
-    let work = offer.work_state.get_or_insert_with(|| old.clone());
-    work.status = work.status.or(old.status);
-    work.percent_complete = work.percent_complete.or(old.percent_complete);
-    work.test_status = work.test_status.or(old.test_status);
-    let texts = [
-        (&mut work.next_step, &old.next_step),
-        (&mut work.branch, &old.branch),
-        (&mut work.worktree_path, &old.worktree_path),
-    ];
-    for (text, old) in texts {
-        *text = text.take().or_else(|| old.clone());
-    }
-    if work.completed_steps.is_empty() {
-        work.completed_steps.clone_from(&old.completed_steps);
-    }
 }

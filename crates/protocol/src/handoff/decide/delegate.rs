@@ -6,7 +6,7 @@ use crate::handoff::command::{Child, Command, Follow};
 use crate::handoff::derive;
 use crate::handoff::event::{Delegated, DelegationEnded, DelegationReopened, Event};
 use crate::handoff::gate::read_package;
-use crate::handoff::package::Offer;
+use crate::handoff::package::{Offer, Policy};
 use crate::handoff::state::{Handoff, Made, Stage, Terms};
 use crate::ids::{HandoffId, TaskId};
 use crate::rejection::Rejection;
@@ -38,6 +38,7 @@ pub fn decide(
         slas: None,
         parent: Some(made.terms.id),
         replaces: None,
+        agreed: None,
     };
     let delegated = Delegated { parties: parties(made), child, child_task, child_to };
     Ok(Decision::event(Event::Delegated(delegated)).then(child, Command::Follow(Box::new(follow))))
@@ -148,13 +149,18 @@ fn name_part(offer: &mut Offer, made: &Made) -> Result<TaskId, Rejection> {
 }
 
 /// A part may be bound more tightly than the whole, never less.
+pub fn check_part(part: &Policy, whole: &Policy) -> Result<(), Rejection> {
+    part.check_narrows(whole).map_err(|field| {
+        let rule = "a delegated part may be bound more tightly than the whole, never less";
+        Rejection::PolicyViolation { detail: format!("policy.{field}: {rule}") }
+    })
+}
+
 fn narrow(offer: &mut Offer, terms: &Terms, context: Context<'_>) -> Result<(), Rejection> {
     let gone = Rejection::NotFound { what: "package content" };
     let whole = read_package(context.facts.document.as_deref()).ok_or(gone)?;
     match &offer.policy {
-        Some(policy) => policy
-            .check_narrows(&whole.policy)
-            .map_err(|detail| Rejection::PolicyViolation { detail })?,
+        Some(policy) => check_part(policy, &whole.policy)?,
         None => offer.policy = Some(whole.policy),
     }
     let given = offer.deadline.or(offer.task.as_ref().and_then(|task| task.deadline));

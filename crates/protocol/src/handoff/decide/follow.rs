@@ -22,7 +22,8 @@ pub fn decide(
     }
     let known = Known {
         thread_id: Some(thread_of(id, None, &follow.offer)),
-        task: Some(Task { chain: follow.chain.clone(), kind: follow.kind, parts: 0 }),
+        task: Some(Task { chain: follow.chain.clone(), kind: follow.kind, ..Task::default() }),
+        agreed: follow.agreed.clone(),
         slas: follow.slas,
         parent: follow.parent,
         replaces: follow.replaces,

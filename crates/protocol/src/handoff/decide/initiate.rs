@@ -7,8 +7,9 @@ use crate::agent::Kind;
 use crate::canonical;
 use crate::handoff::check::Essentials;
 use crate::handoff::derive::{Task, decode_task};
+use crate::handoff::edit::policy_differences;
 use crate::handoff::event::{Event, Parties, Proposed};
-use crate::handoff::package::{Offer, PACKAGE_VERSION, Package, Provenance, Verification};
+use crate::handoff::package::{Offer, PACKAGE_VERSION, Package, Policy, Provenance, Verification};
 use crate::handoff::sla::Slas;
 use crate::handoff::state::Handoff;
 use crate::handoff::workq;
@@ -16,6 +17,7 @@ use crate::ids::{AgentId, HandoffId, ThreadId};
 use crate::rejection::{Conflict, Rejection};
 use crate::roles::{self, Deed};
 use crate::step::Document;
+use crate::visibility::Readers;
 
 /// Cycles are refused already, so this only bounds what a chain may weigh in every package: more
 /// owners than this is a loop with changing names.
@@ -49,6 +51,8 @@ pub struct Known {
     pub slas: Option<Slas>,
     pub parent: Option<HandoffId>,
     pub replaces: Option<HandoffId>,
+    /// The policy that the sender and the target, or a human, dealt with before.
+    pub agreed: Option<Policy>,
 }
 
 /// Completes and seals an offer, if the task may go from the sender to the target.
@@ -61,9 +65,14 @@ pub fn propose(
 ) -> Result<(Proposed, Document), Rejection> {
     let essentials = offer.complete(context.now)?;
     let target_kind = check_target(&essentials.to, context)?;
-    let Task { chain, kind, parts } =
+    let Task { chain, kind, parts, gated, readers: _ } =
         check_task(id, sender, offer, &essentials, known.task, context)?;
-    let policy = offer.policy.clone().unwrap_or_default();
+    // What is said about a task with a gate stays, unless the offer says otherwise.
+    let policy = offer.policy.clone().or_else(|| gated.clone()).unwrap_or_default();
+    let loosens = [gated, known.agreed]
+        .into_iter()
+        .flatten()
+        .find(|agreed| policy.check_narrows(agreed).is_err());
     policy.check(&essentials.to).map_err(|detail| Rejection::PolicyViolation { detail })?;
     let target_is_human = match target_kind {
         Kind::Human | Kind::Queue => true,
@@ -71,8 +80,10 @@ pub fn propose(
     };
     let thread_id = known.thread_id.unwrap_or_else(|| thread_of(id, None, offer));
     let mut package = assemble(id, &thread_id, &chain, offer, &essentials, context);
+    package.policy = policy.clone();
     package.provenance.parent_handoff_id = known.parent;
     package.task.kind = Some(kind).filter(|kind| !kind.is_execution());
+    let needs_human = policy.needs_human() || loosens.is_some();
     let has_artifacts = !package.artifacts.is_empty();
     let has_workq_items = package.task.external_refs.iter().any(workq::is_item);
     let (text, hash) = package.seal();
@@ -84,11 +95,12 @@ pub fn propose(
         title: essentials.title,
         reason: super::check_text("reason", Some(&offer.reason))?.unwrap_or_default(),
         is_return: offer.is_return,
-        needs_human: policy.needs_human(),
+        needs_human,
         target_is_human,
         has_artifacts,
         has_workq_items,
-        is_guarded: policy.is_guarded(),
+        // Those who could answer for it before still can.
+        is_guarded: policy.is_guarded() || loosens.as_ref().is_some_and(Policy::is_guarded),
         task_kind: kind,
         requires_evidence: policy.requires_evidence,
         requires_verifier: policy.requires_verifier,
@@ -100,6 +112,10 @@ pub fn propose(
         package_hash: package_hash.clone(),
         parent: known.parent,
         replaces: known.replaces,
+        readers: Some(Readers::of(&policy)),
+        differences: loosens.iter().flat_map(|old| policy_differences(old, &policy)).collect(),
+        loosens: loosens.map(Box::new),
+        gated: needs_human.then(|| Box::new(policy)),
     };
     Ok((proposed, Document { hash: package_hash, text }))
 }
@@ -158,13 +174,15 @@ fn check_task(
         (Some(value), _) => Some(decode_task(value)),
         (None, known) => known,
     };
-    let Task { chain, kind, parts } = match before {
+    let task = match before {
         Some(before) => before,
         None => {
             roles::check(context.caller, Deed::CreateTask, "initiate")?;
-            Task { chain: vec![sender.clone()], kind: offered.unwrap_or_default(), parts: 0 }
+            let (chain, kind) = (vec![sender.clone()], offered.unwrap_or_default());
+            Task { chain, kind, ..Task::default() }
         }
     };
+    let (chain, kind) = (task.chain.clone(), task.kind);
     if !chain.contains(sender) && !roles::may_assign(context.caller, kind) {
         return conflict(Conflict::NotOwner { sender: sender.clone(), chain });
     }
@@ -188,7 +206,7 @@ fn check_task(
     } else if chain.len() >= CHAIN_OWNERS_MAX {
         return conflict(Conflict::TooManyHops { chain });
     }
-    Ok(Task { chain, kind, parts })
+    Ok(task)
 }
 
 fn assemble(
@@ -222,7 +240,7 @@ fn assemble(
             message_thread_refs: vec![thread_id.to_string()],
             handoff_chain: chain.to_vec(),
         },
-        policy: offer.policy.clone().unwrap_or_default(),
+        policy: Policy::default(),
         verification: Verification {
             schema_version: PACKAGE_VERSION.to_owned(),
             package_hash: String::new(),

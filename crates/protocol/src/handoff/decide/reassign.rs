@@ -2,12 +2,12 @@
 //! somebody else, with the same package. Both happen or neither does.
 
 use super::delegate::check_no_parts;
-use super::{Context, Decision, check_text, existing};
+use super::{Context, Decision, check_text, existing, latest};
 use crate::handoff::command::{Command, Follow, Reassign};
 use crate::handoff::derive;
+use crate::handoff::edit::offer_of;
 use crate::handoff::event::{Closed, Event};
 use crate::handoff::gate::read_package;
-use crate::handoff::package::{Offer, OfferedProvenance, Package};
 use crate::handoff::state::{Handoff, Made, Stage};
 use crate::rejection::Rejection;
 use crate::roles::{self, Deed};
@@ -83,12 +83,16 @@ fn follow(made: &Made, reassign: &Reassign, context: Context<'_>) -> Result<Foll
     let chain = derive::owners(made);
     let place = chain.iter().position(|owner| *owner == from);
     let previous = place.and_then(|place| place.checked_sub(1)).map(|index| &chain[index]);
-    let mut offer = offer_again(package, deadline(made, reassign, context.now)?);
+    let mut offer = offer_of(package);
+    if let Some(task) = &mut offer.task {
+        task.deadline = deadline(made, reassign, context.now)?;
+    }
     offer.to_agent = Some(reassign.to.clone());
     offer.is_return = previous == Some(&reassign.to);
     offer.reason.clone_from(&reassign.why);
+    offer.work_state = latest(made, offer.work_state);
     if let Some(work_state) = &reassign.work_state {
-        offer.work_state = Some(work_state.clone());
+        offer.work_state = Some(work_state.clone().or(offer.work_state.unwrap_or_default()));
     }
     Ok(Follow {
         from,
@@ -98,6 +102,7 @@ fn follow(made: &Made, reassign: &Reassign, context: Context<'_>) -> Result<Foll
         slas: Some(terms.slas),
         parent: terms.parent,
         replaces: Some(terms.id),
+        agreed: derive::unapproved(made).cloned(),
     })
 }
 
@@ -111,24 +116,5 @@ fn deadline(made: &Made, reassign: &Reassign, now: Time) -> Result<Option<Time>,
         }),
         (Some(given), _) => Ok(Some(given)),
         (None, old) => Ok(old),
-    }
-}
-
-fn offer_again(package: Package, deadline: Option<Time>) -> Offer {
-    let mut task = package.task;
-    task.deadline = deadline;
-    Offer {
-        artifacts: package.artifacts,
-        context: Some(package.context),
-        deadline,
-        policy: Some(package.policy),
-        provenance: Some(OfferedProvenance {
-            decision_refs: package.provenance.decision_refs,
-            related_sessions: package.provenance.related_sessions,
-        }),
-        task: Some(task),
-        thread_id: Some(package.thread_id),
-        work_state: Some(package.work_state),
-        ..Offer::default()
     }
 }

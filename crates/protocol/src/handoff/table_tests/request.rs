@@ -34,13 +34,17 @@ impl World {
             }),
             "approve" => Command::Approve { why: text("why") },
             "refuse" => Command::Refuse { why: text("why").expect("a reason") },
-            "counter" => Command::Counter { offer: Box::new(offered()) },
+            "counter" => Command::Counter {
+                edit: serde_json::from_value(value.clone()).expect("changes of an offer"),
+            },
             "delegate" => Command::Delegate { child: other(), offer: Box::new(offered()) },
             "reassign" => Command::Reassign(Box::new(Reassign {
                 successor: other(),
                 to: text("to").expect("an agent").parse().expect("an agent"),
                 why: text("why").expect("a reason"),
-                work_state: None,
+                work_state: value.get("work_state").map(|state| {
+                    serde_json::from_value(state.clone()).expect("a state of the work")
+                }),
                 deadline: text("deadline").map(|at| at.parse().expect("a time")),
             })),
             "withdraw" => Command::Withdraw { why: text("why") },

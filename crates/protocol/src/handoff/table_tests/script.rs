@@ -17,7 +17,8 @@ use crate::codec;
 use crate::handoff::command::Command;
 use crate::handoff::decide::Context;
 use crate::handoff::event::Event;
-use crate::handoff::state::{Handoff, Note};
+use crate::handoff::package::Policy;
+use crate::handoff::state::{Handoff, Made, Note};
 use crate::handoff::{Package, Status, derive};
 use crate::ids::{AgentId, HandoffId, TeamspaceId};
 use crate::ledger::{Stream, Subject};
@@ -25,6 +26,7 @@ use crate::rejection::Rejection;
 use crate::step::{self, Change, Deadline, Effect, Facts, HoldState, State};
 use crate::teamspace::Settings;
 use crate::time::Time;
+use crate::visibility::{self, Readers, Sight};
 
 /// Runs a script and compares it, line by line, with what it says will happen.
 pub fn check(script: &str) {
@@ -127,6 +129,10 @@ impl World {
             ["hold", task] => self.show_hold(task),
             ["armed", name] => self.show_armed(name),
             ["notes", name] => self.show_notes(name),
+            ["policy", name] => self.show_policy(name),
+            ["differs", name] => self.show_differences(name),
+            ["work", name] => self.show_work(name),
+            ["sees", who, name] => self.show_sight(who, name),
             ["workq", name] => self.handoffs[name].workq_status().as_str().to_owned(),
             ["teamspace", "requires", what] => {
                 match what {
@@ -339,6 +345,64 @@ impl World {
         };
         let notes: Vec<_> = self.handoffs[name].notes().iter().map(shown).collect();
         notes.join(", ")
+    }
+}
+
+/// Questions about what is bound, said and seen.
+impl World {
+    fn made(&self, name: &str) -> &Made {
+        let Handoff::Made(made) = &self.handoffs[name] else { panic!("{name} was not proposed") };
+        made
+    }
+
+    pub fn package(&self, name: &str) -> Package {
+        serde_json::from_str(&self.document(name)).expect("a package")
+    }
+
+    /// What the policy says beyond the default, the approval and the priority.
+    fn show_policy(&self, name: &str) -> String {
+        let package = self.package(name);
+        let usual = serde_json::to_value(Policy::default()).expect("plain data");
+        let value = serde_json::to_value(&package.policy).expect("plain data");
+        let fields = value.as_object().into_iter().flatten();
+        let said = fields.filter(|(field, value)| usual.get(*field) != Some(value));
+        let said = said.map(|(field, value)| format!("{field}={value}"));
+        let approval = format!("approval={:?}", self.made(name).approval);
+        let priority = serde_json::to_value(package.task.priority).expect("a word");
+        let ends = [approval, format!("priority={priority}")];
+        said.chain(ends).collect::<Vec<_>>().join(" ").replace('"', "")
+    }
+
+    fn show_differences(&self, name: &str) -> String {
+        let side = |value: &Option<Value>| value.as_ref().map_or("-".to_owned(), Value::to_string);
+        let differences = self.made(name).differences.iter();
+        let shown = differences
+            .map(|one| format!("{}: {} → {}", one.field, side(&one.before), side(&one.after)));
+        shown.collect::<Vec<_>>().join("; ")
+    }
+
+    fn show_work(&self, name: &str) -> String {
+        let packaged = self.package(name).work_state;
+        let said = self.made(name).work_state.clone().unwrap_or_default();
+        serde_json::to_string(&said.or(packaged)).expect("plain data").replace('"', "")
+    }
+
+    fn show_sight(&self, who: &str, name: &str) -> String {
+        let handoff = self.handoffs[name].clone();
+        let readers = match &handoff {
+            Handoff::Made(made) => visibility::readers(made).expect("it is recorded"),
+            Handoff::Draft(_) | Handoff::Discarded { .. } => Readers::Team,
+        };
+        let caller = caller(who);
+        let sees = match visibility::of(&caller, &State::Handoff(Box::new(handoff)), readers) {
+            Sight::Yes => true,
+            Sight::No => false,
+            Sight::IfHuman => {
+                let agent = caller.agent().cloned().and_then(directory);
+                agent.is_some_and(|agent| agent.kind == Kind::Human)
+            }
+        };
+        if sees { "yes" } else { "no" }.to_owned()
     }
 }
 

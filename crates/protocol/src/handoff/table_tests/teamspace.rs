@@ -70,6 +70,10 @@ fn a_counter_offer_keeps_what_was_agreed_on_unless_it_says_otherwise() {
         sender counter h1 context.summary=again sla={"proposed":"1m"} -> proposed
         armed h1                            -> proposed→validating at +1m
         target accept h1                    -> accepted
+        armed h1                            -> accepted→activated at +4m
+        target reject h1                    -> rejected
+        sender counter h1 context.summary=more sla.accepted=null -> proposed
+        target accept h1                    -> accepted
         armed h1                            -> accepted→activated at +6m
         "#,
     );

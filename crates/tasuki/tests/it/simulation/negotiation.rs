@@ -8,12 +8,13 @@ use protocol::handoff::command::{
     Reassign, {Looked, SlaStage},
 };
 use protocol::handoff::completion::{Completion, Evidence};
+use protocol::handoff::edit::{ContextEdit, Edit, OfferEdit};
 use protocol::handoff::package::{
-    Artifact, ArtifactKind, ArtifactRef, ExternalRef, ExternalRefKind, OfferedContext,
+    Artifact, ArtifactKind, ArtifactRef, ExternalRef, ExternalRefKind,
 };
 use protocol::handoff::state::{Checks, Stage};
 use protocol::handoff::workq::{Answer, Answered, Degradation, Way, Workq};
-use protocol::handoff::{Command, Handoff, Offer};
+use protocol::handoff::{Command, Handoff};
 use protocol::ids::{HandoffId, TeamspaceId};
 use protocol::step;
 use protocol::time::Span;
@@ -183,9 +184,9 @@ impl Script {
 
     fn counter(&mut self) -> Command {
         self.n_made += 1;
-        let summary = Some(format!("The linker fails, attempt {}", self.n_made));
-        let context = Some(OfferedContext { summary, ..OfferedContext::default() });
-        Command::Counter { offer: Box::new(Offer { context, ..Offer::default() }) }
+        let summary = Edit::Set(format!("The linker fails, attempt {}", self.n_made));
+        let context = Edit::Set(ContextEdit { summary, ..ContextEdit::default() });
+        Command::Counter { edit: Box::new(OfferEdit { context, ..OfferEdit::default() }) }
     }
 
     fn delegate(&mut self) -> Command {

@@ -74,6 +74,7 @@ pub fn results(answer: &Result<Done, SubmitError>, n_new: usize) -> Vec<String> 
                 Conflict::NotPrevious { .. } => "conflict: not previous",
                 Conflict::NotOwner { .. } => "conflict: not owner",
                 Conflict::TooManyHops { .. } => "conflict: too many hops",
+                Conflict::Withheld => "conflict: withheld",
             };
             vec!["ownership_conflict".to_owned(), kind.to_owned()]
         }

@@ -183,6 +183,9 @@ pub fn handoff_between(from: &str, to: &str, id: HandoffId, task: &str, status: 
         proposed_at: start(),
         parent: None,
         replaces: None,
+        readers: None,
+        gated: None,
+        loosens: None,
     };
     State::Handoff(Box::new(Handoff::Made(Made {
         terms: terms.into(),
@@ -190,10 +193,13 @@ pub fn handoff_between(from: &str, to: &str, id: HandoffId, task: &str, status: 
         approval: Approval::NotNeeded,
         revision: 1,
         completions: 0,
+        verifier_asked: false,
         shown: None,
         notes: Vec::new(),
         delegations: Default::default(),
         workq: Default::default(),
+        work_state: None,
+        differences: Vec::new(),
     })))
 }
 

@@ -1,0 +1,382 @@
+//! Changing an offer field by field, as RFC 7386 merges JSON: what is absent stays, `null` clears,
+//! a list is replaced whole. And what a change comes to, for those who must agree to it.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use super::package::{
+    Artifact, Classification, ExternalRef, HumanGate, Offer, OfferedContext, OfferedProvenance,
+    OfferedTask, OfferedWorkState, Package, Policy, Priority, Sensitivity, TaskKind, TestStatus,
+    Visibility, WorkStatus, changes,
+};
+use super::sla::Slas;
+use crate::ids::{AgentId, TaskId, ThreadId};
+use crate::time::{Span, Time};
+
+/// A value is shown in a difference up to this size; the package has the whole of it.
+pub const SHOWN_BYTES_MAX: usize = 1_000;
+
+/// What becomes of one field.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Edit<T> {
+    #[default]
+    Stay,
+    Clear,
+    Set(T),
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Edit<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Option::deserialize(deserializer).map(|value| value.map_or(Edit::Clear, Edit::Set))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Edit<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        Option::<T>::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Option::<T>::json_schema(generator)
+    }
+}
+
+/// A field that an edit of this kind changes.
+trait Field<E> {
+    fn clear(&mut self);
+    fn set(&mut self, edit: E);
+}
+
+impl<T: Default> Field<T> for T {
+    fn clear(&mut self) {
+        *self = T::default();
+    }
+
+    fn set(&mut self, value: T) {
+        *self = value;
+    }
+}
+
+impl<T> Field<T> for Option<T> {
+    fn clear(&mut self) {
+        *self = None;
+    }
+
+    fn set(&mut self, value: T) {
+        *self = Some(value);
+    }
+}
+
+impl<T> Edit<T> {
+    fn apply(self, field: &mut impl Field<T>) {
+        match self {
+            Edit::Stay => {}
+            Edit::Clear => field.clear(),
+            Edit::Set(edit) => field.set(edit),
+        }
+    }
+}
+
+/// A type of edits, one for each field of another type.
+macro_rules! edits {
+    ($(#[$about:meta])* $name:ident of $whole:ident {
+        $($(#[$note:meta])* $field:ident: $kind:ty,)*
+    }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            $($(#[$note])* #[serde(default)] pub $field: Edit<$kind>,)*
+        }
+
+        impl $name {
+            fn apply(self, whole: &mut $whole) {
+                $(self.$field.apply(&mut whole.$field);)*
+            }
+        }
+
+        impl Field<$name> for Option<$whole> {
+            fn clear(&mut self) {
+                *self = None;
+            }
+
+            fn set(&mut self, edit: $name) {
+                edit.apply(self.get_or_insert_default());
+            }
+        }
+    };
+}
+
+edits! {
+    /// What a counter-offer changes in the package. What is absent stays as it was, `null` clears,
+    /// a list is replaced whole.
+    OfferEdit of Offer {
+        artifacts: Vec<Artifact>,
+        context: ContextEdit,
+        /// Overrides `task.deadline`.
+        deadline: Time,
+        policy: PolicyEdit,
+        provenance: ProvenanceEdit,
+        /// Why the task changes hands.
+        reason: String,
+        /// As it was, or left out.
+        #[serde(rename = "return")]
+        is_return: bool,
+        /// How long each stage may take; `null` gives a stage the limit of the teamspace.
+        sla: SlasEdit,
+        task: TaskEdit,
+        /// As it was, or left out.
+        thread_id: ThreadId,
+        /// As it was, or left out.
+        to_agent: AgentId,
+        work_state: WorkStateEdit,
+    }
+}
+
+edits! {
+    ContextEdit of OfferedContext {
+        assumptions: Vec<String>,
+        constraints: Vec<String>,
+        known_risks: Vec<String>,
+        open_questions: Vec<String>,
+        summary: String,
+    }
+}
+
+edits! {
+    /// A policy that binds less than the one before needs the approval of a human.
+    PolicyEdit of Policy {
+        classification: Classification,
+        export_restrictions: Vec<String>,
+        human_gate: HumanGate,
+        requires_evidence: bool,
+        requires_human_approval: bool,
+        requires_verifier: bool,
+        sensitivity: Sensitivity,
+        visibility: Visibility,
+    }
+}
+
+edits! {
+    ProvenanceEdit of OfferedProvenance {
+        decision_refs: Vec<String>,
+        related_sessions: Vec<String>,
+    }
+}
+
+edits! {
+    SlasEdit of Slas {
+        accepted: Span,
+        activated: Span,
+        proposed: Span,
+        validating: Span,
+        warn_percent: u8,
+    }
+}
+
+edits! {
+    TaskEdit of OfferedTask {
+        deadline: Time,
+        external_refs: Vec<ExternalRef>,
+        /// As it was, or left out.
+        kind: TaskKind,
+        objective: String,
+        priority: Priority,
+        success_criteria: Vec<String>,
+        /// As it was, or left out.
+        task_id: TaskId,
+        title: String,
+    }
+}
+
+edits! {
+    WorkStateEdit of OfferedWorkState {
+        branch: String,
+        completed_steps: Vec<String>,
+        next_step: String,
+        /// 0 to 100.
+        percent_complete: f64,
+        status: WorkStatus,
+        test_status: TestStatus,
+        worktree_path: String,
+    }
+}
+
+impl OfferEdit {
+    /// The offer after the changes.
+    pub fn applied_to(self, mut offer: Offer) -> Offer {
+        // It stands for that of the task, so clearing it clears that one, unless it is set anew.
+        if self.deadline == Edit::Clear
+            && let Some(task) = &mut offer.task
+        {
+            task.deadline = None;
+        }
+        self.apply(&mut offer);
+        offer
+    }
+}
+
+/// The offer that leads to this package, for another one to be made from it.
+pub fn offer_of(package: Package) -> Offer {
+    Offer {
+        artifacts: package.artifacts,
+        context: Some(package.context),
+        policy: Some(package.policy),
+        provenance: Some(OfferedProvenance {
+            decision_refs: package.provenance.decision_refs,
+            related_sessions: package.provenance.related_sessions,
+        }),
+        task: Some(package.task),
+        thread_id: Some(package.thread_id),
+        work_state: Some(package.work_state),
+        ..Offer::default()
+    }
+}
+
+impl OfferedWorkState {
+    /// The state of the work as it was said last: this, and where it says nothing, what was said
+    /// before.
+    pub fn or(self, before: OfferedWorkState) -> OfferedWorkState {
+        let completed_steps = match self.completed_steps.is_empty() {
+            true => before.completed_steps,
+            false => self.completed_steps,
+        };
+        OfferedWorkState {
+            branch: self.branch.or(before.branch),
+            completed_steps,
+            next_step: self.next_step.or(before.next_step),
+            percent_complete: self.percent_complete.or(before.percent_complete),
+            status: self.status.or(before.status),
+            test_status: self.test_status.or(before.test_status),
+            worktree_path: self.worktree_path.or(before.worktree_path),
+        }
+    }
+}
+
+/// A part of a package that is not as it was. A side that is absent was not there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Difference {
+    /// Its path in the package, such as `policy.visibility`.
+    pub field: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Value>,
+}
+
+/// What differs between two packages, with both values.
+pub fn differences(before: &Package, after: &Package) -> Vec<Difference> {
+    let value = |package: &Package| {
+        serde_json::to_value(package).expect("a package holds only strings, numbers and lists")
+    };
+    let (old, new) = (value(before), value(after));
+    let at = |value: &Value, path: &str| {
+        path.split('.').try_fold(value, |value, name| value.get(name)).map(shown)
+    };
+    let difference =
+        |field: String| Difference { before: at(&old, &field), after: at(&new, &field), field };
+    changes(before, after).into_iter().map(difference).collect()
+}
+
+/// What differs between two policies, by the paths of a package.
+pub fn policy_differences(before: &Policy, after: &Policy) -> Vec<Difference> {
+    let value = |policy: &Policy| serde_json::to_value(policy).expect("a policy is plain data");
+    let (old, new) = (value(before), value(after));
+    let fields = |value: &Value| value.as_object().cloned().unwrap_or_default();
+    let (old, new) = (fields(&old), fields(&new));
+    let names: std::collections::BTreeSet<_> = old.keys().chain(new.keys()).collect();
+    let differing = names.into_iter().filter(|name| old.get(*name) != new.get(*name));
+    differing
+        .map(|name| Difference {
+            field: format!("policy.{name}"),
+            before: old.get(name).map(shown),
+            after: new.get(name).map(shown),
+        })
+        .collect()
+}
+
+/// A value that would be long is shown by its beginning.
+fn shown(value: &Value) -> Value {
+    let text = value.to_string();
+    if text.len() <= SHOWN_BYTES_MAX {
+        return value.clone();
+    }
+    let text = value.as_str().unwrap_or(&text);
+    let end = (0..=SHOWN_BYTES_MAX).rfind(|end| text.is_char_boundary(*end)).unwrap_or_default();
+    Value::String(format!("{}…", &text[..end]))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Against RFC 7386 itself, on JSON: the same change by hand and by type.
+    #[test]
+    fn an_edit_merges_as_rfc_7386_does() {
+        let offer = json!({
+            "artifacts": [],
+            "context": { "summary": "red", "known_risks": ["a", "b"] },
+            "policy": {
+                "classification": "restricted",
+                "requires_human_approval": true,
+                "requires_verifier": true,
+                "export_restrictions": ["eu"],
+            },
+            "task": { "title": "Mend", "priority": "high", "success_criteria": ["green"] },
+            "work_state": { "next_step": "bisect", "percent_complete": 20.0 },
+            "sla": { "proposed": "1m", "accepted": "2m" },
+            "reason": "mine no longer",
+        });
+        let patches = [
+            json!({}),
+            json!({ "policy": { "visibility": "private" } }),
+            json!({ "policy": { "requires_verifier": null, "export_restrictions": [] } }),
+            json!({ "policy": null, "reason": null }),
+            json!({ "context": { "known_risks": ["c"], "summary": null } }),
+            json!({ "context": { "open_questions": ["why?"] }, "work_state": null }),
+            json!({ "task": { "priority": null, "objective": "green again" } }),
+            json!({ "sla": { "proposed": null, "warn_percent": 80 } }),
+            json!({ "provenance": { "decision_refs": ["d1"], "related_sessions": null } }),
+        ];
+        for patch in patches {
+            let mut expected = offer.clone();
+            merge(&mut expected, &patch);
+            let expected: Offer = serde_json::from_value(expected).unwrap();
+            let edit: OfferEdit = serde_json::from_value(patch.clone()).unwrap();
+            let offer: Offer = serde_json::from_value(offer.clone()).unwrap();
+            assert_eq!(edit.applied_to(offer), expected, "{patch}");
+        }
+        let unknown = serde_json::from_value::<OfferEdit>(json!({ "policy": { "gate": null } }));
+        assert!(unknown.unwrap_err().to_string().contains("unknown field `gate`"));
+    }
+
+    fn merge(into: &mut Value, patch: &Value) {
+        let Value::Object(patch) = patch else { return *into = patch.clone() };
+        if !into.is_object() {
+            *into = json!({});
+        }
+        let fields = into.as_object_mut().unwrap();
+        for (name, value) in patch {
+            match value {
+                Value::Null => drop(fields.remove(name)),
+                value => merge(fields.entry(name).or_insert(Value::Null), value),
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_value_is_shown_by_its_beginning() {
+        assert_eq!(shown(&json!("short")), json!("short"));
+        let long = shown(&json!("ä".repeat(SHOWN_BYTES_MAX)));
+        assert_eq!(long.as_str().unwrap().len(), SHOWN_BYTES_MAX + "…".len());
+        let list = shown(&json!(vec!["criterion"; 200]));
+        assert!(list.as_str().unwrap().starts_with("[\"criterion\",\"criterion\""));
+    }
+}

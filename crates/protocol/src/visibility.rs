@@ -1,0 +1,259 @@
+//! Who may read what. Every gateway asks here, whatever it reads: one thing, a list, a history or
+//! the events. `docs/visibility.md` has the table.
+//!
+//! Most answers follow from the caller and the thing alone. Where it matters whether the caller is
+//! a human, the answer says so, and the engine looks into the directory.
+
+use serde::{Deserialize, Serialize};
+
+use crate::caller::{Caller, Principal, Role};
+use crate::handoff::derive::Task;
+use crate::handoff::package::{Classification, Policy, Visibility};
+use crate::handoff::state::{Approval, Handoff, Made};
+use crate::ids::{AgentId, HandoffId};
+use crate::ledger::{Entry, Subject};
+use crate::message;
+use crate::roles::{self, Deed};
+use crate::step::State;
+
+/// Who may read a handoff, the fewest first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Readers {
+    /// The sender, the target, the owners in the chain and so the delegator, the approvers and
+    /// verifiers that were asked, coordinators and operators.
+    Private,
+    /// Those, and every human of the teamspace.
+    HumanAudit,
+    /// Every member of the teamspace.
+    #[default]
+    Team,
+}
+
+impl Readers {
+    pub fn of(policy: &Policy) -> Self {
+        match (policy.visibility, policy.classification) {
+            (Some(Visibility::Private), _) => Readers::Private,
+            (Some(Visibility::HumanAudit), _) => Readers::HumanAudit,
+            (Some(Visibility::Team) | None, Classification::Internal) => Readers::Team,
+            // With `team` it is refused when it is proposed.
+            (Some(Visibility::Team) | None, Classification::Restricted) => Readers::Private,
+        }
+    }
+
+    pub fn is_team(&self) -> bool {
+        *self == Readers::Team
+    }
+}
+
+/// Whether a caller may read something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sight {
+    Yes,
+    No,
+    /// If the directory knows the caller as a human.
+    IfHuman,
+}
+
+impl Sight {
+    fn if_so(is_so: bool) -> Self {
+        if is_so { Sight::Yes } else { Sight::No }
+    }
+}
+
+/// Whether a caller may read an entry of the ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntrySight {
+    Yes,
+    No,
+    /// As the handoff that it is about, and as the delegated part that it names, if it names one.
+    AsHandoff {
+        part: Option<HandoffId>,
+    },
+}
+
+/// Who may read a proposed handoff; `None` if it was proposed before this was recorded, so that
+/// only its package tells. A policy that binds less than what was agreed on opens nothing before a
+/// human has approved it.
+pub fn readers(made: &Made) -> Option<Readers> {
+    let own = made.terms.readers?;
+    Some(match (&made.terms.loosens, made.approval) {
+        (Some(agreed), Approval::Wanted | Approval::NotNeeded) => own.min(Readers::of(agreed)),
+        (Some(_), Approval::Given) | (None, _) => own,
+    })
+}
+
+/// Whether a caller may read a thing, `readers` being those of a proposed handoff.
+pub fn of(caller: &Caller, state: &State, readers: Readers) -> Sight {
+    match state {
+        State::Handoff(handoff) => of_handoff(caller, handoff, readers),
+        State::Message(message) => Sight::if_so(message.is_visible_to(caller)),
+        State::Conversation(conversation) => Sight::if_so(conversation.side(caller).is_some()),
+        State::Subscription(subscription) => {
+            Sight::if_so(subscription.is_of(caller) || caller.is_coordinator())
+        }
+        State::Session(session) => Sight::if_so(session.is_shown_to(caller)),
+        State::Agent(_)
+        | State::Token(_)
+        | State::Ledger(_)
+        | State::Graph(_)
+        | State::Teamspace(_) => Sight::Yes,
+    }
+}
+
+fn of_handoff(caller: &Caller, handoff: &Handoff, readers: Readers) -> Sight {
+    let agent = match &caller.principal {
+        Principal::Operator(_) | Principal::System => return Sight::Yes,
+        Principal::Customer(_) => return Sight::No,
+        Principal::Agent(agent) => agent,
+    };
+    match handoff {
+        // A draft concerns its sender.
+        Handoff::Draft(draft) | Handoff::Discarded { draft, .. } => {
+            Sight::if_so(draft.from == *agent || caller.is_coordinator())
+        }
+        Handoff::Made(made) => {
+            let is_known = takes_part(made, agent)
+                || caller.is_coordinator()
+                || is_asked_to_verify(caller, made);
+            match readers {
+                _ if is_known => Sight::Yes,
+                Readers::Team => Sight::Yes,
+                Readers::HumanAudit => Sight::IfHuman,
+                Readers::Private if is_asked_to_approve(caller, made) => Sight::IfHuman,
+                Readers::Private => Sight::No,
+            }
+        }
+    }
+}
+
+/// Sender, target and owners. The delegator of a part is among the owners in its chain.
+fn takes_part(made: &Made, agent: &AgentId) -> bool {
+    let terms = &made.terms;
+    terms.from == *agent || terms.to == *agent || terms.chain.contains(agent)
+}
+
+/// Whether the caller is one of those whom the policy asks to approve, if it is a human.
+fn is_asked_to_approve(caller: &Caller, made: &Made) -> bool {
+    let deed = Deed::Approve { guarded: made.terms.is_guarded };
+    made.terms.needs_human && roles::may(&caller.roles, deed)
+}
+
+/// Whether the caller is one of those who were asked to confirm that the work is done.
+fn is_asked_to_verify(caller: &Caller, made: &Made) -> bool {
+    let is_asked = made.terms.requires_verifier || made.verifier_asked;
+    is_asked && caller.roles.contains(&Role::Reviewer)
+}
+
+/// Whether a caller may be told who has owned a task that no handoff holds now.
+pub fn of_task(caller: &Caller, task: &Task) -> Sight {
+    let is_owner = caller.agent().is_some_and(|agent| task.chain.contains(agent));
+    match task.readers {
+        _ if is_owner || caller.is_coordinator() => Sight::Yes,
+        Readers::Team => Sight::Yes,
+        Readers::HumanAudit => Sight::IfHuman,
+        Readers::Private => Sight::No,
+    }
+}
+
+/// Credentials are the operator's business, a message is that of its sender and its recipients, a
+/// conversation that of its holder then, and a draft is its sender's, also in retrospect.
+pub fn of_entry(caller: &Caller, entry: &Entry) -> EntrySight {
+    let if_so = |is_so: bool| if is_so { EntrySight::Yes } else { EntrySight::No };
+    let is_coordinator = caller.is_coordinator();
+    match entry.stream.subject {
+        Subject::Token(_) => if_so(caller.is_operator()),
+        // Where an agent is called or reached may hold a password.
+        Subject::Agent(_) => {
+            let names_a_url = ["agent.wake_changed", "agent.endpoint_changed"];
+            if_so(caller.is_operator() || !names_a_url.contains(&entry.name.as_ref()))
+        }
+        Subject::Teamspace | Subject::Graph(_) | Subject::Ledger => EntrySight::Yes,
+        // Who listens to what is between them and the server, and others hear of a session what is
+        // meant for them.
+        Subject::Subscription(_) | Subject::Session(_) => {
+            if_so(is_coordinator || *entry.actor == *caller.principal.to_string())
+        }
+        Subject::Message(_) => if_so(
+            is_coordinator
+                || body::<MessageParties>(entry).is_some_and(|parties| {
+                    message::state::concerns(caller, &parties.from, parties.to.iter())
+                }),
+        ),
+        Subject::Conversation(_) => if_so(
+            is_coordinator
+                || body::<ConversationParties>(entry).is_some_and(|parties| parties.have(caller)),
+        ),
+        Subject::Handoff(_) => match drafted_by(entry) {
+            Some(sender) => {
+                let is_sender = caller.agent().is_some_and(|agent| agent.as_str() == sender);
+                if_so(is_coordinator || is_sender)
+            }
+            None => EntrySight::AsHandoff { part: part(entry) },
+        },
+    }
+}
+
+fn body<'e, T: Deserialize<'e>>(entry: &'e Entry) -> Option<T> {
+    entry.body.text().and_then(|text| serde_json::from_str(text).ok())
+}
+
+/// Whom an event of a message concerns; each of them says so.
+#[derive(Deserialize)]
+struct MessageParties {
+    from: AgentId,
+    to: Vec<AgentId>,
+}
+
+/// Who held a conversation when something happened in it, who spoke out of turn, who came next, and
+/// who listened.
+#[derive(Deserialize)]
+struct ConversationParties {
+    holder: AgentId,
+    #[serde(default)]
+    agent: Option<AgentId>,
+    #[serde(default)]
+    to: Option<AgentId>,
+    #[serde(default)]
+    listener: Option<AgentId>,
+}
+
+impl ConversationParties {
+    fn have(&self, caller: &Caller) -> bool {
+        let own = caller.agent();
+        let named = [self.agent.as_ref(), self.to.as_ref(), self.listener.as_ref()];
+        own.is_some() && (own == Some(&self.holder) || named.contains(&own))
+    }
+}
+
+/// The sender, if this happened to a draft. A body that was erased names no one.
+fn drafted_by(entry: &Entry) -> Option<String> {
+    #[derive(Default, Deserialize)]
+    struct Body {
+        #[serde(default)]
+        from: String,
+        #[serde(default)]
+        from_status: String,
+    }
+    let read = || body::<Body>(entry).unwrap_or_default();
+    match entry.name.as_ref() {
+        "handoff.drafted" => Some(read().from),
+        "handoff.closed" => {
+            let Body { from, from_status } = read();
+            (from_status == "draft").then_some(from)
+        }
+        _ => None,
+    }
+}
+
+/// The delegated part that an entry is about: it says whose the part is.
+fn part(entry: &Entry) -> Option<HandoffId> {
+    #[derive(Deserialize)]
+    struct Body {
+        child: HandoffId,
+    }
+    let names_a_part =
+        ["handoff.delegated", "handoff.delegation_ended", "handoff.delegation_reopened"];
+    let is_about_a_part = names_a_part.contains(&entry.name.as_ref());
+    is_about_a_part.then(|| body::<Body>(entry)).flatten().map(|body| body.child)
+}
