@@ -108,7 +108,7 @@ impl Malformed {
     }
 
     /// The same, seen from one level further out.
-    fn within(self, place: &str) -> Malformed {
+    pub fn within(self, place: &str) -> Malformed {
         let joint = if self.field.is_empty() || self.field.starts_with('[') { "" } else { "." };
         Malformed { field: format!("{place}{joint}{}", self.field), expected: self.expected }
     }

@@ -110,6 +110,12 @@ pub struct Taken {
     /// Who holds the conversation now, and in which epoch.
     pub holder: String,
     pub epoch: u64,
+    /// The transfer with which a person was asked for, if one was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transfer_id: Option<String>,
+    /// The agent that should have had it, if the loop guard sent it to `holder` instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instead_of: Option<String>,
 }
 
 /// Who answers now.
@@ -298,6 +304,8 @@ fn taken(id: ConversationId, done: &Done) -> Taken {
         number: outcome.number.unwrap_or_default(),
         holder: outcome.holder.as_ref().map(ToString::to_string).unwrap_or_default(),
         epoch: outcome.epoch.unwrap_or_default(),
+        transfer_id: outcome.transfer.map(|transfer| transfer.to_string()),
+        instead_of: outcome.instead_of.as_ref().map(ToString::to_string),
     }
 }
 

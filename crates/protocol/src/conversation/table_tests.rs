@@ -210,7 +210,7 @@ fn a_circle_ends_with_a_person() {
         "customer say => #1",
         "bob route goto=carol epoch=1 => carol@2 #2",
         "carol route goto=bob epoch=2 => bob@3 #3",
-        "bob route goto=carol epoch=3 => default@4 #4 requested queued",
+        "bob route goto=carol epoch=3 => default@4 #4 requested instead_of=carol queued",
         "bob route goto=dora epoch=4 => not_holder",
         "bob say epoch=3 => epoch_outdated",
         "customer select agent=bob => wrong_state",

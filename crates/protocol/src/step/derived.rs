@@ -18,7 +18,7 @@ use crate::message::{self, Message, thread};
 use crate::rejection::Rejection;
 use crate::session::Session;
 use crate::time::Time;
-use crate::transfer::Transfer;
+use crate::transfer::{self, Transfer};
 
 pub(super) fn conversation(state: Option<&State>) -> Option<&Conversation> {
     match state? {
@@ -306,6 +306,7 @@ pub(super) fn outcome(state: &State, events: &[Event]) -> Outcome {
             // What was said comes first, and what follows from it after.
             outcome.number = outcome.number.or(event.number());
             outcome.refused = not_heard(event);
+            went(&mut outcome, event);
         }
         let Event::Handoff(event) = event else { continue };
         if let handoff::Event::Delegated(delegated) = event {
@@ -329,6 +330,17 @@ pub(super) fn outcome(state: &State, events: &[Event]) -> Outcome {
         }
     }
     outcome
+}
+
+/// Where a conversation went instead of where it should have gone.
+fn went(outcome: &mut Outcome, event: &conversation::Event) {
+    if let conversation::Event::Routed(routed) = event {
+        outcome.instead_of.clone_from(&routed.instead_of);
+    }
+    if let conversation::Event::Transfer(transfer::Event::Requested(requested)) = event {
+        outcome.transfer = Some(requested.transfer);
+        outcome.instead_of.clone_from(&requested.instead_of);
+    }
 }
 
 fn not_heard(event: &conversation::Event) -> Option<Refused> {

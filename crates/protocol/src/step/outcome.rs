@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::handoff::Status;
 use crate::handoff::workq::WorkqStatus;
-use crate::ids::{AgentId, HandoffId};
+use crate::ids::{AgentId, HandoffId, TransferId};
 
 /// The answer to a command, as it is stored for a retry.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +31,13 @@ pub struct Outcome {
     /// The place of what was said in the transcript.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<u64>,
+    /// The transfer with which a person was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfer: Option<TransferId>,
+    /// The agent to which the conversation should have gone, where the loop guard sent it to
+    /// `holder` instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead_of: Option<AgentId>,
     /// Set when the gate refused, or somebody spoke out of turn: the reason and its detail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Refused>,

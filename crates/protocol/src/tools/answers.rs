@@ -4,6 +4,7 @@
 //! told why it was not performed, and ordinary tools run as if there were no handoff. Every call
 //! has exactly one answer, so that the history goes on wherever the conversation does.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -11,6 +12,7 @@ use super::calls::{Call, CallKind, Request};
 use super::definitions::Target;
 use super::history::{self, Outcome, Written};
 use super::{Form, Malformed, text};
+use crate::ids::AgentId;
 
 /// Long enough for any id, and for whatever a model took for one.
 const SHOWN_CHARS_MAX: usize = 80;
@@ -21,10 +23,16 @@ const REASON_CHARS_MAX: usize = 500;
 /// Why a handoff is not performed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// Nobody of that name, or nobody this agent may hand over to.
+    /// Nobody of that name.
     UnknownAgent,
     /// A router or supervisor, which never holds a conversation.
     SystemAgent,
+    /// A person, or a queue of them.
+    Person,
+    /// The agent whose turn it is.
+    Itself,
+    /// Somebody to whom this agent may not hand this conversation over.
+    NotOffered,
     /// An earlier call of the turn was performed.
     Surplus { accepted: String },
     /// The arguments are not what the tool takes.
@@ -38,12 +46,23 @@ pub enum Refusal {
 pub enum Answer {
     /// The conversation goes to this agent.
     Accepted { to: String },
+    /// The conversation was handed over, and not to the agent that the call names.
+    Redirected { target: String, to: Redirect },
     /// The conversation does not go where this call wanted it.
     Refused { target: String, refusal: Refusal },
     /// An ordinary tool ran.
     Ran { text: String, ending: Ending },
     /// An ordinary tool was not run.
     NotRun { reason: String },
+}
+
+/// Where the loop guard sent a conversation that should have gone elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Redirect {
+    /// To the agent that leads the others.
+    Supervisor(AgentId),
+    /// A person was asked for, and the customer waits in this queue.
+    Queue(AgentId),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +89,9 @@ impl Refusal {
         match self {
             Refusal::UnknownAgent => "unknown_agent",
             Refusal::SystemAgent => "system_agent",
+            Refusal::Person => "not_a_worker",
+            Refusal::Itself => "has_it_already",
+            Refusal::NotOffered => "not_offered",
             Refusal::Surplus { .. } => "surplus_handoff",
             Refusal::Unreadable(_) => "arguments_invalid",
             Refusal::Denied { .. } => "denied",
@@ -82,6 +104,13 @@ impl Refusal {
         match self {
             Refusal::UnknownAgent => format!("Cannot handoff: agent '{target}' not found"),
             Refusal::SystemAgent => format!("Cannot handoff to system agent '{target}'"),
+            Refusal::Person => {
+                format!("Cannot handoff to '{target}': a person is asked for by a transfer")
+            }
+            Refusal::Itself => format!("Cannot handoff to '{target}': it has the conversation"),
+            Refusal::NotOffered => {
+                format!("Cannot handoff: this conversation may not go from you to '{target}'")
+            }
             Refusal::Surplus { accepted } => format!(
                 "Cannot handoff: one handoff per turn, and this turn is transferred to '{}'",
                 text::line(accepted, SHOWN_CHARS_MAX)
@@ -134,6 +163,28 @@ impl Answers {
         Answers { calls: answered, accepted: accepted.map(|(request, _)| request) }
     }
 
+    /// The handoff was performed, and the conversation went elsewhere. Every call is told so.
+    pub fn redirected(&mut self, to: &Redirect) {
+        for (_, answer) in &mut self.calls {
+            match answer {
+                Some(Answer::Accepted { to: target }) => {
+                    let target = std::mem::take(target);
+                    *answer = Some(Answer::Redirected { target, to: to.clone() });
+                }
+                Some(Answer::Refused { refusal: Refusal::Surplus { accepted }, .. }) => {
+                    *accepted = to.holder().to_string();
+                }
+                Some(
+                    Answer::Refused { .. }
+                    | Answer::Redirected { .. }
+                    | Answer::Ran { .. }
+                    | Answer::NotRun { .. },
+                )
+                | None => {}
+            }
+        }
+    }
+
     /// The handoff that is performed, if there is one.
     pub fn accepted(&self) -> Option<&Request> {
         self.accepted.as_ref()
@@ -166,6 +217,16 @@ impl Answers {
         }
     }
 
+    /// What became of each call, for programs: no client has to read names of tools.
+    pub fn called(&self) -> Vec<Called> {
+        let called = |(call, answer): &(Call, Option<Answer>)| Called {
+            call_id: call.call_id.clone(),
+            name: call.name.clone(),
+            mark: answer.as_ref().map_or_else(Mark::waiting, mark),
+        };
+        self.calls.iter().map(called).collect()
+    }
+
     /// The messages that answer the turn: a result for each call that has an answer, in the order
     /// of the calls. Calls that still wait are left to whoever runs them; [`history::join`] puts
     /// their results with these.
@@ -178,33 +239,115 @@ impl Answers {
     }
 }
 
+impl Redirect {
+    /// Who holds the conversation now.
+    pub fn holder(&self) -> &AgentId {
+        match self {
+            Redirect::Supervisor(agent) => agent,
+            Redirect::Queue(queue) => queue,
+        }
+    }
+
+    /// What the model is told.
+    fn text(&self, target: &str) -> String {
+        let instead = match self {
+            Redirect::Supervisor(agent) => format!("it was transferred to {agent} instead"),
+            Redirect::Queue(queue) => {
+                format!("a person was asked for, and the customer waits in the queue {queue}")
+            }
+        };
+        format!(
+            "{NOT_TRANSFERRED}{target}: the agents handed the conversation round in a circle or \
+             too often, so {instead}"
+        )
+    }
+}
+
+/// How the answer to a call begins whose conversation went elsewhere.
+pub(super) const NOT_TRANSFERRED: &str = "Not transferred to ";
+
 fn said(answer: &Answer) -> (String, Outcome) {
+    let mark = mark(answer);
     match answer {
         Answer::Accepted { to } => {
-            let mark = Mark { outcome: "accepted", code: None, target: to };
             (format!("Successfully transferred to {to}"), Outcome::done(&mark))
         }
-        Answer::Refused { target, refusal } => {
-            let target = text::line(target, SHOWN_CHARS_MAX);
-            let mark = Mark { outcome: "refused", code: Some(refusal.code()), target: &target };
-            (refusal.text(&target), Outcome::failed(&mark))
-        }
+        Answer::Redirected { target, to } => (to.text(target), Outcome::done(&mark)),
+        Answer::Refused { target, refusal } => (refusal.text(target), Outcome::failed(&mark)),
         Answer::Ran { text, ending: Ending::Success } => (text.clone(), Outcome::ran()),
         Answer::Ran { text, ending: Ending::Error } => (text.clone(), Outcome::ran_badly()),
         Answer::NotRun { reason } => {
-            let mark = Mark { outcome: "not_run", code: None, target: "" };
             let reason = text::line(reason, REASON_CHARS_MAX);
             (format!("Not run: {reason}"), Outcome::failed(&mark))
         }
     }
 }
 
+fn mark(answer: &Answer) -> Mark {
+    let none = Mark::waiting();
+    match answer {
+        Answer::Accepted { to } => {
+            let (target, holder) = (to.clone(), to.clone());
+            Mark { outcome: CallOutcome::Accepted, target, holder, ..none }
+        }
+        Answer::Redirected { target, to } => Mark {
+            outcome: CallOutcome::Redirected,
+            code: Some("loop_guard"),
+            target: target.clone(),
+            holder: to.holder().to_string(),
+        },
+        Answer::Refused { target, refusal } => {
+            let (target, code) = (text::line(target, SHOWN_CHARS_MAX), Some(refusal.code()));
+            Mark { outcome: CallOutcome::Refused, code, target, ..none }
+        }
+        Answer::Ran { .. } => Mark { outcome: CallOutcome::Ran, ..none },
+        Answer::NotRun { .. } => Mark { outcome: CallOutcome::NotRun, ..none },
+    }
+}
+
+/// One call, and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Called {
+    pub call_id: String,
+    /// The tool that was called.
+    pub name: String,
+    #[serde(flatten)]
+    pub mark: Mark,
+}
+
 /// What a program can read where a form has a place that the model does not see.
-#[derive(Debug, Serialize)]
-struct Mark<'a> {
-    outcome: &'static str,
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Mark {
+    pub outcome: CallOutcome,
+    /// Why the conversation did not go where the call wanted it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    code: Option<&'static str>,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    target: &'a str,
+    pub code: Option<&'static str>,
+    /// The id of the agent that the call names.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub target: String,
+    /// Who holds the conversation because of this call.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub holder: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CallOutcome {
+    /// The conversation went to the agent that the call names.
+    Accepted,
+    /// The conversation went to somebody else.
+    Redirected,
+    /// The conversation did not go anywhere because of this call.
+    Refused,
+    /// A tool of somebody else, which the client has to run.
+    Waiting,
+    Ran,
+    NotRun,
+}
+
+impl Mark {
+    fn waiting() -> Self {
+        let (target, holder) = (String::new(), String::new());
+        Self { outcome: CallOutcome::Waiting, code: None, target, holder }
+    }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::definitions::HandoffTools;
-use super::turn::{Arguments, RawCall, Speaker, Turn};
+use super::turn::{Arguments, RawCall, Speaker, Turn, Wrapping, speaker_place, wrapping};
 use super::{CALLS_MAX, CONTEXT_BYTES_MAX, Form, Malformed, REASON_BYTES_MAX, name, text};
 use crate::ids::NAME_BYTES_MAX;
 use crate::json::{self, Bounds, is_forbidden};
@@ -48,18 +48,25 @@ pub struct Request {
 /// The calls of an assistant's message. A name that begins with `transfer_to_` or
 /// `transfer_back_to_` is always a handoff, offered or not.
 pub fn calls(form: Form, turn: &Value, tools: &HandoffTools) -> Result<Vec<Call>, Malformed> {
-    let turn = Turn::read(form, turn)?;
+    let message = turn;
+    let turn = Turn::read(form, message)?;
     if turn.speaker != Speaker::Assistant {
-        return Err(Malformed::new("role", "a message of the assistant"));
+        let place = match form {
+            Form::OpenAi | Form::Anthropic => "role",
+            Form::LangChain => speaker_place(message),
+        };
+        return Err(Malformed::new(place, "a message of the assistant"));
     }
     let mut known = BTreeSet::new();
     let mut calls = Vec::new();
     for (index, call) in turn.calls().enumerate() {
+        let place = placed(form, message, &call.place);
         let invalid = |field: &str, expected: String| {
-            Err(Malformed::new(format!("calls[{index}].{field}"), expected))
+            Err(Malformed::new(format!("{place}.{field}"), expected))
         };
         if index == CALLS_MAX {
-            return Err(Malformed::new("calls", format!("at most {CALLS_MAX}")));
+            let list = place.split('[').next().unwrap_or_default();
+            return Err(Malformed::new(list, format!("at most {CALLS_MAX} calls")));
         }
         if !form.is_call_id(call.id) {
             return invalid("id", form.call_id_expected());
@@ -68,7 +75,7 @@ pub fn calls(form: Form, turn: &Value, tools: &HandoffTools) -> Result<Vec<Call>
             return invalid("id", "an id that no other call of the turn has".to_owned());
         }
         if !is_name(call.name) {
-            return invalid("name", format!("1 to {CALLED_BYTES_MAX} bytes without spaces"));
+            return invalid(call.name_place, format!("1 to {CALLED_BYTES_MAX} bytes without spaces"));
         }
         calls.push(Call {
             call_id: call.id.to_owned(),
@@ -77,6 +84,15 @@ pub fn calls(form: Form, turn: &Value, tools: &HandoffTools) -> Result<Vec<Call>
         });
     }
     Ok(calls)
+}
+
+/// Where a call is in the message as it was written.
+fn placed(form: Form, message: &Value, place: &str) -> String {
+    match (form, wrapping(message)) {
+        (Form::LangChain, Wrapping::Data) => format!("data.{place}"),
+        (Form::LangChain, Wrapping::Constructor) => format!("kwargs.{place}"),
+        (Form::LangChain, Wrapping::Flat) | (Form::OpenAi | Form::Anthropic, _) => place.to_owned(),
+    }
 }
 
 /// Whether a call of this name asks for a handoff.

@@ -106,6 +106,12 @@ impl HandoffTools {
         self.targets.iter().find(|target| target.id.as_str() == id)
     }
 
+    /// Each tool with its target baked in, and the target.
+    pub fn named_targets(&self) -> impl Iterator<Item = (&str, &AgentId)> {
+        let named = |tool: &'_ Tool| self.named(&tool.name).map(|target| &target.id);
+        self.tools.iter().filter_map(move |tool| Some((tool.name.as_str(), named(tool)?)))
+    }
+
     /// The target of the tool with this name. Names of which two agents would be meant mean none.
     pub(super) fn named(&self, tool: &str) -> Option<&Target> {
         let mut meant = self.targets.iter().filter(|target| name::forth(&target.id) == tool);

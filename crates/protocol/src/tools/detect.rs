@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::answers::NOT_TRANSFERRED;
 use super::calls::{arguments, baked_in, is_handoff};
 use super::turn::{RawCall, RawResult, Speaker, Turn};
 use super::{Form, MESSAGES_MAX, Malformed, name, text};
@@ -31,6 +32,8 @@ pub struct Found {
 pub enum Outcome {
     Accepted,
     Refused,
+    /// The conversation was handed over, and not to the agent that the call names.
+    Redirected,
     /// No result follows the call.
     Unanswered,
 }
@@ -70,14 +73,16 @@ pub fn handoffs(form: Form, history: &[Value]) -> Result<Vec<Found>, Malformed> 
         let results = results_after(&turns[index + 1..]);
         let from = turn.name.map(|name| text::line(name, NAME_BYTES_MAX)).or(holder.clone());
         let mut next = None;
+        let mut is_elsewhere = false;
         for call in turn.calls().filter(|call| is_handoff(call.name)) {
             let handoff = read(index, turn, call, results.get(call.id).copied(), from.clone());
             if handoff.outcome == Outcome::Accepted && next.is_none() {
                 next = Some(handoff.to.clone());
             }
+            is_elsewhere |= handoff.outcome == Outcome::Redirected;
             found.push(handoff);
         }
-        holder = next.or(from);
+        holder = if is_elsewhere { None } else { next.or(from) };
     }
     Ok(found)
 }
@@ -122,6 +127,7 @@ fn read(
         outcome: match result {
             None => Outcome::Unanswered,
             Some(result) if is_refusal(result) => Outcome::Refused,
+            Some(result) if result.text.starts_with(NOT_TRANSFERRED) => Outcome::Redirected,
             Some(_) => Outcome::Accepted,
         },
         direction: if is_back { Direction::Back } else { Direction::Forth },

@@ -6,7 +6,7 @@ mod openai;
 
 use serde_json::{Map, Value};
 
-pub(super) use self::langchain::{Wrapping, wrapped, wrapping};
+pub(super) use self::langchain::{Wrapping, speaker_place, wrapped, wrapping};
 use super::{Form, Malformed};
 
 /// A message as all forms have it.
@@ -43,6 +43,10 @@ pub(super) struct RawCall<'a> {
     pub(super) id: &'a str,
     pub(super) name: &'a str,
     pub(super) arguments: Arguments<'a>,
+    /// Where in the message it is, as in `tool_calls[2]`.
+    pub(super) place: String,
+    /// Where in the call its name is, as in `function.name`.
+    pub(super) name_place: &'static str,
 }
 
 #[derive(Debug, Clone, Copy)]

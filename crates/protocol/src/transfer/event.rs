@@ -47,6 +47,9 @@ pub struct Requested {
     pub limits: Limits,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundle: Option<Bundle>,
+    /// The agents went round in a circle, so a person was asked for instead of this agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead_of: Option<AgentId>,
 }
 
 /// It waits in a queue: its first, or the next one.

@@ -291,6 +291,7 @@ async fn a_model_hands_over_by_tool_call() {
         let tools = page["tools"].as_array().expect("tools");
         let names: Vec<_> = tools.iter().filter_map(|tool| tool.pointer(pointer)).collect();
         assert!(names.contains(&&json!("transfer_to_carol")), "{query}: {page}");
+        assert_eq!(page["targets"]["transfer_to_carol"], "carol", "{query}: {page}");
         assert!(!names.contains(&&json!("transfer_to_bob")), "{query}: {page}");
     }
 }

@@ -1,12 +1,12 @@
 //! Handoffs by tool call: the tools for a model, and its calls performed as routes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
 use engine::port::ListOf;
 use engine::query::LIST_ROWS_MAX;
-use engine::submit::SubmitError;
+use engine::submit::{Done, SubmitError};
 use protocol::agent::{Agent, Kind};
 use protocol::caller::Caller;
 use protocol::conversation::command::Route;
@@ -16,8 +16,8 @@ use protocol::conversation::{Command, Conversation};
 use protocol::ids::{AgentId, ConversationId, TeamspaceId};
 use protocol::rejection::Rejection;
 use protocol::step::{self, State as Aggregate};
-use protocol::tools::answers::{Answers, Refusal};
-use protocol::tools::calls::{Call, CallKind, calls};
+use protocol::tools::answers::{Answers, Called, Redirect, Refusal};
+use protocol::tools::calls::{Call, CallKind, Request, calls};
 use protocol::tools::definitions::{Dialect, HandoffTools, TARGETS_MAX, Target, Tool};
 use protocol::tools::{Form, Malformed};
 use schemars::JsonSchema;
@@ -46,6 +46,8 @@ pub struct CalledInput {
 pub struct CalledView {
     /// To be appended to the history, as they are.
     pub messages: Vec<Value>,
+    /// What became of each call, in the order of the turn.
+    pub calls: Vec<Called>,
     /// The ids of ordinary calls, which whoever runs the tools has still to answer.
     pub waiting: Vec<String>,
     /// The handoff that was performed, if one was.
@@ -76,6 +78,9 @@ pub enum Format {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ToolsView {
     pub tools: Vec<Value>,
+    /// The id of the agent that each tool hands over to, by the name of the tool. A tool whose
+    /// target is an argument is not listed.
+    pub targets: BTreeMap<String, String>,
 }
 
 pub async fn definitions(
@@ -103,7 +108,9 @@ pub async fn definitions(
         Format::JsonSchema => Dialect::JsonSchema,
     };
     let render = |tool: &Tool| tool.render(dialect);
-    Ok(Json(ToolsView { tools: tools.tools().iter().map(render).collect() }))
+    let targets = tools.named_targets().map(|(name, id)| (name.to_owned(), id.to_string()));
+    let targets = targets.collect();
+    Ok(Json(ToolsView { tools: tools.tools().iter().map(render).collect(), targets }))
 }
 
 /// The rules are asked about one handoff after the other, until they allow one.
@@ -119,36 +126,29 @@ pub async fn called(
         let detail = "only the agent that holds the conversation may do this";
         return Err(Problem::new("not_allowed", detail));
     };
-    let form: Form = input.form.parse().map_err(|error| malformed("", &error))?;
+    let form: Form = input.form.parse().map_err(|error| malformed(&error))?;
     let topology = conversation_of(&item)?.setup.topology.clone();
     let tools = tools_of(&gateway, &caller, &topology, agent).await?;
-    let calls = calls(form, &input.turn, &tools).map_err(|error| malformed("turn.", &error))?;
-    let routers = routers(&gateway, &caller.teamspace, &calls, &tools).await?;
+    let calls = calls(form, &input.turn, &tools).map_err(|it| malformed(&it.within("turn")))?;
+    let others = others(&gateway, &caller.teamspace, &calls, &tools).await?;
     let mut denied: BTreeMap<String, String> = BTreeMap::new();
     loop {
-        let answers = Answers::decide(calls.clone(), |request| {
-            let unknown = match routers.contains(&request.target) {
-                true => Refusal::SystemAgent,
-                false => Refusal::UnknownAgent,
+        let mut answers = Answers::decide(calls.clone(), |request| {
+            let Some(target) = tools.target(&request.target) else {
+                return Err(not_offered(agent, request, &others));
             };
-            let target = tools.target(&request.target).ok_or(unknown)?;
             match denied.get(&request.target) {
                 Some(reason) => Err(Refusal::Denied { reason: reason.clone() }),
                 None => Ok(target.clone()),
             }
         });
-        let view = |routed| CalledView {
-            messages: answers.messages(form, &input.turn),
-            waiting: answers.waiting().map(|call| call.call_id.clone()).collect(),
-            routed,
-        };
         let Some(request) = answers.accepted() else {
             check_turn(conversation_of(&item)?, agent, input.epoch)?;
-            return Ok(Json(view(None)));
+            return Ok(Json(view(form, &input.turn, &answers, None)));
         };
-        let goto: AgentId = request.target.parse().expect("a target of the tools is an agent");
+        let target: AgentId = request.target.parse().expect("a target of the tools is an agent");
         let route = Route {
-            goto,
+            goto: target.clone(),
             update: Map::new(),
             graph: Level::Here,
             reason: request.reason.clone(),
@@ -159,13 +159,68 @@ pub async fn called(
         let command = step::Command::Conversation(Command::Route(Box::new(route)));
         let stream = stream(&caller.teamspace, id);
         match gateway.engine.submit(&caller, stream, command, Some(key)).await {
-            Ok(done) => return Ok(Json(view(Some(taken(id, &done))))),
+            // A retry of a turn whose first handoff was denied then and a later one performed.
+            Ok(done) if !is_about(&done, &target) && others_left(&calls, &denied, &target) => {
+                denied.insert(target.to_string(), DENIED_BEFORE.to_owned());
+            }
+            Ok(done) => {
+                if let Some(redirect) = redirect(&done, &target) {
+                    answers.redirected(&redirect);
+                }
+                let routed = Some(taken(id, &done));
+                return Ok(Json(view(form, &input.turn, &answers, routed)));
+            }
             Err(SubmitError::Rejected(rejection)) if is_about_target(&rejection) => {
-                denied.insert(request.target.clone(), rejection.to_string());
+                denied.insert(target.to_string(), without_field(&rejection));
             }
             Err(error) => return Err(error.into()),
         }
     }
+}
+
+fn view(form: Form, turn: &Value, answers: &Answers, routed: Option<Taken>) -> CalledView {
+    CalledView {
+        messages: answers.messages(form, turn),
+        calls: answers.called(),
+        waiting: answers.waiting().map(|call| call.call_id.clone()).collect(),
+        routed,
+    }
+}
+
+/// Why a handoff to somebody who is not among the tools is not performed.
+fn not_offered(agent: &AgentId, request: &Request, others: &BTreeMap<String, Kind>) -> Refusal {
+    match others.get(&request.target) {
+        None => Refusal::UnknownAgent,
+        Some(_) if agent.as_str() == request.target => Refusal::Itself,
+        Some(Kind::System) => Refusal::SystemAgent,
+        Some(Kind::Human | Kind::Queue) => Refusal::Person,
+        Some(Kind::Worker) => Refusal::NotOffered,
+    }
+}
+
+/// Whether what was done was asked for by a handoff to this agent.
+fn is_about(done: &Done, target: &AgentId) -> bool {
+    let outcome = &done.outcome;
+    outcome.instead_of.as_ref().or(outcome.holder.as_ref()) == Some(target)
+}
+
+/// Whether another handoff of the turn was not tried yet.
+fn others_left(calls: &[Call], denied: &BTreeMap<String, String>, target: &AgentId) -> bool {
+    calls.iter().any(|call| match &call.kind {
+        CallKind::Handoff(request) => {
+            request.target != target.as_str() && !denied.contains_key(&request.target)
+        }
+        CallKind::Unreadable(_) | CallKind::Other => false,
+    })
+}
+
+/// Where the loop guard sent the conversation, if it did.
+fn redirect(done: &Done, target: &AgentId) -> Option<Redirect> {
+    let holder = done.outcome.holder.clone().filter(|holder| holder != target)?;
+    Some(match done.outcome.transfer {
+        Some(_) => Redirect::Queue(holder),
+        None => Redirect::Supervisor(holder),
+    })
 }
 
 /// Where nothing is handed over no command asks this: whoever has lost the conversation is not told
@@ -187,25 +242,27 @@ fn check_turn(
     Err(Rejection::NotHeard { why, holder, epoch })
 }
 
-/// The targets of a turn that are system agents to which nobody hands over.
-async fn routers(
+/// What is told about a handoff of a turn that was answered before.
+const DENIED_BEFORE: &str = "it was not allowed when this turn was answered first";
+
+/// The targets of a turn that are in the directory and not among the tools.
+async fn others(
     gateway: &Gateway,
     teamspace: &TeamspaceId,
     calls: &[Call],
     tools: &HandoffTools,
-) -> Result<BTreeSet<String>, Problem> {
-    let mut routers = BTreeSet::new();
+) -> Result<BTreeMap<String, Kind>, Problem> {
+    let mut others = BTreeMap::new();
     for call in calls {
         if let CallKind::Handoff(request) = &call.kind
             && tools.target(&request.target).is_none()
             && let Ok(id) = request.target.parse::<AgentId>()
             && let Some(agent) = find(gateway, teamspace, &id).await?
-            && agent.kind == Kind::System
         {
-            routers.insert(request.target.clone());
+            others.insert(request.target.clone(), agent.kind);
         }
     }
-    Ok(routers)
+    Ok(others)
 }
 
 /// Whether another target might be allowed.
@@ -213,8 +270,24 @@ fn is_about_target(rejection: &Rejection) -> bool {
     matches!(rejection.field(), Some("goto"))
 }
 
-fn malformed(before: &str, error: &Malformed) -> Problem {
-    Problem::schema_invalid(&format!("{before}{}", error.field), &error.expected)
+/// A model wrote no `goto`: it is told the reason alone.
+fn without_field(rejection: &Rejection) -> String {
+    let text = rejection.to_string();
+    text.strip_prefix("goto: ").map(str::to_owned).unwrap_or(text)
+}
+
+fn malformed(error: &Malformed) -> Problem {
+    Problem::schema_invalid(&error.field, &error.expected)
+}
+
+fn handoff_tools(targets: Vec<Target>) -> Result<HandoffTools, Problem> {
+    HandoffTools::new(targets).map_err(|_| {
+        let detail = format!(
+            "the agent may hand over to more than {TARGETS_MAX} agents, which no model can choose \
+             from; open the conversation with a topology that names fewer"
+        );
+        Problem::new("schema_invalid", detail)
+    })
 }
 
 /// Tools for those to whom this agent may hand over: the other workers of the directory, or
@@ -231,8 +304,7 @@ async fn tools_of(
         Topology::Free => {
             let workers = workers(gateway, teamspace).await?;
             let others = workers.into_iter().filter(|worker| worker.id != *from);
-            return HandoffTools::new(others.map(target).collect())
-                .map_err(|error| malformed("", &error));
+            return handoff_tools(others.map(target).collect());
         }
         Topology::Supervisor { supervisor, workers } => {
             workers.iter().chain([supervisor]).cloned().collect()
@@ -243,7 +315,7 @@ async fn tools_of(
     for member in members.iter().filter(|member| may_take(member)) {
         targets.extend(find(gateway, teamspace, member).await?.map(target));
     }
-    HandoffTools::new(targets).map_err(|error| malformed("", &error))
+    handoff_tools(targets)
 }
 
 /// Those of the directory, or as many as show that they are too many.

@@ -42,6 +42,9 @@ pub async fn shown(
                 if !it.reason.is_empty() {
                     part["reason"] = it.reason.as_str().into();
                 }
+                if let Some(instead_of) = &it.instead_of {
+                    part["insteadOf"] = instead_of.as_str().into();
+                }
                 add_route(&mut part, names.gateway, &line.entry.stream, line, it).await?;
             }
             (Some(From::System), Some(it.epoch), vec![part], None)

@@ -55,6 +55,9 @@ fn requested() -> Vec<(&'static str, Event)> {
     most["wanted"] = json!({ "language": "es", "team": "bills",
         "skills": [{ "name": "tax", "level_min": 3, "preferred": true }] });
     most["bundle"] = bundle();
+    let mut guarded = least.clone();
+    guarded["by"] = "system".into();
+    guarded["instead_of"] = "carol".into();
     let queued = json!({ "holder": "support", "queue": "support", "epoch": 2,
         "order": 1_771_682_400_000_i64, "limits": limits() });
     let mut moves = queued.clone();
@@ -62,6 +65,7 @@ fn requested() -> Vec<(&'static str, Event)> {
     vec![
         shape("least", "transfer.requested", least),
         shape("most", "transfer.requested", most),
+        shape("guarded", "transfer.requested", guarded),
         shape("least", "transfer.queued", queued),
         shape("most", "transfer.queued", moves),
     ]

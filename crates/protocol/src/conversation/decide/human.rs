@@ -14,6 +14,8 @@ pub struct Ask {
     pub reason: String,
     /// Whose people; when absent, whoever the teamspace has.
     pub queue: Option<AgentId>,
+    /// The agent that should have had it.
+    pub instead_of: Option<AgentId>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +37,8 @@ pub fn ask(conversation: &Conversation, ask: &Ask, context: Context<'_>) -> Opti
         return None;
     }
     let transfer = TransferId::derived(conversation.id, conversation.epoch, context.now);
-    let wanted = transfer::decide::Ask { transfer, reason: ask.reason.clone() };
+    let (reason, instead_of) = (ask.reason.clone(), ask.instead_of.clone());
+    let wanted = transfer::decide::Ask { transfer, reason, instead_of };
     // Nobody called: where there is no queue, or it is closed, the holder goes on.
     transfer::decide::request_for(conversation, &wanted, ask.queue.as_ref(), context).ok()
 }

@@ -58,8 +58,8 @@ pub fn decide(
     let (to, instead_of) = match guarded(conversation, to) {
         Ok(guarded) => guarded,
         Err(refused) => {
-            let reason = refused.to_string();
-            let ask = Ask { by: AskedBy::LoopGuard, reason, queue: None };
+            let (by, reason) = (AskedBy::LoopGuard, stopped_because(conversation));
+            let ask = Ask { by, reason, queue: None, instead_of: Some(to.clone()) };
             return human::ask(conversation, &ask, context).ok_or(refused);
         }
     };
@@ -173,6 +173,15 @@ impl Conversation {
         };
         is_circle || holders.len() > usize::from(self.setup.hops_max)
     }
+}
+
+/// Why a person has it, for that person.
+fn stopped_because(conversation: &Conversation) -> String {
+    let hops_max = conversation.setup.hops_max;
+    format!(
+        "the agents handed the conversation round in a circle, or more than {hops_max} times \
+         since the customer spoke"
+    )
 }
 
 /// Whether turns reach an agent at an endpoint.

@@ -26,7 +26,7 @@ pub fn follow(conversation: &Conversation, mut said: Said, context: Context<'_>)
     said.escalation = turn.rules().and_then(|rules| rules.escalation(&signals));
     if let Some(escalation) = &said.escalation {
         let (by, reason) = (AskedBy::Signal, escalation.reason.clone());
-        let ask = Ask { by, reason, queue: turn.queue() };
+        let ask = Ask { by, reason, queue: turn.queue(), instead_of: None };
         if let Some(asked) = ask_after(conversation, &said, &ask, context) {
             return joined(said, asked);
         }
@@ -79,7 +79,8 @@ fn to_a_person(
     context: Context<'_>,
 ) -> Vec<Event> {
     let route = answer.route(TurnOutcome::HumanAsked);
-    let ask = Ask { by: AskedBy::Graph, reason: route.reason(), queue: turn.queue() };
+    let (reason, queue) = (route.reason(), turn.queue());
+    let ask = Ask { by: AskedBy::Graph, reason, queue, instead_of: None };
     said.route = Some(route);
     match ask_after(conversation, &said, &ask, context) {
         Some(asked) => joined(said, asked),

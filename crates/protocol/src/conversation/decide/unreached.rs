@@ -19,7 +19,7 @@ pub fn next_hands(conversation: &Conversation, context: Context<'_>) -> Vec<Even
             return Vec::new();
         }
         let (by, reason) = (AskedBy::Unreached, REASON.to_owned());
-        let ask = Ask { by, reason, queue: None };
+        let ask = Ask { by, reason, queue: None, instead_of: None };
         return human::ask(conversation, &ask, context).unwrap_or_default();
     };
     vec![Event::Routed(Routed {

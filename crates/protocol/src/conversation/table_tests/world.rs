@@ -168,7 +168,13 @@ impl World {
                 let deliver = body.get("deliver").map(|_| " told").unwrap_or_default();
                 format!("{place} #{number}{how}{instead}{deliver}")
             }
-            "transfer.requested" => format!("{place} #{number} requested"),
+            "transfer.requested" => {
+                let instead = body.get("instead_of").and_then(Value::as_str);
+                assert_eq!(change.outcome.instead_of.as_ref().map(AgentId::as_str), instead);
+                assert!(change.outcome.transfer.is_some());
+                let instead = instead.map(|to| format!(" instead_of={to}")).unwrap_or_default();
+                format!("{place} #{number} requested{instead}")
+            }
             "transfer.queued" => "queued".to_owned(),
             "conversation.closed" => "closed".to_owned(),
             "conversation.delivered" => "delivered".to_owned(),

@@ -152,24 +152,62 @@ fn turns_that_no_history_could_go_on_from_are_refused() {
     let many: Vec<_> =
         many.iter().map(|(id, name, input)| (id.as_str(), *name, input.clone())).collect();
     let long = "x".repeat(257);
-    for form in Form::ALL {
+    for (form, list, name) in [
+        (Form::OpenAi, "tool_calls", "function.name"),
+        (Form::Anthropic, "content", "name"),
+        (Form::LangChain, "tool_calls", "name"),
+    ] {
         let cases = [
-            (turn(form, &twice), "calls[1].id: expected an id that no other"),
-            (turn(form, &many), "calls: expected at most 128"),
-            (turn(form, &[("", "lookup", json!({}))]), "calls[0].id: expected 1 to"),
-            (turn(form, &[("a b", "lookup", json!({}))]), "calls[0].id: expected 1 to"),
-            (turn(form, &[(&long, "lookup", json!({}))]), "calls[0].id: expected 1 to"),
-            (turn(form, &[("c1", "", json!({}))]), "calls[0].name: expected 1 to"),
-            (turn(form, &[("c1", "a\u{202e}b", json!({}))]), "calls[0].name: expected 1 to"),
+            (turn(form, &twice), "LIST[1].id: expected an id that no other"),
+            (turn(form, &many), "LIST: expected at most 128 calls"),
+            (turn(form, &[("", "lookup", json!({}))]), "LIST[0].id: expected 1 to"),
+            (turn(form, &[("a b", "lookup", json!({}))]), "LIST[0].id: expected 1 to"),
+            (turn(form, &[(&long, "lookup", json!({}))]), "LIST[0].id: expected 1 to"),
+            (turn(form, &[("c1", "", json!({}))]), "LIST[0].NAME: expected 1 to"),
+            (turn(form, &[("c1", "a\u{202e}b", json!({}))]), "LIST[0].NAME: expected 1 to"),
             (json!([]), ": expected an object"),
             (json!({ "role": 7 }), ""),
         ];
         for (message, expected) in cases {
+            let expected = expected.replace("LIST", list).replace("NAME", name);
             let refused = calls(form, &message, &tools()).unwrap_err().to_string();
-            assert!(refused.starts_with(expected), "{form:?}: {refused}");
+            assert!(refused.starts_with(&expected), "{form:?}: {refused}");
         }
     }
     let user = json!({ "role": "user", "content": "Hi" });
     assert!(calls(Form::OpenAi, &user, &tools()).is_err());
     assert!(calls(Form::Anthropic, &user, &tools()).is_err());
+}
+
+/// Whoever is refused is told where to look in what they wrote.
+#[test]
+fn a_refusal_names_the_place_as_it_was_written() {
+    let call = |id: &str| json!({ "id": id, "name": "lookup", "args": {} });
+    let ai = json!({ "content": "", "tool_calls": [call("c1"), call("c1")] });
+    let constructor = |class: &str, kwargs: &Value| {
+        let id = ["langchain", "schema", "messages", class];
+        json!({ "lc": 1, "type": "constructor", "id": id, "kwargs": kwargs })
+    };
+    let custom = json!({ "id": "c1", "type": "custom", "custom": { "name": "", "input": "1" } });
+    for (form, message, expected) in [
+        (Form::LangChain, json!({ "type": "ai", "data": ai }), "data.tool_calls[1].id"),
+        (Form::LangChain, constructor("AIMessage", &ai), "kwargs.tool_calls[1].id"),
+        (Form::LangChain, constructor("AIMessage", &json!({})), "kwargs.content"),
+        (Form::LangChain, constructor("HumanMessage", &json!({ "content": "" })), "id"),
+        (Form::LangChain, constructor("Message", &json!({})), "id"),
+        (Form::LangChain, json!({ "type": "human", "content": "" }), "type"),
+        (Form::LangChain, json!({ "role": "user", "content": "" }), "role"),
+        (
+            Form::OpenAi,
+            json!({ "role": "assistant", "tool_calls": [custom] }),
+            "tool_calls[0].custom.name",
+        ),
+        (Form::OpenAi, json!({ "role": "user", "content": "" }), "role"),
+        (Form::Anthropic, json!("x"), ""),
+    ] {
+        let refused = calls(form, &message, &tools()).unwrap_err();
+        assert_eq!(refused.field, expected, "{message}");
+    }
+    let nothing = calls(Form::Anthropic, &json!("x"), &tools()).unwrap_err();
+    assert_eq!(nothing.within("turn").to_string(), "turn: expected an object");
 }

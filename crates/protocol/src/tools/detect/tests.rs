@@ -96,6 +96,22 @@ fn the_tool_for_all_in_anthropics_form() {
     assert_eq!(lines(&history), expected);
 }
 
+/// The loop guard sent it elsewhere: who speaks next is not whom the call names.
+#[test]
+fn a_handoff_that_went_elsewhere_is_told_apart() {
+    let call = |id: &str, name: &str| {
+        json!({ "id": id, "type": "function", "function": { "name": name, "arguments": "{}" } })
+    };
+    let history = json!([
+        { "role": "assistant", "tool_calls": [call("c1", "transfer_to_carol")] },
+        { "role": "tool", "tool_call_id": "c1",
+          "content": "Not transferred to carol: a person was asked for" },
+        { "role": "assistant", "tool_calls": [call("c2", "transfer_to_dora")] },
+    ]);
+    let expected = ["0 c1 ? carol Redirected Forth -", "2 c2 ? dora Unanswered Forth -"];
+    assert_eq!(lines(&history), expected);
+}
+
 #[test]
 fn what_is_no_message_is_named() {
     let history = [

@@ -21,13 +21,13 @@ pub(super) fn read(message: &Value) -> Result<Turn<'_>, Malformed> {
         let expected = || Malformed::new("content", "a text, or a list of blocks");
         for (index, block) in content.as_array().ok_or_else(expected)?.iter().enumerate() {
             let place = format!("content[{index}]");
-            parts.push(read_block(block).map_err(|e| e.within(&place))?);
+            parts.push(read_block(block, &place).map_err(|e| e.within(&place))?);
         }
     }
     Ok(Turn { speaker, name: None, parts, is_back: false })
 }
 
-fn read_block(block: &Value) -> Result<Part<'_>, Malformed> {
+fn read_block<'a>(block: &'a Value, place: &str) -> Result<Part<'a>, Malformed> {
     let fields = object(block)?;
     match string(fields, "type")? {
         "text" => Ok(Part::Text(string(fields, "text")?)),
@@ -35,6 +35,8 @@ fn read_block(block: &Value) -> Result<Part<'_>, Malformed> {
             id: string(fields, "id")?,
             name: string(fields, "name")?,
             arguments: input(fields)?,
+            place: place.to_owned(),
+            name_place: "name",
         })),
         "tool_result" => Ok(Part::Result(RawResult {
             call_id: string(fields, "tool_use_id")?,

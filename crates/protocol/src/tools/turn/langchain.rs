@@ -49,9 +49,19 @@ pub(in crate::tools) fn wrapped(mut flat: Value, wrapping: Wrapping) -> Value {
     }
 }
 
+/// Where a message says who speaks.
+pub(in crate::tools) fn speaker_place(message: &Value) -> &'static str {
+    match wrapping(message) {
+        Wrapping::Flat if message.get("type").is_none() && message.get("role").is_some() => "role",
+        Wrapping::Flat | Wrapping::Data => "type",
+        Wrapping::Constructor => "id",
+    }
+}
+
 pub(super) fn read(message: &Value) -> Result<Turn<'_>, Malformed> {
     let outer = object(message)?;
-    let (kind, fields) = match wrapping(message) {
+    let wrapping = wrapping(message);
+    let (kind, fields) = match wrapping {
         Wrapping::Flat => {
             let kind = outer.get("type").or_else(|| outer.get("role"));
             (kind.and_then(Value::as_str), outer)
@@ -67,8 +77,16 @@ pub(super) fn read(message: &Value) -> Result<Turn<'_>, Malformed> {
         Some("ai" | "assistant" | "AIMessage" | "AIMessageChunk") => Speaker::Assistant,
         Some("system" | "developer" | "SystemMessage") => Speaker::System,
         Some("tool" | "ToolMessage" | "ToolMessageChunk") => Speaker::Tool,
-        Some(_) | None => return Err(Malformed::new("type", KINDS)),
+        Some(_) | None => return Err(Malformed::new(speaker_place(message), KINDS)),
     };
+    read_fields(speaker, fields).map_err(|error| match wrapping {
+        Wrapping::Flat => error,
+        Wrapping::Data => error.within("data"),
+        Wrapping::Constructor => error.within("kwargs"),
+    })
+}
+
+fn read_fields(speaker: Speaker, fields: &Map<String, Value>) -> Result<Turn<'_>, Malformed> {
     let mut parts = Vec::new();
     match speaker {
         Speaker::Tool => parts.push(Part::Result(read_result(fields)?)),
@@ -109,16 +127,16 @@ fn calls(fields: &Map<String, Value>) -> Result<Vec<RawCall<'_>>, Malformed> {
     for name in ["tool_calls", "invalid_tool_calls"] {
         for (index, call) in list(fields, name)?.iter().enumerate() {
             let place = format!("{name}[{index}]");
-            calls.push(read_call(call).map_err(|e| e.within(&place))?);
+            calls.push(read_call(call, &place).map_err(|e| e.within(&place))?);
         }
     }
     Ok(calls)
 }
 
-fn read_call(call: &Value) -> Result<RawCall<'_>, Malformed> {
+fn read_call<'a>(call: &'a Value, place: &str) -> Result<RawCall<'a>, Malformed> {
     let fields = object(call)?;
     if fields.contains_key("function") {
-        return openai::read_call(call);
+        return openai::read_call(call, place);
     }
     let arguments = match fields.get("args") {
         Some(Value::Object(fields)) => Arguments::Object(fields),
@@ -128,7 +146,13 @@ fn read_call(call: &Value) -> Result<RawCall<'_>, Malformed> {
             return Err(Malformed::new("args", "an object"));
         }
     };
-    Ok(RawCall { id: string(fields, "id")?, name: string(fields, "name")?, arguments })
+    Ok(RawCall {
+        id: string(fields, "id")?,
+        name: string(fields, "name")?,
+        arguments,
+        place: place.to_owned(),
+        name_place: "name",
+    })
 }
 
 fn read_result(fields: &Map<String, Value>) -> Result<RawResult<'_>, Malformed> {

@@ -29,7 +29,7 @@ pub(super) fn read(message: &Value) -> Result<Turn<'_>, Malformed> {
             let mut parts = content;
             for (index, call) in list(fields, "tool_calls")?.iter().enumerate() {
                 let place = format!("tool_calls[{index}]");
-                parts.push(Part::Call(read_call(call).map_err(|e| e.within(&place))?));
+                parts.push(Part::Call(read_call(call, &place).map_err(|e| e.within(&place))?));
             }
             parts
         }
@@ -60,15 +60,17 @@ fn contents(fields: &Map<String, Value>) -> Result<Vec<Part<'_>>, Malformed> {
 }
 
 /// A call of a function, or of a custom tool, whose input is free text.
-pub(super) fn read_call(call: &Value) -> Result<RawCall<'_>, Malformed> {
+pub(super) fn read_call<'a>(call: &'a Value, place: &str) -> Result<RawCall<'a>, Malformed> {
     let fields = object(call)?;
+    let place = place.to_owned();
     let id = string(fields, "id")?;
     if fields.get("type").and_then(Value::as_str) == Some("custom") {
         let custom = fields.get("custom").unwrap_or(&Value::Null);
         let custom = object(custom).map_err(|e| e.within("custom"))?;
         let name = string(custom, "name").map_err(|e| e.within("custom"))?;
         let input = string(custom, "input").map_err(|e| e.within("custom"))?;
-        return Ok(RawCall { id, name, arguments: Arguments::Text(input) });
+        let (arguments, name_place) = (Arguments::Text(input), "custom.name");
+        return Ok(RawCall { id, name, arguments, place, name_place });
     }
     let function = fields.get("function").unwrap_or(&Value::Null);
     let function = object(function).map_err(|e| e.within("function"))?;
@@ -80,5 +82,5 @@ pub(super) fn read_call(call: &Value) -> Result<RawCall<'_>, Malformed> {
             return Err(Malformed::new("function.arguments", "JSON as a text, or an object"));
         }
     };
-    Ok(RawCall { id, name, arguments })
+    Ok(RawCall { id, name, arguments, place, name_place: "function.name" })
 }

@@ -48,6 +48,7 @@ pub fn decide(
         priority: request.priority,
         wanted: request.wanted.clone().unwrap_or_default(),
         about: &request.context,
+        instead_of: None,
     };
     let queue = queue_of(context.facts, request.queue.as_ref())?;
     entered(conversation, asked, queue, context.now)
@@ -59,6 +60,8 @@ pub struct Ask {
     pub transfer: TransferId,
     /// Which rule, in words.
     pub reason: String,
+    /// The agent that should have had the conversation.
+    pub instead_of: Option<AgentId>,
 }
 
 /// The same request, made by a rule of the conversation itself. The queue is handed in as a fact.
@@ -78,6 +81,7 @@ pub fn request_for(
         priority: 0,
         wanted: Default::default(),
         about: &about,
+        instead_of: ask.instead_of.clone(),
     };
     entered(conversation, asked, queue_of(context.facts, queue)?, context.now)
 }
@@ -169,6 +173,7 @@ struct Asking<'a> {
     priority: i32,
     wanted: crate::queue::Wanted,
     about: &'a About,
+    instead_of: Option<AgentId>,
 }
 
 fn entered(
@@ -195,6 +200,7 @@ fn entered(
         wanted: asked.wanted,
         limits,
         bundle: Bundle::of(conversation, bundle_id, asked.kind, asked.about, now),
+        instead_of: asked.instead_of,
     };
     let queued = Queued {
         holder: queue.id.clone(),

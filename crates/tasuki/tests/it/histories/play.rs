@@ -106,6 +106,7 @@ fn shown(answer: Option<&Answer>) -> String {
     match answer {
         None => "waiting".to_owned(),
         Some(Answer::Accepted { to }) => format!("accepted {to}"),
+        Some(Answer::Redirected { to, .. }) => format!("redirected {}", to.holder()),
         Some(Answer::Refused { refusal, .. }) => format!("refused {}", refusal.code()),
         Some(Answer::Ran { ending: Ending::Success, .. }) => "ran".to_owned(),
         Some(Answer::Ran { ending: Ending::Error, .. }) => "failed".to_owned(),

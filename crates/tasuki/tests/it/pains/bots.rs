@@ -53,6 +53,95 @@ async fn ping_pong_ends_with_a_person_before_the_money_is_gone() {
     assert!(why.as_str().is_some_and(|why| why.contains("circle")), "{why}");
 }
 
+/// What a model is told is what happened: where the loop guard sent the conversation, and why a
+/// handoff was not performed. Programs read the ids of agents, and no names of tools.
+#[tokio::test]
+async fn a_model_is_told_where_the_conversation_went() {
+    let led = json!({ "kind": "supervisor", "supervisor": "router", "workers": ["bob", "carol"] });
+    for (topology, holder, says) in [
+        (json!({ "kind": "free" }), "default", "the customer waits in the queue default"),
+        (led, "router", "it was transferred to router instead"),
+    ] {
+        let desk = Desk::open(json!({ "mode": "pick" })).await;
+        let carol = desk.server.agent("carol");
+        desk.server.token("router", &["--kind", "system"]);
+        let open = json!({ "agent": "carol", "topology": topology, "hops_max": 1 });
+        let opened = ok(&desk.bob, Call::post("/v1/conversations", open)).await;
+        let id = opened["conversation_id"].as_str().expect("an id").to_owned();
+        let desk = Desk { conversation: id, ..desk };
+        let back = json!({ "goto": "bob", "epoch": 1, "graph": "parent" });
+        ok(&carol, Call::post(desk.path("/commands"), back)).await;
+        // The tools of a worker with a supervisor lead to the supervisor alone.
+        let target = if holder == "router" { "router" } else { "carol" };
+        let tool = format!("transfer_to_{target}");
+        let tools = [tool.as_str(), "lookup", "transfer_to_bob", "transfer_to_default"];
+        let call = || Call { key: Some("turn".to_owned()), ..tool_calls(&desk, &tools, 2) };
+        let done = ok(&desk.bob, call()).await;
+        assert_eq!(ok(&desk.bob, call()).await, done, "a retry is answered the same");
+        assert_eq!(done["routed"]["holder"], holder, "{done}");
+        let said = done["messages"][0]["content"].as_str().expect("a text");
+        let outcome = |index: usize| done["calls"][index]["outcome"].as_str().expect("a word");
+        assert_eq!(done["calls"][0]["target"], target, "{done}");
+        assert_eq!(done["calls"][0]["holder"], holder, "{done}");
+        assert_eq!([outcome(1), outcome(2), outcome(3)], ["waiting", "refused", "refused"]);
+        assert_eq!(done["calls"][2]["target"], "bob");
+        if target == holder {
+            assert_eq!((said, outcome(0)), ("Successfully transferred to router", "accepted"));
+            continue;
+        }
+        assert!(said.starts_with("Not transferred to carol: "), "{said}");
+        assert!(said.ends_with(says), "{said}");
+        assert_eq!((outcome(0), &done["calls"][0]["code"]), ("redirected", &json!("loop_guard")));
+        assert_eq!(done["routed"]["instead_of"], "carol");
+        let id = done["routed"]["transfer_id"].as_str().expect("a person was asked for");
+        let asked = ok(&desk.operator, Call::get(format!("/v1/transfers/{id}"))).await;
+        assert_eq!(asked["status"], "queued");
+        let surplus = &done["messages"][1]["content"];
+        assert!(surplus.as_str().is_some_and(|it| it.ends_with("to 'default'")), "{surplus}");
+    }
+}
+
+/// Each refusal says what is wrong with the agent that was named.
+#[tokio::test]
+async fn a_model_is_told_why_a_handoff_is_not_performed() {
+    let desk = Desk::open(json!({})).await;
+    desk.person("hana").await;
+    desk.server.agent("carol");
+    desk.server.token("router", &["--kind", "system"]);
+    for (name, code, says) in [
+        ("transfer_to_zoe", "unknown_agent", "Cannot handoff: agent 'zoe' not found"),
+        ("transfer_to_router", "system_agent", "Cannot handoff to system agent 'router'"),
+        ("transfer_to_bob", "has_it_already", "Cannot handoff to 'bob': it has the conversation"),
+        (
+            "transfer_to_hana",
+            "not_a_worker",
+            "Cannot handoff to 'hana': a person is asked for by a transfer",
+        ),
+    ] {
+        let done = ok(&desk.bob, tool_calls(&desk, &[name], 1)).await;
+        assert_eq!(done["messages"][0]["content"], says);
+        assert_eq!((&done["calls"][0]["code"], &done["routed"]), (&json!(code), &Value::Null));
+    }
+    // In a circle that nobody can end, the reason has no field that a model never wrote.
+    let carol = desk.server.agent("carol");
+    let gone = json!({ "mode": "pick", "hours": { "utc_offset_minutes": 0 } });
+    ok(&desk.operator, Call::put("/v1/queues/default", gone)).await;
+    ok(&desk.bob, route(&desk, "carol", 1)).await;
+    ok(&carol, route(&desk, "bob", 2)).await;
+    let names = ["transfer_to_carol", "transfer_to_dora"];
+    desk.server.agent("dora");
+    let call = || Call { key: Some("turn".to_owned()), ..tool_calls(&desk, &names, 3) };
+    let done = ok(&desk.bob, call()).await;
+    let said = done["messages"][0]["content"].as_str().expect("a text");
+    assert!(said.starts_with("Cannot handoff: the agents hand the conversation round"), "{said}");
+    assert_eq!(done["messages"][1]["content"], "Successfully transferred to dora");
+    let again = ok(&desk.bob, call()).await;
+    assert_eq!(again["routed"], done["routed"]);
+    assert_eq!(again["messages"][1], done["messages"][1], "a retry names the same agent");
+    let outcomes = |done: &Value| [0, 1].map(|index| done["calls"][index]["outcome"].clone());
+    assert_eq!(outcomes(&again), outcomes(&done));
+}
+
 #[tokio::test]
 async fn who_holds_the_conversation_is_not_forgotten_between_turns() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -35,6 +35,9 @@ choosing an unknown agent       | caller | PUT {CHAT}/agent | - kind ; agent_id 
 choosing as an agent            | bob   | PUT {CHAT}/agent | - kind ; agent_id = "carol"                   | 403 not_allowed
 calls in another form           | bob   | POST {CHAT}/tool-calls | form = "xml" ; turn = {} ; epoch = 1 | 422 schema_invalid form
 calls of the user               | bob   | POST {CHAT}/tool-calls | form = "openai" ; turn = {"role": "user", "content": "x"} ; epoch = 1 | 422 schema_invalid turn.role
+calls of a turn that is a text  | bob   | POST {CHAT}/tool-calls | form = "openai" ; turn = "x" ; epoch = 1 | 422 schema_invalid turn
+calls without an id             | bob   | POST {CHAT}/tool-calls | form = "openai" ; turn = {"role": "assistant", "tool_calls": [{"id": "", "function": {"name": "a", "arguments": "{}"}}]} ; epoch = 1 | 422 schema_invalid turn.tool_calls[0].id
+calls without a name            | bob   | POST {CHAT}/tool-calls | form = "anthropic" ; turn = {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "", "input": {}}]} ; epoch = 1 | 422 schema_invalid turn.content[0].name
 a token for a customer          | bob   | POST {CHAT}/tokens |                                    | 403 not_allowed
 closing as whoever opened it    | alice | POST {CHAT}/close |                                     | 403 not_allowed
 closing with a field            | caller | POST {CHAT}/close | why = "x"                          | 422 schema_invalid why
