@@ -7,6 +7,7 @@ mod aaep;
 mod acp;
 mod agents;
 mod auth;
+mod bundles;
 mod callbacks;
 mod completion;
 mod completion_view;
@@ -257,6 +258,7 @@ impl Routes {
             .route("/v1/conversations/{conversation}/callbacks/done", |at| {
                 at.post(callbacks::settle)
             })
+            .route("/v1/bundles/{bundle}", |at| at.get(bundles::show))
             .route("/v1/transfers/{transfer}", |at| at.get(transfers::show))
             .route("/v1/transfers/{transfer}/pickup", |at| at.post(transfers::pickup))
             .route("/v1/transfers/{transfer}/accept", |at| at.post(transfers::accept))

@@ -8,6 +8,7 @@ use engine::submit::Key;
 use protocol::canonical::{self, Hash};
 use protocol::ids::{AgentId, ConversationId, GraphId, HandoffId, MessageId, TokenId, TransferId};
 use protocol::json;
+use protocol::transfer::bundle::BundleId;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -200,6 +201,10 @@ impl Names for ConversationId {
 
 impl Names for TransferId {
     const WHAT: &'static str = "transfer";
+}
+
+impl Names for BundleId {
+    const WHAT: &'static str = "bundle";
 }
 
 impl Names for AgentId {

@@ -30,6 +30,7 @@ pub struct TransferView {
     pub transfer_id: String,
     pub conversation_id: String,
     pub status: Status,
+    /// As what the person who answers, or is asked, has it.
     #[serde(rename = "type")]
     pub kind: Kind,
     /// Who holds the conversation now, and in which epoch.
@@ -59,7 +60,7 @@ pub struct Inside {
     pub requested_by: String,
     pub reason: String,
     pub priority: i32,
-    /// What the person should know beforehand.
+    /// What the person should know beforehand: the newest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bundle: Option<Bundle>,
     /// Until when it rings, or is on hold.
@@ -78,6 +79,7 @@ pub struct LegView {
     #[serde(rename = "type")]
     pub kind: Kind,
     pub to: String,
+    pub reason: String,
     /// `queued`, `ringing` or `consulting`.
     pub status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -329,7 +331,7 @@ async fn act(
 }
 
 /// The conversation that a transfer belongs to.
-async fn found(
+pub async fn found(
     gateway: &Gateway,
     caller: &Caller,
     id: TransferId,
@@ -340,7 +342,7 @@ async fn found(
 }
 
 /// People look at what waits in their queue before they pick it.
-async fn may_pick_up(
+pub async fn may_pick_up(
     gateway: &Gateway,
     caller: &Caller,
     transfer: &Transfer,
@@ -379,7 +381,7 @@ pub async fn view(
         transfer_id: transfer.id.to_string(),
         conversation_id: conversation.id.to_string(),
         status,
-        kind: transfer.terms.kind,
+        kind: transfer.kind(),
         holder: conversation.holder.to_string(),
         epoch: conversation.epoch,
         queue: transfer.queue.to_string(),
@@ -400,9 +402,9 @@ fn inside(transfer: &Transfer) -> Inside {
     };
     Inside {
         requested_by: terms.requested_by.clone(),
-        reason: terms.reason.clone(),
+        reason: transfer.reason().to_owned(),
         priority: terms.priority,
-        bundle: terms.bundle.clone(),
+        bundle: transfer.bundle().cloned(),
         until,
         previous: terms.previous.to_string(),
         leg: transfer.leg.as_ref().map(leg),
@@ -414,6 +416,7 @@ fn leg(leg: &Leg) -> LegView {
         number: leg.number,
         kind: leg.kind,
         to: leg.target.id().to_string(),
+        reason: leg.reason.clone(),
         status: match &leg.stage {
             LegStage::Queued => "queued",
             LegStage::Ringing { .. } => "ringing",

@@ -2,6 +2,8 @@
 //! asked for. Platforms that keep the record of an engagement read it too, so it has their names.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,6 +13,7 @@ use super::state::Kind;
 use crate::canonical;
 use crate::conversation::Conversation;
 use crate::conversation::state::customer_name;
+use crate::ids::TransferId;
 use crate::rejection::Rejection;
 use crate::time::Time;
 
@@ -47,6 +50,9 @@ pub struct Bundle {
     pub bundle_id: String,
     pub session_id: String,
     pub transfer_type: Kind,
+    /// Why a person, or another one, was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<Identity>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,13 +99,43 @@ pub struct Voice {
     pub dtmf_supported: bool,
 }
 
+/// The name of a bundle: which leg of which transfer it was made for. Leg 0 is the transfer itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BundleId {
+    pub transfer: TransferId,
+    pub leg: u16,
+}
+
+impl fmt::Display for BundleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.transfer, self.leg)
+    }
+}
+
+impl FromStr for BundleId {
+    type Err = NotABundleId;
+
+    fn from_str(text: &str) -> Result<Self, NotABundleId> {
+        let (transfer, leg) = text.rsplit_once('-').ok_or(NotABundleId)?;
+        let transfer = transfer.parse().map_err(|_| NotABundleId)?;
+        let leg = leg.parse().map_err(|_| NotABundleId)?;
+        let id = Self { transfer, leg };
+        // One spelling for each.
+        if id.to_string() == text { Ok(id) } else { Err(NotABundleId) }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected the id of a transfer, a hyphen and the number of a leg")]
+pub struct NotABundleId;
+
 impl Bundle {
     /// What is known of the conversation now; nothing for a transfer that is blind.
     pub fn of(
         conversation: &Conversation,
-        bundle_id: String,
+        bundle_id: BundleId,
         kind: Kind,
-        about: &About,
+        (reason, about): (&str, &About),
         now: Time,
     ) -> Option<Self> {
         if kind == Kind::Blind {
@@ -116,9 +152,10 @@ impl Bundle {
             display_name: customer.name.clone(),
         };
         Some(Self {
-            bundle_id,
+            bundle_id: bundle_id.to_string(),
             session_id: conversation.id.to_string(),
             transfer_type: kind,
+            reason: Some(reason.to_owned()).filter(|reason| !reason.is_empty()),
             identity: Some(identity),
             transcript_summary: about.summary.clone(),
             transcript_digest: conversation.transcript.digest.clone(),

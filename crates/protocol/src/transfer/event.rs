@@ -116,6 +116,12 @@ pub struct Connected {
     /// Its place in the transcript.
     pub number: u64,
     pub kind: Kind,
+    /// What the person was told beforehand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundle_id: Option<String>,
+    /// The person who passed it into the queue from which it was answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passed_by: Option<AgentId>,
 }
 
 /// A person listens to the one who answers, and advises.

@@ -3,7 +3,9 @@
 use super::event::{
     Connected, Event, LegRequested, Over, Requested, Returned, Ringing, WhyReturned,
 };
-use super::state::{Claim, Leg, LegStage, PASSED_OVER_MAX, Stage, Target, Terms, Transfer};
+use super::state::{
+    Claim, Kind, Leg, LegStage, PASSED_OVER_MAX, Passed, Stage, Target, Terms, Transfer,
+};
 use crate::conversation::Conversation;
 use crate::ids::{AgentId, TransferId};
 use crate::queue::order_key;
@@ -121,6 +123,7 @@ fn request(conversation: &mut Conversation, requested: &Requested, at: Time) -> 
         declined: Vec::new(),
         missed: Vec::new(),
         rated: false,
+        passed: None,
     }));
     conversation.pass_to_queue(requested.queue.clone(), requested.epoch);
     Some(())
@@ -163,6 +166,12 @@ fn put_back(transfer: &mut Transfer, returned: &Returned, at: Time) {
     }
     if returned.why == WhyReturned::Blind {
         transfer.forget_texts();
+        transfer.passed = Some(Box::new(Passed {
+            by: returned.agent.clone(),
+            kind: Kind::Blind,
+            reason: returned.reason.clone(),
+            bundle: None,
+        }));
     }
 }
 
@@ -180,13 +189,18 @@ fn connect(transfer: &mut Transfer, connected: &Connected) -> Option<()> {
         transfer.stage = Stage::Connected { claim };
         return Some(());
     }
-    let leg = transfer.leg.as_ref()?;
+    let leg = transfer.leg.take()?;
     let claim = leg.claim().filter(|claim| claim.agent == connected.agent)?.clone();
     if let Target::Queue(queue) = &leg.target {
         transfer.queue = queue.clone();
     }
-    transfer.leg = None;
     transfer.stage = Stage::Connected { claim };
+    transfer.passed = Some(Box::new(Passed {
+        by: connected.holder.clone(),
+        kind: leg.kind,
+        reason: leg.reason,
+        bundle: leg.bundle,
+    }));
     Some(())
 }
 
@@ -197,6 +211,7 @@ fn leg(requested: &LegRequested) -> Leg {
         target: requested.target.clone(),
         order: requested.order,
         limits: requested.limits,
+        reason: requested.reason.clone(),
         bundle: requested.bundle.clone().map(Into::into),
         stage: LegStage::Queued,
         declined: Vec::new(),

@@ -42,6 +42,20 @@ pub struct Transfer {
     /// The customer has said how it was.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rated: bool,
+    /// How one person passed it on to another, the last time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passed: Option<Box<Passed>>,
+}
+
+/// A person passed it on: to somebody who was asked in and accepted, or into a queue, blindly.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Passed {
+    pub by: AgentId,
+    pub kind: Kind,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundle: Option<Fixed<Bundle>>,
 }
 
 /// What was settled when it was asked for.
@@ -143,6 +157,8 @@ pub struct Leg {
     pub target: Target,
     pub order: OrderKey,
     pub limits: Limits,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundle: Option<Fixed<Bundle>>,
     pub stage: LegStage,
@@ -248,12 +264,35 @@ impl Transfer {
         }
     }
 
+    /// As what the person who answers, or is asked, has it.
+    pub fn kind(&self) -> Kind {
+        self.passed.as_ref().map_or(self.terms.kind, |passed| passed.kind)
+    }
+
+    /// Why that person has it.
+    pub fn reason(&self) -> &str {
+        self.passed.as_ref().map_or(&self.terms.reason, |passed| &passed.reason)
+    }
+
+    /// What that person should know: the newest bundle that was taken along.
+    pub fn bundle(&self) -> Option<&Bundle> {
+        match &self.passed {
+            Some(passed) => passed.bundle.as_deref(),
+            None => self.terms.bundle.as_ref(),
+        }
+    }
+
     /// Leaves out why a person was wanted, and what they were told.
     pub fn forget_texts(&mut self) {
         let terms = Terms { reason: String::new(), bundle: None, ..Terms::clone(&self.terms) };
         self.terms = terms.into();
         if let Some(leg) = &mut self.leg {
+            leg.reason = String::new();
             leg.bundle = None;
+        }
+        if let Some(passed) = &mut self.passed {
+            passed.reason = String::new();
+            passed.bundle = None;
         }
     }
 

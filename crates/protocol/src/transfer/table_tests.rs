@@ -380,6 +380,49 @@ fn a_blind_transfer_leaves_at_once_and_takes_nothing_along() {
     assert_eq!((&terms.bundle, terms.reason.as_str()), (&None, ""));
     world.check("hana say epoch=5 => not_holder");
     world.check("sue answer epoch=5 => connected sue@6");
+    let connected = &world.bodies[1];
+    assert_eq!((&connected["kind"], &connected["passed_by"]), (&json!("blind"), &json!("hana")));
+    assert_eq!(connected.get("bundle_id"), None, "{connected}");
+}
+
+/// The newest bundle is the one that a person sees, and each event names the one it is about.
+#[test]
+fn what_a_person_takes_along_is_what_the_next_one_sees() {
+    let context = |summary: &str| json!({ "summary": summary }).to_string();
+    let (first, second) = (context("first"), context("second"));
+    let mut world = World::script(&[
+        "shop open agent=bob => idle bob@1",
+        &format!("bob request epoch=1 reason=angry context={first} => queued support@2"),
+    ]);
+    let seen = |world: &World| {
+        let transfer = world.conversation().transfer.clone().unwrap();
+        let bundle = transfer.bundle().cloned();
+        let summary = bundle.as_ref().and_then(|bundle| bundle.transcript_summary.clone());
+        let reason = bundle.as_ref().and_then(|bundle| bundle.reason.clone());
+        assert_eq!(reason.as_deref().unwrap_or_default(), transfer.reason());
+        format!("{} {reason:?} {summary:?}", transfer.kind().as_str())
+    };
+    let id = |world: &World| world.conversation().transfer.as_ref().unwrap().id;
+    assert_eq!(seen(&world), r#"bot_to_human Some("angry") Some("first")"#);
+    world.check("hana answer epoch=2 => connected hana@3");
+    assert_eq!(world.bodies[1]["bundle_id"], format!("{}-0", id(&world)));
+    let leg = format!("hana transfer to=ivan type=warm reason=tax context={second} epoch=3");
+    world.check(&format!("{leg} => connected hana@3"));
+    assert_eq!(seen(&world), r#"bot_to_human Some("angry") Some("first")"#);
+    world.check("ivan accept epoch=3 => connected ivan@4");
+    assert_eq!(world.bodies[0]["bundle_id"], format!("{}-1", id(&world)));
+    assert_eq!(seen(&world), r#"warm Some("tax") Some("second")"#);
+    // Whoever answers after a person was lost has the newest one, too.
+    world.check("system lose agent=ivan => queued support@5");
+    world.check("hana answer epoch=5 => connected hana@6");
+    assert_eq!(world.bodies[1]["bundle_id"], format!("{}-1", id(&world)));
+    assert_eq!(seen(&world), r#"warm Some("tax") Some("second")"#);
+    world.check("hana transfer to=bills type=blind reason=gone epoch=6 => queued bills@8");
+    let transfer = world.conversation().transfer.as_ref().unwrap();
+    assert_eq!((transfer.reason(), transfer.bundle()), ("gone", None));
+    world.erase(2);
+    let transfer = world.conversation().transfer.as_ref().unwrap();
+    assert_eq!((transfer.reason(), transfer.bundle()), ("", None));
 }
 
 #[test]

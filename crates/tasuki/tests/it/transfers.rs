@@ -2,6 +2,7 @@
 //! the customer says is lost.
 
 mod bots;
+mod bundles;
 pub mod clocked;
 mod load;
 mod races;

@@ -52,7 +52,7 @@ pub async fn shown(
         Event::Connected(it) => {
             let mut part = part("connected", it.number);
             part["transferType"] = json!(it.kind);
-            if let Some(bundle) = bundle_id(it.transfer, it.leg, it.kind) {
+            if let Some(bundle) = bundle_id(it) {
                 part["bundleId"] = bundle.into();
             }
             part["targetAgent"] = json!(names.of(&it.agent).await?);

@@ -7,7 +7,7 @@ use protocol::conversation::{Conversation, Event as ConversationEvent};
 use protocol::ids::{AgentId, ConversationId};
 use protocol::ledger::Stream;
 use protocol::step::State;
-use protocol::transfer::event::{Requested, WhyLegEnded, WhyReturned};
+use protocol::transfer::event::{Connected, Requested, WhyLegEnded, WhyReturned};
 use protocol::transfer::state::{Kind, Outcome, Stage};
 use protocol::transfer::status::{Action, Status, before};
 use protocol::transfer::{Event, Transfer};
@@ -111,7 +111,8 @@ impl News<'_> {
     async fn agent_changed(&self) -> Result<Option<Value>, Problem> {
         let (agent, kind, number) = match self.event {
             Event::Connected(it) => {
-                let kind = if it.leg == 0 { "bot_to_human" } else { "human_to_human" };
+                let is_from_bot = it.leg == 0 && it.passed_by.is_none();
+                let kind = if is_from_bot { "bot_to_human" } else { "human_to_human" };
                 (&it.agent, kind, it.number)
             }
             // Nobody gets back what is closed.
@@ -319,7 +320,10 @@ fn action(event: &Event) -> Option<&'static str> {
     }
 }
 
-/// Under which name the person knows what it should know; a blind transfer brings nothing.
-pub fn bundle_id(transfer: impl std::fmt::Display, leg: u16, kind: Kind) -> Option<String> {
-    (kind != Kind::Blind).then(|| format!("{transfer}-{leg}"))
+/// What the person was told beforehand; a blind transfer brings nothing. The first releases did not
+/// write it down.
+pub fn bundle_id(connected: &Connected) -> Option<String> {
+    let Connected { transfer, leg, kind, bundle_id, .. } = connected;
+    let written_later = || (*kind != Kind::Blind).then(|| format!("{transfer}-{leg}"));
+    bundle_id.clone().or_else(written_later)
 }

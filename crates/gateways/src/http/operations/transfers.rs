@@ -2,6 +2,7 @@
 
 use protocol::callback::{Ask, Settle};
 use protocol::queue::Settings;
+use protocol::transfer::bundle::Bundle;
 use protocol::transfer::command::{Request, Transfer};
 
 use super::{Operation, Response, Who, action, read, schema};
@@ -12,7 +13,7 @@ use crate::http::transfers::{
     TransferView,
 };
 
-pub const TRANSFERS: [Operation; 19] = [
+pub const TRANSFERS: [Operation; 20] = [
     Operation {
         status: 201,
         ..party(action(
@@ -40,6 +41,10 @@ pub const TRANSFERS: [Operation; 19] = [
             "The customer was called, or shall not be any more.",
             schema::<Settle>,
         ))
+    },
+    Operation {
+        response: Response::Json(schema::<Bundle>),
+        ..read("/v1/bundles/{bundle}", "show_bundle", "Shows what a person was told beforehand.")
     },
     party(read("/v1/transfers/{transfer}", "show_transfer", "Shows how a transfer stands.")),
     party(action(

@@ -78,6 +78,13 @@ fn passed() -> Vec<(&'static str, Event)> {
         "until": "2026-02-21T14:00:30Z" });
     let connected = json!({ "holder": "support", "leg": 0, "agent": "hana", "epoch": 3, "number": 5,
         "kind": "bot_to_human" });
+    let mut taken_along = connected.clone();
+    taken_along["leg"] = 1.into();
+    taken_along["kind"] = "warm".into();
+    taken_along["bundle_id"] = format!("{TRANSFER}-1").into();
+    let mut blind = connected.clone();
+    blind["kind"] = "blind".into();
+    blind["passed_by"] = "ivan".into();
     let consulted = json!({ "holder": "hana", "leg": 1, "agent": "ivan" });
     let leg = json!({ "holder": "hana", "leg": 1, "kind": "human_to_human",
         "target": { "human": "ivan" }, "order": 1_771_682_400_000_i64, "limits": limits() });
@@ -86,13 +93,18 @@ fn passed() -> Vec<(&'static str, Event)> {
     most["target"] = json!({ "queue": "bills" });
     most["reason"] = "tax".into();
     most["bundle"] = bundle();
+    let mut with_reason = most.clone();
+    with_reason["bundle"]["reason"] = "tax".into();
     let mut shapes = vec![
         shape("least", "transfer.ringing", ringing),
         shape("most", "transfer.ringing", picked),
         shape("least", "transfer.connected", connected),
+        shape("taken_along", "transfer.connected", taken_along),
+        shape("blind", "transfer.connected", blind),
         shape("least", "transfer.consulted", consulted),
         shape("least", "transfer.leg_requested", leg),
         shape("most", "transfer.leg_requested", most),
+        shape("with_reason", "transfer.leg_requested", with_reason),
     ];
     for why in ["declined", "not_answered", "agent_lost", "blind"] {
         let mut body = json!({ "holder": "hana", "leg": 0, "agent": "hana", "why": why,

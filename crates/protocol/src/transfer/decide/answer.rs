@@ -76,10 +76,12 @@ pub(super) fn answered(
     place: Place<'_>,
     claim: &Claim,
 ) -> Vec<ConversationEvent> {
-    let (leg, kind) = match place {
-        Place::Transfer => (0, asked.transfer.terms.kind),
-        Place::Leg(leg) => (leg.number, leg.kind),
+    let transfer = asked.transfer;
+    let (leg, kind, bundle) = match place {
+        Place::Transfer => (0, transfer.kind(), transfer.bundle()),
+        Place::Leg(leg) => (leg.number, leg.kind, leg.bundle.as_deref()),
     };
+    let passed = transfer.passed.as_ref().filter(|_| leg == 0);
     if leg != 0 && kind == Kind::SupervisorConsult {
         return events([Event::Consulted(Consulted {
             holder: asked.holder(),
@@ -96,6 +98,8 @@ pub(super) fn answered(
         epoch: asked.next_epoch(),
         number: asked.next_number(),
         kind,
+        bundle_id: bundle.map(|bundle| bundle.bundle_id.clone()),
+        passed_by: passed.map(|passed| passed.by.clone()),
     })])
 }
 

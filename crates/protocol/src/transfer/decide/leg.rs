@@ -8,7 +8,7 @@ use crate::conversation::event::Event as ConversationEvent;
 use crate::handoff::decide::check_text;
 use crate::queue::{Settings, order_key};
 use crate::rejection::Rejection;
-use crate::transfer::bundle::Bundle;
+use crate::transfer::bundle::{Bundle, BundleId};
 use crate::transfer::command::Transfer as Asking;
 use crate::transfer::event::{Event, LegRequested, Queued, Returned, Ringing, WhyReturned};
 use crate::transfer::state::{Kind, Target};
@@ -86,8 +86,10 @@ fn leg(
     reason: String,
 ) -> Event {
     let number = asked.transfer.n_legs + 1;
-    let bundle_id = format!("{}-{number}", asked.transfer.id);
-    let (about, now) = (&asking.context, asked.context.now);
+    let bundle_id = BundleId { transfer: asked.transfer.id, leg: number };
+    let now = asked.context.now;
+    let about = (reason.as_str(), &asking.context);
+    let bundle = Bundle::of(asked.conversation, bundle_id, asking.kind, about, now);
     Event::LegRequested(Box::new(LegRequested {
         holder: asked.holder(),
         transfer: asked.transfer.id,
@@ -102,7 +104,7 @@ fn leg(
         ),
         limits: request::limits(settings, now),
         reason,
-        bundle: Bundle::of(asked.conversation, bundle_id, asking.kind, about, now),
+        bundle,
     }))
 }
 

@@ -11,7 +11,7 @@ use crate::queue::{OpeningHours, Settings, order_key};
 use crate::rejection::Rejection;
 use crate::step::Facts;
 use crate::time::Time;
-use crate::transfer::bundle::{About, Bundle};
+use crate::transfer::bundle::{About, Bundle, BundleId};
 use crate::transfer::command::Request;
 use crate::transfer::event::{Event, Queued, Requested};
 use crate::transfer::state::{Kind, Limits, Overflow};
@@ -185,7 +185,9 @@ fn entered(
     let settings = queue.queue_settings();
     check_open(&queue.id, settings.hours.as_ref(), now)?;
     let limits = limits(&settings, now);
-    let bundle_id = format!("{}-0", asked.id);
+    let bundle_id = BundleId { transfer: asked.id, leg: 0 };
+    let about = (asked.reason.as_str(), asked.about);
+    let bundle = Bundle::of(conversation, bundle_id, asked.kind, about, now);
     let requested = Requested {
         holder: conversation.holder.clone(),
         transfer: asked.id,
@@ -199,7 +201,7 @@ fn entered(
         priority: asked.priority,
         wanted: asked.wanted,
         limits,
-        bundle: Bundle::of(conversation, bundle_id, asked.kind, asked.about, now),
+        bundle,
         instead_of: asked.instead_of,
     };
     let queued = Queued {

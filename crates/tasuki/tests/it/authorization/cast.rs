@@ -288,9 +288,8 @@ impl Cast {
 
     async fn make_called(&self) -> String {
         let id = self.make(CONVERSATION).await;
-        let ask = json!({ "queue": BACKROOM, "contact": "c" });
         let path = format!("/v1/conversations/{id}/callbacks");
-        ok(&self.operator(OWN), Call::post(path, ask)).await;
+        ok(&self.operator(OWN), Call::post(path, json!({ "queue": BACKROOM, "contact": "c" }))).await;
         id
     }
 
@@ -349,10 +348,11 @@ impl Cast {
             step if step.starts_with('{') => subject,
             step => step,
         });
-        let mut path = path.collect::<Vec<_>>().join("/");
-        if case.operation == "listen" {
-            path = format!("{path}?subscription_id={subject}");
-        }
+        let path = match (path.collect::<Vec<_>>().join("/"), case.operation.as_str()) {
+            (path, "listen") => format!("{path}?subscription_id={subject}"),
+            (path, "show_bundle") => format!("{path}-0"),
+            (path, _) => path,
+        };
         let mut request = Request::new(&format!("{} {path}", case.method.to_uppercase()));
         request = match caller {
             "none" => request,

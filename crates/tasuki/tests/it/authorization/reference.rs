@@ -61,6 +61,7 @@ async fn the_reference_lists_what_is_routed_and_nothing_else() {
         let some = some.replace("{message}", super::UNKNOWN_ID);
         let some = some.replace("{conversation}", super::UNKNOWN_ID);
         let some = some.replace("{transfer}", super::UNKNOWN_ID);
+        let some = some.replace("{bundle}", super::UNKNOWN_ID);
         let some = some.replace("{queue}", super::UNKNOWN_NAME);
         let some = some.replace("{number}", "1").replace("{index}", "0");
         let some = some.replace("{agent}", super::UNKNOWN_NAME);

@@ -99,6 +99,7 @@ compat_socket            -          yes     yes     yes       yes          yes  
 list_conversations       -          yes     yes     yes       yes          yes     yes      yes
 open_conversation        -          yes     yes     yes       yes          yes     yes      yes
 mint_customer_token      -          yes     not     gone      not          gone    yes      gone
+show_bundle              t.queued   yes     yes     gone      yes          gone    yes      yes
 show_queue               -          yes     yes     yes       yes          yes     yes      yes
 configure_queue          -          not     not     not       yes          not     yes      not
 ";

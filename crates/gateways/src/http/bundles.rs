@@ -1,0 +1,103 @@
+//! `/v1/bundles`: what a person was told before the first word, by the id that the transcript names.
+
+use axum::Json;
+use axum::extract::State;
+use engine::port::Sequenced;
+use protocol::caller::Caller;
+use protocol::conversation::Event as ConversationEvent;
+use protocol::ids::ConversationId;
+use protocol::ledger::Erased;
+use protocol::transfer::Event;
+use protocol::transfer::bundle::{Bundle, BundleId};
+
+use super::Gateway;
+use super::auth::Asker;
+use super::conversations::{conversation_of, stream, transcript};
+use super::input::Named;
+use super::problem::Problem;
+use super::transfers::{found, may_pick_up};
+
+/// Entries that are read at a time on the way back to where the bundle was made.
+const PAGE: usize = 200;
+
+pub async fn show(
+    State(gateway): State<Gateway>,
+    asker: Asker,
+    Named(id): Named<BundleId>,
+) -> Result<Json<Bundle>, Problem> {
+    let caller = asker.member()?.caller;
+    let conversation = found(&gateway, &caller, id.transfer).await.map_err(|_| nothing())?;
+    if !may_see(&gateway, &caller, conversation, id).await? {
+        return Err(nothing());
+    }
+    let stream = stream(&caller.teamspace, conversation);
+    let mut before = u64::MAX;
+    // A bundle is in one entry of its conversation, so this ends with the conversation at the
+    // latest.
+    loop {
+        let page = gateway.engine.history(&stream, before, PAGE).await?;
+        let Some(oldest) = page.last() else { return Err(nothing()) };
+        before = oldest.entry.position;
+        for line in &page {
+            if let Some(made) = made_by(line, id) {
+                return made.map(Json).ok_or_else(nothing);
+            }
+        }
+    }
+}
+
+fn nothing() -> Problem {
+    Problem::not_found("bundle")
+}
+
+/// Those who take part in the conversation, and the people of a queue while it waits there.
+async fn may_see(
+    gateway: &Gateway,
+    caller: &Caller,
+    conversation: ConversationId,
+    id: BundleId,
+) -> Result<bool, Problem> {
+    let stream = stream(&caller.teamspace, conversation);
+    let item = gateway.engine.item(&stream).await?.ok_or_else(nothing)?;
+    let conversation = conversation_of(&item)?;
+    if conversation.side(caller).is_some() {
+        return Ok(true);
+    }
+    match conversation.transfer.as_deref().filter(|transfer| transfer.id == id.transfer) {
+        Some(transfer) => may_pick_up(gateway, caller, transfer).await,
+        None => Ok(false),
+    }
+}
+
+/// The bundle, or that there is none, if this entry settles it.
+fn made_by(line: &Sequenced, id: BundleId) -> Option<Option<Bundle>> {
+    // What was erased may have been in a bundle that was made before.
+    if line.entry.name == Erased::NAME {
+        return Some(None);
+    }
+    if !line.entry.name.starts_with("transfer.") {
+        return None;
+    }
+    let Some(ConversationEvent::Transfer(event)) = transcript::event(line) else { return None };
+    match event {
+        Event::Requested(it) if it.transfer == id.transfer => {
+            Some(it.bundle.filter(|_| id.leg == 0))
+        }
+        Event::LegRequested(it) if it.transfer == id.transfer && it.leg == id.leg => {
+            Some(it.bundle)
+        }
+        Event::Requested(_)
+        | Event::LegRequested(_)
+        | Event::Queued(_)
+        | Event::Ringing(_)
+        | Event::Returned(_)
+        | Event::Connected(_)
+        | Event::Consulted(_)
+        | Event::Held(_)
+        | Event::Resumed(_)
+        | Event::LegEnded(_)
+        | Event::Noted(_)
+        | Event::Over(_)
+        | Event::Rated(_) => None,
+    }
+}

@@ -1,0 +1,99 @@
+//! What a person is told beforehand: the newest is shown, each can be read by its id, and what is
+//! passed on blindly brings nothing.
+
+use serde_json::{Value, json};
+use tasuki::client::{Call, Client};
+
+use super::{Desk, act};
+use crate::server::{ok, refused};
+
+async fn shown(who: &Client, transfer: &Value) -> Value {
+    let id = transfer["transfer_id"].as_str().expect("an id");
+    ok(who, Call::get(format!("/v1/transfers/{id}"))).await
+}
+
+/// The lines of the transcript that tell of a transfer.
+async fn parts(desk: &Desk, who: &Client) -> Vec<Value> {
+    let page = ok(who, Call::get(desk.path("/messages?limit=200"))).await;
+    let lines = page["items"].as_array().expect("a page").iter();
+    let parts = lines.map(|line| line["parts"][0].clone());
+    parts.filter(|part| part["type"] == "agent-transfer").collect()
+}
+
+fn bundle(id: &Value) -> Call {
+    Call::get(format!("/v1/bundles/{}", id.as_str().expect("an id")))
+}
+
+#[tokio::test]
+async fn what_a_warm_transfer_takes_along_is_there_after_the_accept() {
+    let desk = Desk::open(json!({ "mode": "pick" })).await;
+    let (hana, ivan) = (desk.person("hana").await, desk.person("ivan").await);
+    let first = json!({ "epoch": 1, "reason": "a refund", "context": { "summary": "by bob" } });
+    let transfer = desk.request(&desk.bob, first).await;
+    act(&hana, &transfer, "pickup", json!({ "epoch": 2, "accept": true })).await;
+    let second = json!({ "to": "ivan", "type": "warm", "reason": "tax", "epoch": 3,
+                         "context": { "summary": "by hana", "warm_context": { "bill": 7 } } });
+    let asked = act(&hana, &transfer, "transfer", second).await;
+    assert_eq!((&asked["leg"]["reason"], &asked["reason"]), (&json!("tax"), &json!("a refund")));
+    assert_eq!(asked["bundle"]["transcriptSummary"], "by bob");
+    act(&ivan, &transfer, "accept", json!({ "epoch": 3 })).await;
+
+    let seen = shown(&ivan, &transfer).await;
+    assert_eq!((&seen["type"], &seen["reason"]), (&json!("warm"), &json!("tax")));
+    let newest = &seen["bundle"];
+    assert_eq!(newest["transcriptSummary"], "by hana");
+    assert_eq!((&newest["reason"], &newest["warmContext"]), (&json!("tax"), &json!({ "bill": 7 })));
+
+    // Each that the transcript names can be read, by those who take part and by nobody else.
+    let named: Vec<_> =
+        parts(&desk, &ivan).await.into_iter().map(|it| it["bundleId"].clone()).collect();
+    assert_eq!(named.len(), 3, "requested, hana, ivan");
+    let mut summaries = Vec::new();
+    for id in &named {
+        let read = ok(&ivan, bundle(id)).await;
+        assert_eq!(read["bundleId"], *id);
+        summaries.push(read["transcriptSummary"].clone());
+    }
+    assert_eq!(summaries, ["by bob", "by bob", "by hana"]);
+    assert_eq!(ok(&ivan, bundle(&named[2])).await, *newest);
+    let stranger = desk.server.agent("zoe");
+    assert_eq!(refused(&stranger, bundle(&named[2])).await.status, 404);
+    assert_eq!(refused(&desk.customer, bundle(&named[2])).await.status, 403);
+    for wrong in ["x", "01938c2e-0000-7000-9000-000000000001-0"] {
+        assert_eq!(refused(&ivan, bundle(&json!(wrong))).await.status, 404, "{wrong}");
+    }
+    let id = transfer["transfer_id"].as_str().expect("an id");
+    for wrong in [format!("{id}-2"), format!("{id}-00"), id.to_owned()] {
+        assert_eq!(refused(&ivan, bundle(&json!(wrong))).await.status, 404, "{wrong}");
+    }
+
+    // It is there when the transfer is over and another one has taken its place.
+    act(&ivan, &transfer, "complete", json!({ "epoch": 4 })).await;
+    desk.request(&desk.bob, json!({ "epoch": 5 })).await;
+    assert_eq!(ok(&ivan, bundle(&named[2])).await["transcriptSummary"], "by hana");
+    // What is erased may have been in it.
+    let erase = json!({ "position": 2, "reason": "asked" });
+    ok(&desk.operator, Call::post(desk.path("/erase"), erase)).await;
+    assert_eq!(refused(&ivan, bundle(&named[2])).await.status, 404);
+}
+
+#[tokio::test]
+async fn what_is_passed_on_blindly_is_told_as_that() {
+    let desk = Desk::open(json!({ "mode": "pick" })).await;
+    let (hana, ivan) = (desk.person("hana").await, desk.person("ivan").await);
+    let asked = json!({ "epoch": 1, "reason": "a refund", "context": { "summary": "by bob" } });
+    let transfer = desk.request(&desk.bob, asked).await;
+    act(&hana, &transfer, "pickup", json!({ "epoch": 2, "accept": true })).await;
+    let blind = json!({ "to": "default", "type": "blind", "reason": "lunch", "epoch": 3 });
+    let waiting = act(&hana, &transfer, "transfer", blind).await;
+    assert_eq!((&waiting["type"], &waiting["reason"]), (&json!("blind"), &json!("lunch")));
+    assert_eq!(waiting["bundle"], Value::Null);
+    act(&ivan, &transfer, "pickup", json!({ "epoch": 4, "accept": true })).await;
+    let parts = parts(&desk, &ivan).await;
+    let last = parts.last().expect("ivan is there");
+    assert_eq!((&last["status"], &last["transferType"]), (&json!("connected"), &json!("blind")));
+    assert_eq!((&last["bundleId"], &last["targetAgent"]["agentId"]), (&Value::Null, &json!("ivan")));
+    assert_eq!(parts[1]["transferType"], "bot_to_human", "as it was for hana");
+    let seen = shown(&ivan, &transfer).await;
+    assert_eq!((&seen["type"], &seen["bundle"]), (&json!("blind"), &Value::Null));
+}
