@@ -90,14 +90,22 @@ pub enum Rejection {
     #[error("cannot {action} while the transfer is {}", .status.as_str())]
     WrongTransferState { action: &'static str, status: TransferStatus },
 
+    /// It waits in a queue of the caller, who must pick it up first.
+    #[error("cannot {action} a transfer that nobody has picked up; `pickup` takes it")]
+    NotPickedUp { action: &'static str },
+
+    /// Another person is asked in, and nobody else can be until that is over.
+    #[error("{}", describe_leg(*.leg, .to, .agent.as_ref()))]
+    LegOpen { leg: u16, to: AgentId, agent: Option<AgentId> },
+
     #[error("`{agent}` cannot take another conversation now")]
     NoCapacity { agent: AgentId },
 
     #[error("at most {n_max} subscriptions of one bearer are open at once; close one first")]
     TooManySubscriptions { n_max: u16 },
 
-    #[error("{}", describe_closed_queue(.queue, *.opens_at))]
-    QueueClosed { queue: AgentId, opens_at: Option<Time> },
+    #[error("{}", describe_closed_queue(.field, .queue, *.opens_at))]
+    QueueClosed { field: &'static str, queue: AgentId, opens_at: Option<Time> },
 
     /// An event of a session breaks these rules, the first of which is named.
     #[error("{}", describe_event(*.index, .flaws))]
@@ -155,7 +163,8 @@ impl Rejection {
             Rejection::AlreadyClaimed { .. } => "HANDOFF_ALREADY_CLAIMED",
             Rejection::DuplicateRequest { .. } => "HANDOFF_DUPLICATE_REQUEST",
             Rejection::TransferGone { .. } => "HANDOFF_GONE",
-            Rejection::WrongTransferState { .. } => "wrong_state",
+            Rejection::WrongTransferState { .. } | Rejection::NotPickedUp { .. } => "wrong_state",
+            Rejection::LegOpen { .. } => "HANDOFF_DUPLICATE_REQUEST",
             Rejection::NoCapacity { .. } => "no_capacity",
             Rejection::TooManySubscriptions { .. } => "too_many_subscriptions",
             Rejection::QueueClosed { .. } => "queue_closed",
@@ -200,7 +209,7 @@ impl Rejection {
             Rejection::EpochRequired => Some("epoch"),
             Rejection::NotSelectable { .. } => Some("agent_id"),
             Rejection::HandoffLoop { .. } => Some("goto"),
-            Rejection::QueueClosed { .. } => Some("queue"),
+            Rejection::QueueClosed { field, .. } => Some(field),
             Rejection::EventRefused { flaws, .. } => flaws.first().map(|flaw| flaw.field.as_str()),
             Rejection::OwnershipConflict { .. }
             | Rejection::PolicyViolation { .. }
@@ -214,6 +223,8 @@ impl Rejection {
             | Rejection::DuplicateRequest { .. }
             | Rejection::TransferGone { .. }
             | Rejection::WrongTransferState { .. }
+            | Rejection::NotPickedUp { .. }
+            | Rejection::LegOpen { .. }
             | Rejection::NoCapacity { .. }
             | Rejection::TooManySubscriptions { .. }
             | Rejection::SessionFull { .. }
@@ -283,10 +294,18 @@ fn describe_gone(status: Option<TransferStatus>) -> String {
     }
 }
 
-fn describe_closed_queue(queue: &AgentId, opens_at: Option<Time>) -> String {
+fn describe_leg(leg: u16, to: &AgentId, agent: Option<&AgentId>) -> String {
+    let who = match agent {
+        Some(agent) => format!("`{agent}` is asked in"),
+        None => format!("a person of `{to}` is asked in"),
+    };
+    format!("{who} already, as leg {leg}; `cancel` takes that back")
+}
+
+fn describe_closed_queue(field: &str, queue: &AgentId, opens_at: Option<Time>) -> String {
     match opens_at {
-        Some(opens_at) => format!("queue: `{queue}` is closed until {opens_at}"),
-        None => format!("queue: `{queue}` is closed"),
+        Some(opens_at) => format!("{field}: `{queue}` is closed until {opens_at}"),
+        None => format!("{field}: `{queue}` is closed"),
     }
 }
 

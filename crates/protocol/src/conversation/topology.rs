@@ -46,6 +46,15 @@ impl Topology {
         }
     }
 
+    /// The field that names who holds the conversation first.
+    pub fn first_field(&self) -> &'static str {
+        match self {
+            Topology::Free => "agent",
+            Topology::Supervisor { .. } => "topology.supervisor",
+            Topology::Swarm { .. } => "topology.default_agent",
+        }
+    }
+
     pub fn supervisor(&self) -> Option<&AgentId> {
         match self {
             Topology::Supervisor { supervisor, .. } => Some(supervisor),

@@ -14,6 +14,7 @@ use crate::canonical;
 use crate::conversation::Conversation;
 use crate::conversation::state::customer_name;
 use crate::ids::TransferId;
+use crate::json::is_forbidden;
 use crate::rejection::Rejection;
 use crate::time::Time;
 
@@ -23,6 +24,7 @@ pub const WARM_CONTEXT_BYTES_MAX: usize = 8 * 1024;
 pub const ATTRIBUTES_MAX: usize = 64;
 pub const ATTRIBUTE_BYTES_MAX: usize = 500;
 const VOICE_TEXT_BYTES_MAX: usize = 256;
+const ATTRIBUTE_NAME_SHOWN_MAX: usize = 80;
 
 /// What telephones speak.
 const CODECS: [&str; 5] = ["PCMU", "PCMA", "opus", "G722", "G729"];
@@ -201,7 +203,7 @@ impl About {
                     "names with a text, a number or a truth value each, at most \
                      {ATTRIBUTE_BYTES_MAX} bytes together"
                 );
-                return Err(invalid("custom_attributes", expected));
+                return Err(invalid(&format!("custom_attributes.{}", shown(name)), expected));
             }
         }
         Ok(())
@@ -233,6 +235,13 @@ impl Voice {
     }
 }
 
+/// A name that nobody should write is not repeated.
+fn shown(name: &str) -> String {
+    let plain = name.chars().filter(|character| !is_forbidden(*character));
+    plain.take(ATTRIBUTE_NAME_SHOWN_MAX).collect()
+}
+
+/// Both who asks for a person and who asks another one in write it as `context`.
 fn invalid(field: &str, expected: String) -> Rejection {
-    Rejection::SchemaInvalid { field: field.to_owned(), expected }
+    Rejection::SchemaInvalid { field: format!("context.{field}"), expected }
 }

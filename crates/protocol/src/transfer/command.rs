@@ -153,15 +153,17 @@ impl Command {
                 let queue = queue.and_then(named);
                 Needs { caller: true, caller_slot: true, queue, ..Needs::default() }
             }
-            Command::Act { act: Act::Accept | Act::Decline { .. }, .. } => {
-                Needs { caller: true, ..Needs::default() }
-            }
             Command::Act { act: Act::Transfer(transfer), .. } => {
                 let (agent, slot) = (Some(transfer.to.clone()), Some(transfer.to.clone()));
-                Needs { agent, slot, ..Needs::default() }
+                let queue = queue.and_then(named);
+                Needs { agent, slot, caller: true, queue, ..Needs::default() }
             }
             Command::Elapse { .. } => Needs { queue: overflow.and_then(named), ..Needs::default() },
-            Command::Act { .. } | Command::Lose { .. } => Needs::default(),
+            // Whoever may pick it up knows of it, and is told why they may do nothing else.
+            Command::Act { .. } => {
+                Needs { caller: true, queue: queue.and_then(named), ..Needs::default() }
+            }
+            Command::Lose { .. } => Needs::default(),
         }
     }
 }

@@ -120,9 +120,22 @@ impl<'a> Asked<'a> {
         }
     }
 
+    /// The caller's side. People of the queue in which it waits know of it, and have no part in it.
     fn side(&self) -> Result<Side<'a>, Rejection> {
-        let no_such = Rejection::NotFound { what: "transfer" };
-        self.conversation.side(self.context.caller).ok_or(no_such)
+        let caller = self.context.caller;
+        match (self.conversation.side(caller), caller.agent()) {
+            (Some(side), _) => Ok(side),
+            (None, Some(agent)) if self.may_pick_up() => Ok(Side::Agent(agent)),
+            (None, _) => Err(Rejection::NotFound { what: "transfer" }),
+        }
+    }
+
+    /// Whether it, or a leg of it, waits for the people of a queue and the caller is one of them.
+    fn may_pick_up(&self) -> bool {
+        let facts = self.context.facts;
+        let person = facts.caller.as_ref().filter(|agent| agent.kind == Kind::Human);
+        let is_in = |(person, queue)| is_in_queue(person, queue);
+        self.transfer.waiting().is_some() && person.zip(facts.queue.as_ref()).is_some_and(is_in)
     }
 
     /// The person with whom the customer speaks, if that is who asks.

@@ -39,20 +39,23 @@ pub fn decide(
     }
     check_attributes(open)?;
     let graph_first = first_of_graph(open, context)?;
-    let first = open.agent.as_ref().or(open.topology.first()).or(graph_first);
-    let holder = first.ok_or_else(|| invalid("agent", "an agent id, but it is missing"))?;
+    let named = open.agent.as_ref().map(|agent| ("agent", agent));
+    let led = open.topology.first().map(|agent| (open.topology.first_field(), agent));
+    let first = named.or(led).or(graph_first.map(|agent| ("graph", agent)));
+    let (field, holder) =
+        first.ok_or_else(|| invalid("agent", "an agent id, but it is missing"))?;
     let is_in_it = open.topology.first().is_none() || open.topology.has(holder);
     if !is_in_it {
-        return Err(invalid("agent", "an agent of the topology"));
+        return Err(invalid(field, "an agent of the topology"));
     }
-    let unknown = Rejection::UnknownAgent { field: "agent", agent: holder.clone() };
+    let unknown = Rejection::UnknownAgent { field, agent: holder.clone() };
     let kind = context.facts.agent.as_ref().map(|agent| agent.kind).ok_or(unknown)?;
     match kind {
         Kind::Worker => {}
         // A supervisor decides who answers, and may hold what nobody answers yet.
         Kind::System if open.topology.supervisor() == Some(holder) => {}
         Kind::System | Kind::Human | Kind::Queue => {
-            return Err(invalid("agent", "a worker, or the supervisor of the topology"));
+            return Err(invalid(field, "a worker, or the supervisor of the topology"));
         }
     }
     let setup = Setup {

@@ -65,6 +65,9 @@ fn not_rung(asked: &Asked<'_>, action: &'static str) -> Rejection {
         let claim = transfer.claim().map(|claim| claim.agent.clone());
         return claim.map_or(wrong_state, |by| Rejection::AlreadyClaimed { by });
     }
+    if asked.may_pick_up() {
+        return Rejection::NotPickedUp { action };
+    }
     let who = "the person for whom it rings";
     let not_allowed = Rejection::NotAllowed { action: "answer a transfer", who };
     asked.side().map_or_else(|no_such| no_such, |_| not_allowed)

@@ -77,7 +77,7 @@ fn moved_on(asked: &Asked<'_>) -> Queued {
     let Some(next) = next else { return stays };
     let settings = next.queue_settings();
     let is_queue = next.kind == crate::agent::Kind::Queue;
-    let is_open = request::check_open(&next.id, settings.hours.as_ref(), now).is_ok();
+    let is_open = request::check_open("queue", &next.id, settings.hours.as_ref(), now).is_ok();
     if !is_queue || !is_open || next.id == transfer.queue {
         return stays;
     }

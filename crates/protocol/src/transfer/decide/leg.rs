@@ -31,8 +31,8 @@ pub fn transfer(asked: &Asked<'_>, asking: &Asking) -> Result<Vec<ConversationEv
     asked.may(action)?;
     asked.has_seen()?;
     if let Some(leg) = &asked.transfer.leg {
-        let by = leg.claim().map_or(leg.target.id(), |claim| &claim.agent);
-        return Err(Rejection::AlreadyClaimed { by: by.clone() });
+        let agent = leg.claim().map(|claim| claim.agent.clone());
+        return Err(Rejection::LegOpen { leg: leg.number, to: leg.target.id().clone(), agent });
     }
     if asked.transfer.n_legs >= LEGS_MAX {
         return Err(invalid("to", &format!("nobody; a transfer has at most {LEGS_MAX} legs")));
@@ -119,7 +119,7 @@ fn blind(
         return Err(invalid("context", "nothing for a blind transfer; `warm` takes it along"));
     }
     let now = asked.context.now;
-    request::check_open(&asking.to, settings.hours.as_ref(), now)?;
+    request::check_open("to", &asking.to, settings.hours.as_ref(), now)?;
     let returned = Returned {
         holder: asked.holder(),
         transfer: asked.transfer.id,

@@ -183,7 +183,7 @@ fn entered(
     now: Time,
 ) -> Result<Vec<ConversationEvent>, Rejection> {
     let settings = queue.queue_settings();
-    check_open(&queue.id, settings.hours.as_ref(), now)?;
+    check_open("queue", &queue.id, settings.hours.as_ref(), now)?;
     let limits = limits(&settings, now);
     let bundle_id = BundleId { transfer: asked.id, leg: 0 };
     let about = (asked.reason.as_str(), asked.about);
@@ -217,6 +217,7 @@ fn entered(
 }
 
 pub(super) fn check_open(
+    field: &'static str,
     queue: &AgentId,
     hours: Option<&OpeningHours>,
     now: Time,
@@ -224,7 +225,7 @@ pub(super) fn check_open(
     match hours {
         Some(hours) if !hours.is_open(now) => {
             let (queue, opens_at) = (queue.clone(), hours.next_opening(now));
-            Err(Rejection::QueueClosed { queue, opens_at })
+            Err(Rejection::QueueClosed { field, queue, opens_at })
         }
         Some(_) | None => Ok(()),
     }

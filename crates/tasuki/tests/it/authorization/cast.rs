@@ -288,8 +288,8 @@ impl Cast {
 
     async fn make_called(&self) -> String {
         let id = self.make(CONVERSATION).await;
-        let path = format!("/v1/conversations/{id}/callbacks");
-        ok(&self.operator(OWN), Call::post(path, json!({ "queue": BACKROOM, "contact": "c" }))).await;
+        let at = format!("/v1/conversations/{id}/callbacks");
+        ok(&self.operator(OWN), Call::post(at, json!({ "queue": BACKROOM, "contact": "c" }))).await;
         id
     }
 

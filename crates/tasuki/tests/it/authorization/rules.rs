@@ -131,8 +131,8 @@ hold_transfer      t.connected not     not     not     gone      not          go
 resume_transfer    t.on_hold   not     not     not     gone      not          gone    not       yes
 complete_transfer  t.connected not     not     not     gone      yes          gone    yes       yes
 end_transfer       t.connected not     not     not     gone      yes          gone    yes       yes
-cancel_transfer    t.queued    yes     not     not     gone      yes          gone    yes       gone
-fail_transfer      t.queued    not     not     not     gone      yes          gone    yes       gone
+cancel_transfer    t.queued    yes     not     not     gone      yes          gone    yes       not
+fail_transfer      t.queued    not     not     not     gone      yes          gone    yes       not
 transfer_on        t.connected not     not     not     gone      not          gone    not       yes
 note_transfer      t.connected not     not     not     gone      yes          gone    yes       yes
 whisper_transfer   t.connected not     not     not     gone      yes          gone    yes       not

@@ -4,6 +4,8 @@ pub const CONVERSATIONS: &str = r#"
 a conversation for nobody       | alice | POST /v1/conversations |                                | 422 schema_invalid agent
 one for an unknown agent        | alice | POST /v1/conversations | agent = "mallory"              | 422 unknown_agent agent
 one for a system agent          | alice | POST /v1/conversations | agent = "router"               | 422 schema_invalid agent
+one whose supervisor is unknown | alice | POST /v1/conversations | topology = {"kind": "supervisor", "supervisor": "mallory", "workers": ["bob"]} | 422 unknown_agent topology.supervisor
+one whose first is unknown      | alice | POST /v1/conversations | topology = {"kind": "swarm", "members": ["mallory"], "default_agent": "mallory"} | 422 unknown_agent topology.default_agent
 one by a customer               | customer | POST /v1/conversations | agent = "bob"               | 403 not_allowed
 one with no hops                | alice | POST /v1/conversations | agent = "bob" ; hops_max = 0   | 422 schema_invalid hops_max
 one with an unknown field       | alice | POST /v1/conversations | colour = "red"                 | 422 schema_invalid colour
@@ -38,6 +40,9 @@ calls of the user               | bob   | POST {CHAT}/tool-calls | form = "opena
 calls of a turn that is a text  | bob   | POST {CHAT}/tool-calls | form = "openai" ; turn = "x" ; epoch = 1 | 422 schema_invalid turn
 calls without an id             | bob   | POST {CHAT}/tool-calls | form = "openai" ; turn = {"role": "assistant", "tool_calls": [{"id": "", "function": {"name": "a", "arguments": "{}"}}]} ; epoch = 1 | 422 schema_invalid turn.tool_calls[0].id
 calls without a name            | bob   | POST {CHAT}/tool-calls | form = "anthropic" ; turn = {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "", "input": {}}]} ; epoch = 1 | 422 schema_invalid turn.content[0].name
+a person with an empty summary  | bob   | POST {CHAT}/transfers | epoch = 1 ; context = {"summary": ""} | 422 schema_invalid context.summary
+a person at an address of none  | bob   | POST {CHAT}/transfers | epoch = 1 ; context = {"voice": {"sipUri": "http://x", "callerId": "1", "codec": "opus", "dtmfSupported": true}} | 422 schema_invalid context.voice.sipUri
+a person with a listed attribute | bob  | POST {CHAT}/transfers | epoch = 1 ; context = {"custom_attributes": {"a": []}} | 422 schema_invalid context.custom_attributes.a
 a token for a customer          | bob   | POST {CHAT}/tokens |                                    | 403 not_allowed
 closing as whoever opened it    | alice | POST {CHAT}/close |                                     | 403 not_allowed
 closing with a field            | caller | POST {CHAT}/close | why = "x"                          | 422 schema_invalid why
