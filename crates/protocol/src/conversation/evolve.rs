@@ -13,7 +13,7 @@ use crate::ids::{AgentId, ConversationId};
 use crate::signal::SignalState;
 use crate::step::BadHistory;
 use crate::time::Time;
-use crate::transfer;
+use crate::transfer::{self, Transfer};
 
 pub fn evolve(
     id: ConversationId,
@@ -74,8 +74,8 @@ fn say(conversation: &mut Conversation, said: &Said, at: Time) {
     match &said.by {
         Speaker::Customer => {
             let (number, holders) = (said.number, vec![conversation.holder.clone()]);
-            let Turn { answered, refused, .. } = conversation.turn;
-            conversation.turn = Turn { number, answered, holders, refused };
+            let Turn { answered, settled, refused, .. } = conversation.turn;
+            conversation.turn = Turn { number, answered, settled, holders, refused };
             if conversation.setup.graph.is_some() {
                 // Once a person was wanted, the same turns do not want one again.
                 conversation.signals = match said.escalation {
@@ -87,7 +87,11 @@ fn say(conversation: &mut Conversation, said: &Said, at: Time) {
                 conversation.told.wants(number, number, at);
             }
         }
-        Speaker::Agent(_) => {
+        Speaker::Agent(agent) => {
+            let person = conversation.open_transfer().and_then(Transfer::answering);
+            if person.is_some_and(|claim| claim.agent == *agent) {
+                conversation.turn.settled = conversation.turn.number;
+            }
             let answered = conversation.turn.answered.max(said.in_reply_to.unwrap_or(0));
             conversation.turn.answered = answered;
             conversation.told.spoke(said, conversation.turn.number, at);

@@ -91,6 +91,9 @@ pub struct Turn {
     pub number: u64,
     /// The message that was answered last.
     pub answered: u64,
+    /// The last message of the customer after which a person spoke: it needs no other answer.
+    #[serde(default)]
+    pub settled: u64,
     /// Who has held the conversation in it, in order; as many as the budget of hops, and one.
     pub holders: Vec<AgentId>,
     /// How much was refused in this epoch and recorded.

@@ -81,6 +81,12 @@ impl Told {
         }
     }
 
+    /// People give the conversation back to an agent that knew it up to a message: it is told all
+    /// that happened since.
+    pub fn hands_back(&mut self, known: u64, number: u64, at: Time) {
+        self.telling = Some(Telling::piece(known, number, at));
+    }
+
     /// The holder was told up to here.
     pub fn reached(&mut self, through: u64, at: Time) {
         let Some(telling) = self.telling.take() else { return };
@@ -138,8 +144,10 @@ impl Conversation {
     /// What is to be told for an effect, if it is still wanted.
     pub fn turn_of(&self, effect: &str) -> Option<Turn> {
         let telling = self.telling().filter(|telling| self.effect_name(telling) == effect)?;
-        // What the customer said after this piece is answered after it.
-        let waits = |number: &u64| *number > self.turn.answered && *number <= telling.through;
+        // What the customer said after this piece is answered after it, and what a person answered
+        // is not answered again.
+        let answered = self.turn.answered.max(self.turn.settled);
+        let waits = |number: &u64| *number > answered && *number <= telling.through;
         Some(Turn {
             agent: self.holder.clone(),
             conversation: self.id,

@@ -64,11 +64,18 @@ pub fn evolve(conversation: &mut Conversation, event: &Event, at: Time) -> Resul
         Event::LegEnded(_) => transfer.leg = None,
         Event::Over(over) => {
             end(transfer, over, at);
+            let known = transfer.known;
             if over.epoch != conversation.epoch {
                 conversation.pass_to(over.to.clone(), over.epoch);
             }
-            if over.deliver {
-                conversation.told.wants(over.number, conversation.turn.number, at);
+            match known {
+                Some(known) if over.deliver => {
+                    conversation.told.hands_back(known, over.number, at);
+                }
+                None if over.deliver => {
+                    conversation.told.wants(over.number, conversation.turn.number, at);
+                }
+                Some(_) | None => {}
             }
         }
         Event::Rated(_) => transfer.rated = true,
@@ -110,6 +117,7 @@ fn request(conversation: &mut Conversation, requested: &Requested, at: Time) -> 
         previous: requested.holder.clone(),
     };
     let order = order_key(at, 0, Span::from_millis(0));
+    let told = &conversation.told;
     conversation.transfer = Some(Box::new(Transfer {
         id: requested.transfer,
         terms: terms.into(),
@@ -123,6 +131,7 @@ fn request(conversation: &mut Conversation, requested: &Requested, at: Time) -> 
         declined: Vec::new(),
         missed: Vec::new(),
         rated: false,
+        known: Some(told.through.max(told.spoken).max(conversation.turn.answered)),
         passed: None,
     }));
     conversation.pass_to_queue(requested.queue.clone(), requested.epoch);

@@ -42,6 +42,9 @@ pub struct Transfer {
     /// The customer has said how it was.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rated: bool,
+    /// Up to which message the agent that gets the conversation back knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known: Option<u64>,
     /// How one person passed it on to another, the last time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passed: Option<Box<Passed>>,

@@ -111,6 +111,10 @@ impl World {
                 return Asked::Say(read::<Say>(fields));
             }
             "close" => return Asked::Close { reason: None },
+            "delivered" => {
+                let through = fields["through"].as_u64().expect("a number");
+                return Asked::Delivered { epoch: epoch.expect("an epoch"), through };
+            }
             "not_delivered" => {
                 let through = fields["through"].as_u64().expect("a number");
                 let (epoch, detail) = (epoch.expect("an epoch"), "down".to_owned());
