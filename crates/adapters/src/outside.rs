@@ -10,6 +10,7 @@ use engine::wake::{Call, Taken};
 use protocol::handoff::artifact::Seen;
 use protocol::handoff::package::Artifact;
 use protocol::handoff::workq::{Answered, Transfer};
+use protocol::wake::UrlUse;
 
 use crate::artifacts::Artifacts;
 use crate::webhook::Webhook;
@@ -54,5 +55,9 @@ impl Adapter for Outside {
     fn deliver(&self, delivery: Delivery) -> Told {
         let telling = Arc::clone(&self.webhook);
         Box::pin(async move { telling.deliver(&delivery).await })
+    }
+
+    fn objection(&self, url: &str, url_use: UrlUse) -> Option<String> {
+        self.webhook.objection(url, url_use)
     }
 }

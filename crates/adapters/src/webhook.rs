@@ -6,6 +6,7 @@
 //! an artifact. Redirects are not followed, and nothing that an agent answers is repeated but as
 //! its own words in its conversation.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,12 +20,12 @@ use protocol::conversation::part::Part;
 use protocol::json::{self as strict, Bounds};
 use protocol::step::Wake;
 use protocol::time::Time;
-use protocol::wake::{self, Secret, WakeKey};
+use protocol::wake::{self, Secret, UrlUse, WakeKey};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use tokio_rustls::rustls::ClientConfig;
 
-use crate::artifacts::locations::Location;
+use crate::artifacts::locations::{Host, Location, Scheme};
 use crate::artifacts::network::{self, Answer, Network, Reach, SystemNetwork, Unreached};
 
 /// From the name to the status: whoever wakes up in earnest answers first and works then.
@@ -44,16 +45,73 @@ pub struct Webhook {
     network: Box<dyn Network>,
     tls: Arc<ClientConfig>,
     key: WakeKey,
-    allow_private_addresses: bool,
+    scope: Scope,
     call_ms_max: u64,
     turn_ms_max: u64,
 }
+
+/// Whom to call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    Public,
+    /// Agents on this machine as well, also without TLS.
+    ThisMachine,
+    /// Agents in private networks as well, also without TLS.
+    Private,
+}
+
+/// What can be done about a URL that is not called.
+const HOW_TO_CALL: &str = "`messages.wake_private_addresses = true` in the configuration allows it \
+                           in private networks, `tasuki serve --dev` on this machine";
 
 impl Webhook {
     pub fn new(key: WakeKey, allow_private_addresses: bool) -> Self {
         let (network, tls) = (Box::new(SystemNetwork), network::public_tls());
         let (call_ms_max, turn_ms_max) = (CALL_MS_MAX, TURN_MS_MAX);
-        Self { network, tls, key, allow_private_addresses, call_ms_max, turn_ms_max }
+        let scope = if allow_private_addresses { Scope::Private } else { Scope::Public };
+        Self { network, tls, key, scope, call_ms_max, turn_ms_max }
+    }
+
+    /// Calls agents on this machine, too.
+    pub fn calling_this_machine(self) -> Self {
+        let scope = match self.scope {
+            Scope::Public | Scope::ThisMachine => Scope::ThisMachine,
+            Scope::Private => Scope::Private,
+        };
+        Self { scope, ..self }
+    }
+
+    /// Why a URL is never called, as far as it tells without asking for a name.
+    pub fn objection(&self, url: &str, url_use: UrlUse) -> Option<String> {
+        let Some(location) = Location::parse(url) else {
+            return Some(format!("it is never called: {NOT_PLAIN}"));
+        };
+        let known = match &location.host {
+            Host::Address(address) => Some(*address),
+            Host::Name(name) if is_this_machine(name) => Some(IpAddr::from(Ipv4Addr::LOCALHOST)),
+            Host::Name(_) => None,
+        };
+        let why = match self.reach(&location, url_use) {
+            Err(why) => why,
+            Ok(reach) if known.is_some_and(|address| !reach.allows(address)) => {
+                unreachable_because(reach)
+            }
+            Ok(_) => return None,
+        };
+        Some(format!("it is never called: {why}; {HOW_TO_CALL}"))
+    }
+
+    /// Where a URL may lead. What is said in a turn is not sent in the clear but where it stays on
+    /// this machine, or where private networks are allowed.
+    fn reach(&self, location: &Location, url_use: UrlUse) -> Result<Reach, &'static str> {
+        let is_clear = url_use == UrlUse::Turns && location.scheme == Scheme::Http;
+        match self.scope {
+            Scope::Public if is_clear => Err(NOT_HTTPS),
+            Scope::Public => Ok(Reach::Public),
+            Scope::ThisMachine if is_clear => Ok(Reach::Loopback),
+            Scope::ThisMachine => Ok(Reach::PublicOrLoopback),
+            Scope::Private => Ok(Reach::Private),
+        }
     }
 
     pub fn taking_at_most(self, ms_max: u64) -> Self {
@@ -69,18 +127,15 @@ impl Webhook {
             id: wake::id(*message, agent),
             at: call.at,
             body: body(call),
+            url_use: UrlUse::Call,
         });
         let calling = timeout(Duration::from_millis(self.call_ms_max), posting);
         let answer = calling.await.unwrap_or(Err(TOO_SLOW.to_owned()))?;
         taken(answer.response.status())
     }
 
-    /// The same for a turn of a conversation. What is said in it is not sent in the clear but
-    /// where private networks are allowed.
+    /// The same for a turn of a conversation.
     pub async fn deliver(&self, delivery: &Delivery) -> Result<Option<Vec<Part>>, String> {
-        if !self.allow_private_addresses && !delivery.url.starts_with("https://") {
-            return Err("its URL is not https".to_owned());
-        }
         let posting = async {
             let mut answer = self
                 .post(Signed {
@@ -89,6 +144,7 @@ impl Webhook {
                     id: delivery.id.clone(),
                     at: delivery.at,
                     body: delivery.body.clone(),
+                    url_use: UrlUse::Turns,
                 })
                 .await?;
             taken(answer.response.status())?;
@@ -100,15 +156,12 @@ impl Webhook {
     }
 
     async fn post(&self, signed: Signed<'_>) -> Result<Answer, String> {
-        let location = Location::parse(signed.url).ok_or("its URL is not a plain one")?;
-        let reach = match self.allow_private_addresses {
-            true => Reach::Private,
-            false => Reach::Public,
-        };
+        let location = Location::parse(signed.url).ok_or(NOT_PLAIN)?;
+        let reach = self.reach(&location, signed.url_use)?;
         let stream = network::reach(&*self.network, &self.tls, &location, reach).await.map_err(
             |unreached| match unreached {
                 Unreached::Unresolved => "the name in its URL cannot be resolved",
-                Unreached::NotPublic => "its URL leads to an address that is not public",
+                Unreached::NotPublic => unreachable_because(reach),
                 Unreached::Unanswered => "the agent cannot be reached",
             },
         )?;
@@ -132,6 +185,25 @@ struct Signed<'a> {
     id: String,
     at: Time,
     body: String,
+    url_use: UrlUse,
+}
+
+const NOT_PLAIN: &str = "its URL is not a plain one";
+const NOT_HTTPS: &str = "its URL is not https";
+
+fn unreachable_because(reach: Reach) -> &'static str {
+    match reach {
+        Reach::Loopback => NOT_HTTPS,
+        Reach::Public | Reach::PublicOrLoopback | Reach::Private => {
+            "its URL leads to an address that is not public"
+        }
+    }
+}
+
+/// Names that lead to this machine wherever they are asked for (RFC 6761).
+fn is_this_machine(name: &str) -> bool {
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    name == "localhost" || name.ends_with(".localhost")
 }
 
 fn taken(status: StatusCode) -> Result<(), String> {

@@ -14,6 +14,7 @@ use protocol::handoff::package::Artifact;
 use protocol::handoff::workq::{Answer, Answered, Degradation, Transfer};
 use protocol::step::{self, Command, Effect, State, Work};
 use protocol::time::Span;
+use protocol::wake::UrlUse;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
@@ -68,6 +69,12 @@ pub trait Adapter: Send + Sync + 'static {
     fn deliver(&self, delivery: Delivery) -> Told {
         drop(delivery);
         Box::pin(std::future::ready(Err("nobody tells turns here".to_owned())))
+    }
+
+    /// Why a URL is never called as this server is set up, as far as the URL alone tells.
+    fn objection(&self, url: &str, url_use: UrlUse) -> Option<String> {
+        let _ = (url, url_use);
+        None
     }
 }
 
@@ -218,6 +225,11 @@ impl Engine {
     pub async fn look(&self, artifacts: Vec<Artifact>) -> Option<Vec<Seen>> {
         let _turn = self.outside.asked.try_lock().ok()?;
         Some(self.outside.adapter.get()?.look(artifacts).await)
+    }
+
+    /// Why a URL is never called as this server is set up. An engine without loops knows nothing.
+    pub fn objection(&self, url: &str, url_use: UrlUse) -> Option<String> {
+        self.outside.adapter.get()?.objection(url, url_use)
     }
 
     /// Does everything outside that is due now, one after the other. Returns how much it was. For

@@ -51,3 +51,4 @@ pub mod tools;
 pub mod transfer;
 pub mod visibility;
 pub mod wake;
+pub mod warning;

@@ -73,6 +73,15 @@ pub fn id(message: MessageId, agent: &AgentId) -> String {
     format!("{message}_{}", &recipient[..16])
 }
 
+/// For what an agent has a URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UrlUse {
+    /// It is called when it is sent something critical.
+    Call,
+    /// It is told the turns of its conversations.
+    Turns,
+}
+
 /// Where it leads is looked at when it is called, because names change.
 pub fn check_url(url: &str) -> Result<(), Rejection> {
     let rest = ["https://", "http://"].iter().find_map(|scheme| url.strip_prefix(scheme));

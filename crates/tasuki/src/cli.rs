@@ -136,8 +136,11 @@ struct ServeArgs {
     /// [env: TASUKI_AAEP_COMPAT]
     #[arg(long, value_name = "AGENT", value_parser = [scripted::AGENT_ID])]
     aaep_compat: Option<String>,
+    /// Call agents on this machine, also without TLS; only on a loopback address [env: TASUKI_DEV]
+    #[arg(long)]
+    dev: bool,
     /// On the first start, add agents, a handoff and a conversation to look at; and let Bob, a
-    /// scripted bot, answer
+    /// scripted bot, answer. On a loopback address, also what --dev does
     #[arg(long)]
     demo: bool,
 }
@@ -267,6 +270,7 @@ fn with_flags(mut config: Config, args: ServeArgs) -> Config {
     config.log.format = args.log_format.unwrap_or(config.log.format);
     config.aaep.compat = args.aaep_compat.unwrap_or(config.aaep.compat);
     config.aaep.scripted |= args.demo;
+    config.dev |= args.dev;
     config
 }
 

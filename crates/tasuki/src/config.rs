@@ -39,6 +39,8 @@ const TIMEOUT_SECONDS_MAX: u32 = 86_400;
 pub struct Config {
     pub data: PathBuf,
     pub listen: String,
+    /// Agents on this machine are called, also without TLS.
+    pub dev: bool,
     pub trusted_proxies: Vec<String>,
     pub ws_origins: Vec<String>,
     pub aaep_socket: PathBuf,
@@ -154,6 +156,7 @@ impl Default for Config {
         Self {
             data: PathBuf::from("./tasuki-data"),
             listen: "127.0.0.1:7420".to_owned(),
+            dev: false,
             trusted_proxies: Vec::new(),
             ws_origins: Vec::new(),
             aaep_socket: PathBuf::new(),

@@ -79,6 +79,7 @@ impl Node {
         let artifacts = Artifacts::new(config.artifacts.settings())?;
         let wake_key = signer.wake_key();
         let webhook = Webhook::new(wake_key.clone(), config.messages.wake_private_addresses);
+        let webhook = if config.dev { webhook.calling_this_machine() } else { webhook };
         let outside = Arc::new(Outside::new(artifacts, config.workq.open()?, webhook));
         let retention = config.messages.retention(&config.data);
         let loops = engine.start(signer, Arc::new(checkpoints), outside, retention);

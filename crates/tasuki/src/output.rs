@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use comfy_table::{ContentArrangement, Table, presets};
 use protocol::hidden::hidden;
 use protocol::time::{Span, Time};
+use serde_json::Value;
 
 /// First strong isolate, and its end.
 const ISOLATE: char = '\u{2068}';
@@ -40,6 +41,14 @@ pub fn lost() -> Option<&'static std::io::Error> {
 pub fn remark(text: &str) {
     let mut stderr = std::io::stderr().lock();
     let _ = writeln!(stderr, "{}", harmless(text));
+}
+
+/// What was saved and does not work as things are.
+pub fn warnings(answer: &Value) {
+    for warning in answer["warnings"].as_array().into_iter().flatten() {
+        let text = |name: &str| clean(warning[name].as_str().unwrap_or_default());
+        remark(&format!("warning: {}: {}", text("field"), text("detail")));
+    }
 }
 
 /// JSON on one line. What could move a cursor is escaped, which changes no value.

@@ -25,7 +25,7 @@ pub enum Demo {
 }
 
 /// Runs until SIGTERM or SIGINT.
-pub async fn run(config: Config, demo: Demo) -> Result<()> {
+pub async fn run(mut config: Config, demo: Demo) -> Result<()> {
     raise_open_files();
     // From here on a signal is a request to stop, also one that comes before everything is up.
     let signals = Signals::listen()?;
@@ -41,6 +41,13 @@ pub async fn run(config: Config, demo: Demo) -> Result<()> {
             config.aaep.compat,
         );
     }
+    if config.dev && !address.ip().is_loopback() {
+        bail!(
+            "dev: expected a loopback address to listen on, such as 127.0.0.1:7420, not {address}: \
+             whoever names an agent's URL there could reach what runs on this machine",
+        );
+    }
+    config.dev |= demo == Demo::Yes && address.ip().is_loopback();
     let is_https = !config.tls.cert.as_os_str().is_empty();
     let endpoint = if is_https {
         let files = TlsFiles {

@@ -96,11 +96,28 @@ pub enum Unreached {
     Unanswered,
 }
 
-/// Whether a location may be on this machine or in a private network.
+/// Where a location may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     Public,
+    /// In public, or on this machine.
+    PublicOrLoopback,
+    /// On this machine alone.
+    Loopback,
+    /// Anywhere, private networks included.
     Private,
+}
+
+impl Reach {
+    pub fn allows(self, address: IpAddr) -> bool {
+        let is_loopback = address.to_canonical().is_loopback();
+        match self {
+            Reach::Public => is_public(address),
+            Reach::PublicOrLoopback => is_loopback || is_public(address),
+            Reach::Loopback => is_loopback,
+            Reach::Private => true,
+        }
+    }
 }
 
 /// A connection to a location, if it is where we may go.
@@ -114,7 +131,7 @@ pub async fn reach(
         Host::Address(address) => vec![*address],
         Host::Name(name) => network.resolve(name).await.map_err(|_| Unreached::Unresolved)?,
     };
-    if reach == Reach::Public && !addresses.iter().copied().all(is_public) {
+    if !addresses.iter().all(|address| reach.allows(*address)) {
         return Err(Unreached::NotPublic);
     }
     let tried = &addresses[..addresses.len().min(ADDRESSES_TRIED_MAX)];

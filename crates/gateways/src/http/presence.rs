@@ -6,6 +6,8 @@ use axum::extract::State;
 use protocol::agent::{Command, Presence};
 use protocol::ids::AgentId;
 use protocol::step;
+use protocol::wake::UrlUse;
+use protocol::warning::Warning;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +16,7 @@ use super::agents::{read, stream};
 use super::input::{Named, Write};
 use super::problem::Problem;
 use super::view::AgentView;
-use super::wake::given;
+use super::wake::{given, never_called};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -39,6 +41,9 @@ pub struct EndpointView {
     /// as well.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
+    /// Why turns will not reach it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
 }
 
 pub async fn set(
@@ -65,10 +70,11 @@ pub async fn set_endpoint(
     let key = write.key.for_action("set_endpoint", Some(id.as_str()));
     let stream = stream(&asker.caller.teamspace, id.clone());
     let is_reached = input.url.is_some();
+    let warnings = never_called(&gateway, input.url.as_deref(), UrlUse::Turns);
     let command = step::Command::Agent(Command::SetEndpoint { url: input.url });
     gateway.engine.submit(&asker.caller, stream, command, Some(key)).await?;
     let agent = read(&gateway, &asker.caller, id.clone()).await?;
     let wake_key = gateway.wake_key.as_ref().filter(|_| is_reached);
     let secret = wake_key.map(|key| key.secret(&asker.caller.teamspace, &id).text());
-    Ok(Json(EndpointView { agent, secret }))
+    Ok(Json(EndpointView { agent, secret, warnings }))
 }

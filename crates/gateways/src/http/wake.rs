@@ -5,6 +5,8 @@ use axum::extract::State;
 use protocol::agent::Command;
 use protocol::ids::AgentId;
 use protocol::step;
+use protocol::wake::UrlUse;
+use protocol::warning::Warning;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -33,6 +35,15 @@ pub struct WakeView {
     /// With which calls are signed, as Standard Webhooks has it. The same each time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
+    /// Why it will not be called.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
+}
+
+/// What is wrong with a URL that was saved.
+pub fn never_called(gateway: &Gateway, url: Option<&str>, url_use: UrlUse) -> Vec<Warning> {
+    let objection = url.and_then(|url| gateway.engine.objection(url, url_use));
+    objection.map(|detail| Warning::new("url", detail)).into_iter().collect()
 }
 
 pub async fn set(
@@ -48,5 +59,6 @@ pub async fn set(
     gateway.engine.submit(&asker.caller, stream, command, Some(key)).await?;
     let wake_key = gateway.wake_key.as_ref().filter(|_| input.url.is_some());
     let secret = wake_key.map(|key| key.secret(&asker.caller.teamspace, &id).text());
-    Ok(Json(WakeView { agent: id.to_string(), url: input.url, secret }))
+    let warnings = never_called(&gateway, input.url.as_deref(), UrlUse::Call);
+    Ok(Json(WakeView { agent: id.to_string(), url: input.url, secret, warnings }))
 }

@@ -164,6 +164,7 @@ pub async fn run(args: AgentArgs) -> Result<u8> {
 
 /// The secret alone is data: it goes into the settings of whoever is called.
 fn print_secret(answer: &Value, otherwise: &str) {
+    output::warnings(answer);
     match answer["secret"].as_str() {
         Some(secret) => {
             output::line(secret);
