@@ -1,7 +1,7 @@
 //! What a decision needs to know besides its own stream: read before, handed in.
 
 use protocol::agent::profile::CAPACITY_MAX;
-use protocol::agent::{Agent, free_slot, slot_prefix};
+use protocol::agent::{Agent, Kind, free_slot, slot_prefix};
 use protocol::caller::{Caller, Principal};
 use protocol::conversation::Conversation;
 use protocol::ids::{AgentId, ConversationId, MessageId, TeamspaceId};
@@ -50,6 +50,8 @@ impl Engine {
             facts.wakeable = can_be_called.map(|agent| agent.id.clone()).collect();
             let at_endpoint = agents.iter().filter(|agent| agent.is_at_endpoint);
             facts.at_endpoint = at_endpoint.map(|agent| agent.id.clone()).collect();
+            let known = agents.iter().filter_map(|agent| Some((agent.id.clone(), agent.kind?)));
+            facts.kinds = known.collect();
             facts.directory = agents.into_iter().map(|agent| agent.id).collect();
         }
         facts.conversation = self.conversation(&stream.teamspace, needs.conversation).await?;
@@ -185,7 +187,7 @@ impl Engine {
                 for row in self.store.list(list).await? {
                     let Subject::Agent(id) = &row.stream.subject else { continue };
                     found.push(match wakes {
-                        false => Found { id: id.clone(), wake_url: None, is_at_endpoint: false },
+                        false => Found::named(id.clone()),
                         true => match self.read_state(&row.stream, &row.state_text).await? {
                             State::Agent(agent) => Found::from(agent),
                             State::Handoff(_)
@@ -216,6 +218,8 @@ const DEFAULT_QUEUE: &str = "default";
 /// An agent of the directory.
 struct Found {
     id: AgentId,
+    /// Unless only its name matters.
+    kind: Option<Kind>,
     wake_url: Option<String>,
     is_at_endpoint: bool,
 }
@@ -223,6 +227,13 @@ struct Found {
 impl From<Agent> for Found {
     fn from(agent: Agent) -> Self {
         let is_at_endpoint = agent.endpoint.is_some();
-        Self { id: agent.id, wake_url: agent.wake_url, is_at_endpoint }
+        let kind = Some(agent.kind);
+        Self { id: agent.id, kind, wake_url: agent.wake_url, is_at_endpoint }
+    }
+}
+
+impl Found {
+    fn named(id: AgentId) -> Self {
+        Self { id, kind: None, wake_url: None, is_at_endpoint: false }
     }
 }

@@ -15,9 +15,10 @@ use crate::handoff::decide::Context;
 use crate::ids::AgentId;
 use crate::queue;
 use crate::rejection::Rejection;
-use crate::step::BadHistory;
+use crate::step::{BadHistory, Directory, Needs};
 use crate::time::Time;
 use crate::wake;
+use crate::warning::check_kinds;
 
 pub use presence::{Attendance, Presence};
 use presence::{Connected, ConnectionLost, Lost, PresenceChanged, Reach};
@@ -130,7 +131,7 @@ pub fn decide(
         Command::SetRoles { roles } => set_roles(state, roles, caller),
         Command::SetWake { url } => set_wake(state, url.as_deref(), caller),
         Command::SetEndpoint { url } => set_endpoint(state, url.as_deref(), caller),
-        Command::SetQueue { settings } => set_queue(state, settings, caller),
+        Command::SetQueue { settings } => set_queue(state, settings, context),
         Command::SetPresence { presence } => presence::set(state, *presence, context),
         Command::Connect => presence::connected(state, caller),
         Command::LoseConnection => presence::connection_lost(state, context),
@@ -217,9 +218,9 @@ fn set_endpoint(
 fn set_queue(
     state: Option<&Agent>,
     settings: &queue::Settings,
-    caller: &Caller,
+    context: Context<'_>,
 ) -> Result<Vec<Event>, Rejection> {
-    if !caller.is_coordinator() {
+    if !context.caller.is_coordinator() {
         let who = "a coordinator or an operator";
         return Err(Rejection::NotAllowed { action: "say how a queue works", who });
     }
@@ -228,6 +229,12 @@ fn set_queue(
     if let Some(problem) = settings.problems().into_iter().next() {
         return Err(Rejection::SchemaInvalid { field: problem.field, expected: problem.expected });
     }
+    let named = settings.patience.named();
+    if let Some(itself) = named.iter().find(|named| named.agent == agent.id) {
+        let (field, expected) = (itself.field.clone(), "another queue".to_owned());
+        return Err(Rejection::SchemaInvalid { field, expected });
+    }
+    check_kinds(&named, &context.facts.kinds)?;
     let is_same = agent.queue.as_deref() == Some(settings);
     Ok(if is_same { Vec::new() } else { vec![Event::QueueChanged(Box::new(settings.clone()))] })
 }
@@ -307,6 +314,25 @@ impl Event {
 }
 
 impl Command {
+    /// What to read besides the agent: what the queues are to which a queue sends.
+    pub fn needs(&self) -> Needs {
+        let directory = match self {
+            Command::SetQueue { settings } => {
+                let named = settings.patience.named().into_iter().map(|named| named.agent);
+                Some(Directory::Named(named.collect()))
+            }
+            Command::Register { .. }
+            | Command::SetRoles { .. }
+            | Command::SetWake { .. }
+            | Command::SetEndpoint { .. }
+            | Command::SetPresence { .. }
+            | Command::Connect
+            | Command::LoseConnection
+            | Command::Elapse { .. } => None,
+        };
+        Needs { directory, ..Needs::default() }
+    }
+
     pub fn name(&self) -> &'static str {
         match self {
             Command::Register { .. } => "register",

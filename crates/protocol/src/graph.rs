@@ -10,11 +10,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::caller::Caller;
+use crate::agent::Kind;
 use crate::canonical;
+use crate::handoff::decide::Context;
 use crate::rejection::Rejection;
 use crate::route::{AgentGraph, Compiled, GraphProblem, NodeKind};
-use crate::step::{BadHistory, Document};
+use crate::step::{BadHistory, Directory, Document, Needs};
+use crate::warning::{Named, check_kinds};
 
 pub use ready::Ready;
 
@@ -87,6 +89,19 @@ impl Checked {
         &self.hash
     }
 
+    /// The agents of its specialists, and the queue whose people are asked.
+    pub fn named(&self) -> Vec<Named> {
+        let nodes = self.graph.nodes.iter().enumerate();
+        let specialists = nodes.filter_map(|(index, node)| {
+            let (field, wanted) = (format!("nodes[{index}].agent"), &[Kind::Worker]);
+            Some(Named { field, agent: node.agent.as_ref()?.parse().ok()?, wanted })
+        });
+        let queue = self.graph.queue.as_ref().and_then(|queue| queue.parse().ok());
+        let (field, wanted) = ("queue".to_owned(), &[Kind::Queue]);
+        let queue = queue.map(|agent| Named { field, agent, wanted });
+        specialists.chain(queue).collect()
+    }
+
     fn saved(&self, version: u64) -> Saved {
         let count = |n: usize| u64::try_from(n).expect("a graph is limited");
         let of = |kind| self.graph.nodes.iter().filter(|node| node.kind == kind).count();
@@ -99,6 +114,20 @@ impl Checked {
             n_rules: count(self.graph.n_rules()),
             n_signals: count(self.graph.signals.rules.len()),
         }
+    }
+}
+
+impl Command {
+    /// What to read besides the graph: what those are whom it names.
+    pub fn needs(&self) -> Needs {
+        let directory = match self {
+            Command::Save { graph, .. } => {
+                let named = graph.named().into_iter().map(|named| named.agent);
+                Some(Directory::Named(named.collect()))
+            }
+            Command::Remove => None,
+        };
+        Needs { directory, ..Needs::default() }
     }
 }
 
@@ -115,9 +144,9 @@ pub type Decision = (Vec<Event>, Option<Document>);
 pub fn decide(
     state: Option<&Graph>,
     command: &Command,
-    caller: &Caller,
+    context: Context<'_>,
 ) -> Result<Decision, Rejection> {
-    if !caller.is_coordinator() {
+    if !context.caller.is_coordinator() {
         let action = match command {
             Command::Save { .. } => "save a graph",
             Command::Remove => "remove a graph",
@@ -130,6 +159,7 @@ pub fn decide(
             if let Some(given) = version.filter(|given| *given != current) {
                 return Err(Rejection::RevisionOutdated { given, current });
             }
+            check_kinds(&graph.named(), &context.facts.kinds)?;
             if state.is_some_and(|known| !known.removed && known.saved.hash == graph.hash) {
                 return Ok((Vec::new(), None));
             }

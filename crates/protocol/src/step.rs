@@ -6,6 +6,7 @@ mod derived;
 mod evolve;
 mod facts;
 mod outcome;
+mod warnings;
 
 use std::borrow::Cow;
 
@@ -235,10 +236,10 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
         Command::Message(command) => return command.needs(),
         Command::Subscription(command) => return command.needs(),
         Command::Conversation(command) => return command.needs(derived::conversation(state)),
-        Command::Agent(_)
-        | Command::Token(_)
+        Command::Agent(command) => return command.needs(),
+        Command::Graph(command) => return command.needs(),
+        Command::Token(_)
         | Command::Teamspace(_)
-        | Command::Graph(_)
         | Command::Erase { .. }
         | Command::Fork(_) => return Needs::default(),
         Command::Session(command) => return command.needs(derived::session(state)),
@@ -302,7 +303,10 @@ pub fn step(
         document,
         erase,
         then: derived::then(then, state, &next),
-        outcome: derived::outcome(&next, &events),
+        outcome: Outcome {
+            warnings: warnings::of(command, context.facts),
+            ..derived::outcome(&next, &events)
+        },
         transcript: derived::transcript(&events),
         events: events.iter().map(codec::encode).collect(),
         state: next,
@@ -470,7 +474,7 @@ fn decide_graph(
     context: Context<'_>,
 ) -> Result<Decided, Rejection> {
     let known = if let Some(State::Graph(known)) = state { Some(known) } else { None };
-    let (events, document) = graph::decide(known, command, context.caller)?;
+    let (events, document) = graph::decide(known, command, context)?;
     Ok(Decided { document, ..Decided::events(events.into_iter().map(Event::Graph)) })
 }
 

@@ -1,9 +1,15 @@
 //! What was saved, and does not work as things are. It may work later, so it is no rejection.
 
-use schemars::JsonSchema;
-use serde::Serialize;
+use std::collections::BTreeMap;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::agent::Kind;
+use crate::ids::AgentId;
+use crate::rejection::Rejection;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {
     /// Where, as the client wrote it: `topology.members[1]`.
     pub field: String,
@@ -11,7 +17,50 @@ pub struct Warning {
 }
 
 impl Warning {
+    /// An agent that is named and not in the directory. It may be registered later.
+    pub fn missing(field: impl Into<String>, agent: &AgentId) -> Self {
+        Self::new(field, format!("no agent `{agent}` in this teamspace yet"))
+    }
+
     pub fn new(field: impl Into<String>, detail: impl Into<String>) -> Self {
         Self { field: field.into(), detail: detail.into() }
     }
+}
+
+/// What agents are that something names, as far as they exist.
+pub type Kinds = BTreeMap<AgentId, Kind>;
+
+/// An agent that something names, where, and what it must be to work there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Named {
+    pub field: String,
+    pub agent: AgentId,
+    pub wanted: &'static [Kind],
+}
+
+/// Refuses an agent of a kind that can never work: a kind does not change.
+pub fn check_kinds(named: &[Named], kinds: &Kinds) -> Result<(), Rejection> {
+    for Named { field, agent, wanted } in named {
+        if let Some(kind) = kinds.get(agent).filter(|kind| !wanted.contains(kind)) {
+            let wanted: Vec<_> = wanted.iter().map(|kind| kind.as_str()).collect();
+            let expected = format!("a {}; `{agent}` is a {}", wanted.join(" or "), kind.as_str());
+            return Err(Rejection::SchemaInvalid { field: field.clone(), expected });
+        }
+    }
+    Ok(())
+}
+
+/// More tell nobody anything.
+const WARNINGS_MAX: usize = 20;
+
+/// Those that are named and not there.
+pub fn missing(named: &[Named], kinds: &Kinds) -> Vec<Warning> {
+    let mut gone = named.iter().filter(|named| !kinds.contains_key(&named.agent));
+    let first = gone.by_ref().take(WARNINGS_MAX);
+    let mut warnings: Vec<_> = first.map(|it| Warning::missing(&it.field, &it.agent)).collect();
+    if let Some(next) = gone.next() {
+        let n_more = 1 + gone.count();
+        warnings.push(Warning::new(&next.field, format!("and {n_more} more that are not there")));
+    }
+    warnings
 }

@@ -10,6 +10,7 @@ use protocol::handoff::command::Reject;
 use protocol::handoff::edit::OfferEdit;
 use protocol::handoff::{Command, Offer};
 use protocol::ids::HandoffId;
+use protocol::warning::Warning;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -87,6 +88,9 @@ pub struct AcpMetadata {
     /// `transferred`, `degraded` or `not_applicable`.
     pub workq_status: &'static str,
     pub escalation_triggered: bool,
+    /// What does not work as things are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
 }
 
 pub async fn handle(State(gateway): State<Gateway>, request: Request) -> Response {
@@ -209,6 +213,7 @@ fn metadata(done: &Done) -> AcpMetadata {
         verification_failed: was_checked.then(|| done.outcome.failed.clone()),
         workq_status: workq::answered(done.outcome.workq),
         escalation_triggered: done.outcome.escalated,
+        warnings: done.outcome.warnings.clone(),
     }
 }
 

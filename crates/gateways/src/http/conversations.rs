@@ -30,6 +30,7 @@ use protocol::ledger::{Stream, Subject};
 use protocol::route::graph::Scalar;
 use protocol::step::{self, State as Aggregate};
 use protocol::transfer::Status as TransferStatus;
+use protocol::warning::Warning;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -99,6 +100,9 @@ pub struct ConversationOpened {
     pub conversation: ConversationView,
     pub customer_token: String,
     pub customer_token_id: String,
+    /// What does not work as things are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
 }
 
 /// What was said or handed on.
@@ -174,7 +178,8 @@ pub async fn open(
     let conversation = view(&caller, &item)?;
     let issued = tokens::issue_to_customer(&gateway, &caller.teamspace, id).await?;
     let TokenIssued { token: customer_token, token_id: customer_token_id } = issued;
-    let opened = ConversationOpened { conversation, customer_token, customer_token_id };
+    let warnings = done.outcome.warnings;
+    let opened = ConversationOpened { conversation, customer_token, customer_token_id, warnings };
     Ok((StatusCode::CREATED, Json(opened)))
 }
 

@@ -61,7 +61,12 @@ pub async fn try_out(gateway: &Gateway, write: Write<()>, offer: Offer) -> Resul
     let stream = stream(&asker.caller.teamspace, gateway.engine.new_handoff_id());
     let command = step::Command::Handoff(Command::Initiate { offer: Some(Box::new(offer)) });
     match gateway.engine.try_out(&asker.caller, stream, command).await {
-        Ok(_) => {}
+        Ok(outcome) => remarks.extend(outcome.warnings.into_iter().map(|warning| Remark {
+            weight: Weight::Advice,
+            field: warning.field,
+            problem: warning.detail,
+            fix: "propose it to somebody else, or have the roles changed".to_owned(),
+        })),
         Err(SubmitError::Rejected(rejection)) => {
             let is_refused = remarks.iter().any(|remark| remark.weight == Weight::Refused);
             // The rules stop at the first fault; those of the offer itself were all found above.

@@ -16,6 +16,7 @@ use protocol::rejection::Rejection;
 use protocol::route::read::GRAPH_BYTES_MAX;
 use protocol::route::{AgentGraph, GraphProblem};
 use protocol::step::{self, State as Aggregate};
+use protocol::warning::Warning;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -67,6 +68,9 @@ pub struct GraphView {
     /// How often each rule decided, since the server first used this version. What was never
     /// needed is missing.
     pub decisions: Vec<DecisionCount>,
+    /// After a save: what does not work as things are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -139,8 +143,9 @@ pub async fn save(
     let key = write.key.for_action("save_graph", Some(&format!("{id} {version:?}")));
     let command = step::Command::Graph(Command::Save { graph, version });
     let stream = stream(&caller.teamspace, &id);
-    gateway.engine.submit(&caller, stream, command, Some(key)).await?;
-    read(&gateway, &caller, &id).await.map(Json)
+    let done = gateway.engine.submit(&caller, stream, command, Some(key)).await?;
+    let view = read(&gateway, &caller, &id).await?;
+    Ok(Json(GraphView { warnings: done.outcome.warnings, ..view }))
 }
 
 pub async fn show(
@@ -198,7 +203,8 @@ async fn read(gateway: &Gateway, caller: &Caller, id: &GraphId) -> Result<GraphV
             RulePlace::Others => DecisionCount { router: None, rule_index: None, n_turns },
         });
         let decisions = decisions.collect();
-        return Ok(GraphView { listed: listed(&item, graph), document, decisions });
+        let (listed, warnings) = (listed(&item, graph), Vec::new());
+        return Ok(GraphView { listed, document, decisions, warnings });
     }
     Err(Problem::new("internal", "the server failed; its log says why"))
 }

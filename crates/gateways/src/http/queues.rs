@@ -9,6 +9,7 @@ use protocol::queue::{EstimatedWait, Settings, estimate};
 use protocol::step::{Command, State as Aggregate};
 use protocol::transfer::Transfer;
 use protocol::transfer::decide::is_in_queue;
+use protocol::warning::Warning;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -45,6 +46,9 @@ pub struct QueueView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub callbacks: Option<Vec<CallbackView>>,
     pub settings: Settings,
+    /// After a change: what does not work as things are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
 }
 
 pub async fn show(
@@ -66,8 +70,9 @@ pub async fn configure(
     let key = write.key.for_action("set_queue", Some(id.as_str()));
     let command = Command::Agent(agent::Command::SetQueue { settings: Box::new(settings) });
     let stream = agents::stream(&caller.teamspace, id.clone());
-    gateway.engine.submit(&caller, stream, command, Some(key)).await?;
-    queue_view(&gateway, &caller, &id).await.map(Json)
+    let done = gateway.engine.submit(&caller, stream, command, Some(key)).await?;
+    let view = queue_view(&gateway, &caller, &id).await?;
+    Ok(Json(QueueView { warnings: done.outcome.warnings, ..view }))
 }
 
 async fn queue_view(
@@ -106,6 +111,7 @@ async fn queue_view(
         waiting,
         callbacks,
         settings,
+        warnings: Vec::new(),
     })
 }
 

@@ -11,6 +11,7 @@ use protocol::ids::AgentId;
 use protocol::ledger::{Entry, Subject};
 use protocol::step::State;
 use protocol::token::{BearerKind, Token};
+use protocol::warning::Warning;
 use protocol::{agent, canonical, message};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -97,6 +98,9 @@ pub struct ActionDone {
     /// Once the task has changed hands: `transferred`, `degraded` or `not_applicable`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workq_status: Option<&'static str>,
+    /// What does not work as things are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -361,6 +365,7 @@ pub fn action_done(id: &str, done: &Done) -> ActionDone {
         verification_passed: done.outcome.passed.clone(),
         verification_failed: done.outcome.failed.clone(),
         workq_status: has_moved.then(|| workq::answered(workq_status)),
+        warnings: done.outcome.warnings.clone(),
     }
 }
 

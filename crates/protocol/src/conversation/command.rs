@@ -175,7 +175,22 @@ impl Command {
             (Command::NotDelivered { .. }, Some(_)) => Some(QueueOf::Default),
             (_, _) => None,
         };
-        let directory = self.told_next(state).map(|agent| Directory::Named(vec![agent.clone()]));
+        let directory = match self {
+            Command::Open(open) => {
+                let named = open.topology.named().into_iter().map(|named| named.agent);
+                Some(Directory::Named(named.collect()))
+            }
+            Command::Say(_)
+            | Command::Route(_)
+            | Command::Select { .. }
+            | Command::Close { .. }
+            | Command::Transfer(_)
+            | Command::Callback(_)
+            | Command::Delivered { .. }
+            | Command::NotDelivered { .. } => {
+                self.told_next(state).map(|agent| Directory::Named(vec![agent.clone()]))
+            }
+        };
         Needs { agent, graph, turn, queue, directory, ..Needs::default() }
     }
 

@@ -281,6 +281,10 @@ fn a_topology_makes_sense() {
         json!({ "kind": "swarm", "members": ["bob", "bob"], "default_agent": "bob" }),
         json!({ "kind": "supervisor", "supervisor": "router", "workers": [] }),
         json!({ "kind": "supervisor", "supervisor": "bob", "workers": ["bob"] }),
+        json!({ "kind": "supervisor", "supervisor": "hana", "workers": ["bob"] }),
+        json!({ "kind": "supervisor", "supervisor": "router", "workers": ["bob", "hana"] }),
+        json!({ "kind": "supervisor", "supervisor": "bob", "workers": ["router"] }),
+        json!({ "kind": "swarm", "members": ["bob", "default"], "default_agent": "bob" }),
         json!({
             "kind": "swarm", "default_agent": "a0",
             "members": (0..=MEMBERS_MAX).map(|n| format!("a{n}")).collect::<Vec<_>>(),

@@ -3,8 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::agent::Kind;
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
+use crate::warning::Named;
 
 /// A team is a handful; more than this is a directory.
 pub const MEMBERS_MAX: usize = 64;
@@ -59,6 +61,30 @@ impl Topology {
         match self {
             Topology::Supervisor { supervisor, .. } => Some(supervisor),
             Topology::Free | Topology::Swarm { .. } => None,
+        }
+    }
+
+    /// Everybody whom it names. Kinds do not change, so that one of another kind never works.
+    pub fn named(&self) -> Vec<Named> {
+        let workers = |list: &str, agents: &[AgentId]| {
+            let numbered = agents.iter().enumerate();
+            let named = numbered.map(|(index, agent)| Named {
+                field: format!("topology.{list}[{index}]"),
+                agent: agent.clone(),
+                wanted: &[Kind::Worker],
+            });
+            named.collect::<Vec<_>>()
+        };
+        match self {
+            Topology::Free => Vec::new(),
+            Topology::Supervisor { supervisor, workers: led } => {
+                let (field, agent) = ("topology.supervisor".to_owned(), supervisor.clone());
+                let wanted = &[Kind::Worker, Kind::System];
+                let mut named = vec![Named { field, agent, wanted }];
+                named.extend(workers("workers", led));
+                named
+            }
+            Topology::Swarm { members, .. } => workers("members", members),
         }
     }
 

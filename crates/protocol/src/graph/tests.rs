@@ -6,8 +6,9 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
-use crate::caller::{Principal, Role};
+use crate::caller::{Caller, Principal, Role};
 use crate::ids::TeamspaceId;
+use crate::step::Facts;
 
 #[test]
 fn each_save_is_a_version() {
@@ -42,7 +43,7 @@ fn a_version_is_kept_with_its_text() {
     let spelt = r#" {"nodes":[ {"kind":"specialist","agent":"bob","id":"only"}],"entry":"only"} "#;
     let checked = Arc::new(Checked::read(spelt.as_bytes()).expect("a sound graph"));
     let command = Command::Save { graph: Arc::clone(&checked), version: None };
-    let (events, document) = decide(None, &command, &caller("operator")).expect("it is saved");
+    let (events, document) = asked(None, &command, &caller("operator")).expect("it is saved");
     let document = document.expect("a text");
     let expected = r#"{"entry":"only","nodes":[{"agent":"bob","id":"only","kind":"specialist"}]}"#;
     assert_eq!(document.text, expected);
@@ -60,8 +61,31 @@ fn what_is_wrong_is_named() {
     assert_eq!(problems[0].field, "entry");
 }
 
+/// `hana` is a human, and `zoe` is not there.
+fn asked(
+    state: Option<&Graph>,
+    command: &Command,
+    caller: &Caller,
+) -> Result<Decision, Rejection> {
+    let kinds = [("bob", Kind::Worker), ("carol", Kind::Worker), ("hana", Kind::Human)];
+    let kinds = kinds.map(|(name, kind)| (name.parse().unwrap(), kind)).into();
+    let facts = Facts { kinds, ..Facts::default() };
+    let now = "2026-02-21T14:00:00Z".parse().unwrap();
+    decide(state, command, Context { caller, now, facts: &facts })
+}
+
+/// A kind never changes, so somebody of another kind never answers.
+#[test]
+fn a_graph_that_can_never_work_is_refused() {
+    let operator = caller("operator");
+    assert_eq!(run(&mut None, &save("hana", None), &operator), "schema_invalid");
+    assert_eq!(run(&mut None, &save("zoe", None), &operator), "graph.saved 1");
+    let refused = asked(None, &save("hana", None), &operator).unwrap_err();
+    assert_eq!(refused.to_string(), "nodes[0].agent: expected a worker; `hana` is a human");
+}
+
 fn run(state: &mut Option<Graph>, command: &Command, caller: &Caller) -> String {
-    let events = match decide(state.as_ref(), command, caller) {
+    let events = match asked(state.as_ref(), command, caller) {
         Ok((events, _)) => events,
         Err(rejection) => return rejection.code().to_owned(),
     };

@@ -51,10 +51,16 @@ impl Command {
             {
                 Needs { document: stored(), settings: true, ..Needs::default() }
             }
-            Command::Accept(_)
-            | Command::Verified { looked: Looked::Package { .. }, .. }
-            | Command::Delegate { .. }
-            | Command::Reassign(_) => Needs { document: stored(), ..Needs::default() },
+            Command::Delegate { offer, .. } => {
+                Needs { document: stored(), agent: offer.to_agent.clone(), ..Needs::default() }
+            }
+            Command::Reassign(reassign) => {
+                let agent = Some(reassign.to.clone());
+                Needs { document: stored(), agent, ..Needs::default() }
+            }
+            Command::Accept(_) | Command::Verified { looked: Looked::Package { .. }, .. } => {
+                Needs { document: stored(), ..Needs::default() }
+            }
             Command::Approve { .. } | Command::Refuse { .. } => {
                 Needs { caller: true, ..Needs::default() }
             }

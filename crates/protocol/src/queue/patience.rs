@@ -4,10 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::choose::Wanted;
+use crate::agent::Kind;
 use crate::agent::profile::SKILL_LEVEL_MAX;
 use crate::handoff::check::Problem;
 use crate::ids::AgentId;
 use crate::time::{Span, Time};
+use crate::warning::Named;
 
 /// Steps of one queue. People think in two or three.
 pub const PATIENCE_STEPS_MAX: usize = 16;
@@ -83,6 +85,17 @@ impl Patience {
         let relax = self.relax.iter().map(|step| step.after);
         let spans = relax.chain(self.overflow.iter().map(|rule| rule.after));
         spans.map(|after| enqueued_at.plus(after)).filter(|at| *at > now).min()
+    }
+
+    /// The queues to which it sends.
+    pub fn named(&self) -> Vec<Named> {
+        let numbered = self.overflow.iter().enumerate();
+        let named = numbered.map(|(index, rule)| Named {
+            field: format!("patience.overflow[{index}].to"),
+            agent: rule.to.clone(),
+            wanted: &[Kind::Queue],
+        });
+        named.collect()
     }
 
     /// Everything that is wrong.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::HoldState;
 use crate::ids::{AgentId, ConversationId, GraphId, MessageId};
+use crate::warning::Kinds;
 use crate::{agent, conversation, graph, message, session, teamspace};
 
 /// What a decision needs to know besides its own aggregate. Read before, handed in.
@@ -16,6 +17,8 @@ pub struct Facts {
     pub document: Option<String>,
     /// Those of the directory that were asked for, as far as they exist.
     pub directory: Vec<AgentId>,
+    /// What those that were asked for by name are.
+    pub kinds: Kinds,
     /// Those of them that can be called.
     pub wakeable: Vec<AgentId>,
     /// Those of them whom turns reach at an endpoint.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::handoff::Status;
 use crate::handoff::workq::WorkqStatus;
 use crate::ids::{AgentId, HandoffId, TransferId};
+use crate::warning::Warning;
 
 /// The answer to a command, as it is stored for a retry.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +39,9 @@ pub struct Outcome {
     /// `holder` instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead_of: Option<AgentId>,
+    /// What was saved, and does not work as things are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
     /// Set when the gate refused, or somebody spoke out of turn: the reason and its detail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Refused>,

@@ -200,14 +200,21 @@ async fn print(client: &Client, call: Call, json: bool, words: impl Fn(&Value)) 
     let answer = client.call(call).await?.success()?;
     match json {
         true => output::json(&answer),
-        false => words(&answer),
+        false => {
+            words(&answer);
+            output::warnings(&answer);
+        }
     }
     Ok(())
 }
 
 fn holds(answer: &Value) {
     let (holder, epoch) = (output::clean(&text(answer, "holder")), &answer["epoch"]);
-    output::remark(&format!("{holder} holds it, epoch {epoch}"));
+    let instead = match answer["instead_of"].as_str() {
+        Some(agent) => format!(" instead of {}, to end a circle", output::clean(agent)),
+        None => String::new(),
+    };
+    output::remark(&format!("{holder} holds it{instead}, epoch {epoch}"));
 }
 
 /// The epoch for which the caller speaks: as given, or as it is. A customer has none.

@@ -282,6 +282,7 @@ async fn act(client: &Client, action: HandoffCommand, json: bool) -> Result<()> 
         output::json(&answer);
         return Ok(());
     }
+    output::warnings(&answer);
     let text = |name: &str| answer[name].as_str().unwrap_or_default();
     match answer["new_handoff_id"].as_str() {
         Some(new) => {

@@ -71,6 +71,7 @@ pub async fn run(args: QueueArgs) -> Result<u8> {
         output::json(&answer);
     } else {
         show(&answer);
+        output::warnings(&answer);
     }
     reached.finish().await;
     Ok(exit_code::OK)

@@ -286,6 +286,9 @@ async fn graphs_are_saved_and_shown_on_the_command_line() {
         (output.status.code().expect("it ended"), text(output.stdout) + &text(output.stderr))
     };
     assert_eq!(run(&["token", "create", "--agent", "root", "--kind", "operator"]).0, 0);
+    for agent in ["bob", "carol"] {
+        assert_eq!(run(&["agent", "register", agent]).0, 0);
+    }
     assert_eq!(run(&["graph", "save", "support", file]), (0, "support: version 1\n".to_owned()));
     let (code, shown) = run(&["graph", "show", "support"]);
     assert_eq!((code, serde_json::from_str::<Value>(&shown).unwrap()), (0, support()));

@@ -47,6 +47,7 @@ mod tidy;
 mod transfers;
 mod trust;
 mod wake;
+mod warnings;
 mod wire;
 mod workq;
 mod ws;

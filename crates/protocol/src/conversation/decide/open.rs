@@ -10,6 +10,7 @@ use crate::handoff::decide::Context;
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
 use crate::route::graph::{LABEL_BYTES_MAX, Scalar};
+use crate::warning::check_kinds;
 
 const CUSTOMER_TEXT_BYTES_MAX: usize = 200;
 
@@ -58,6 +59,7 @@ pub fn decide(
             return Err(invalid(field, "a worker, or the supervisor of the topology"));
         }
     }
+    check_kinds(&open.topology.named(), &context.facts.kinds)?;
     let setup = Setup {
         opened_by: context.caller.principal.to_string(),
         customer: open.customer.clone(),

@@ -202,10 +202,12 @@ impl World {
             Some(Directory::Named(names)) => names,
             Some(Directory::Everyone) | None => Vec::new(),
         };
-        let named = named.into_iter().filter_map(known);
+        let named: Vec<_> = named.into_iter().filter_map(known).collect();
+        let kinds = named.iter().map(|it| (it.id.clone(), it.kind)).collect();
+        let named = named.into_iter();
         let at_endpoint = named.filter(|it| it.endpoint.is_some()).map(|it| it.id).collect();
         let queue = self.queue.clone().filter(|_| needs.queue.is_some() || turn.is_some());
-        let facts = Facts { agent, graph, turn, at_endpoint, queue, ..Facts::default() };
+        let facts = Facts { agent, graph, turn, at_endpoint, kinds, queue, ..Facts::default() };
         let now = self.now;
         let context = Context { caller: &caller, now, facts: &facts };
         let teamspace = TeamspaceId::default_teamspace();

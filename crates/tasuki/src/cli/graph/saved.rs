@@ -19,6 +19,7 @@ pub async fn save(reach: &Reach, id: &str, graph: &AgentGraph, version: Option<u
         output::json(&answer);
     } else {
         output::line(&format!("{id}: version {}", answer["version"]));
+        output::warnings(&answer);
     }
     Ok(exit_code::OK)
 }

@@ -1,0 +1,52 @@
+//! What a command saves and what does not work as things are. It may work later, so the command is
+//! not refused.
+
+use super::{Command, Facts};
+use crate::conversation;
+use crate::handoff;
+use crate::roles::{self, Deed};
+use crate::warning::{self, Warning};
+use crate::{agent, graph};
+
+pub(super) fn of(command: &Command, facts: &Facts) -> Vec<Warning> {
+    match command {
+        Command::Conversation(conversation::Command::Open(open)) => {
+            warning::missing(&open.topology.named(), &facts.kinds)
+        }
+        Command::Agent(agent::Command::SetQueue { settings }) => {
+            warning::missing(&settings.patience.named(), &facts.kinds)
+        }
+        Command::Graph(graph::Command::Save { graph, .. }) => {
+            warning::missing(&graph.named(), &facts.kinds)
+        }
+        Command::Handoff(
+            handoff::Command::Initiate { .. }
+            | handoff::Command::Delegate { .. }
+            | handoff::Command::Reassign(_),
+        ) => cannot_accept(facts).into_iter().collect(),
+        Command::Handoff(_)
+        | Command::Conversation(_)
+        | Command::Agent(_)
+        | Command::Graph(_)
+        | Command::Token(_)
+        | Command::Message(_)
+        | Command::Teamspace(_)
+        | Command::Subscription(_)
+        | Command::Session(_)
+        | Command::Erase { .. }
+        | Command::Fork(_) => Vec::new(),
+    }
+}
+
+/// The target has roles, and none with which work is accepted. Others may be given to it.
+fn cannot_accept(facts: &Facts) -> Option<Warning> {
+    let target = facts.agent.as_ref().filter(|it| !roles::may(&it.roles, Deed::AcceptWork))?;
+    let has: Vec<_> = target.roles.iter().map(ToString::to_string).collect();
+    let detail = format!(
+        "`{}` has the role {}, with which work cannot be accepted: only {} may do that",
+        target.id,
+        has.join(" and "),
+        Deed::AcceptWork.who(),
+    );
+    Some(Warning::new("to_agent", detail))
+}
