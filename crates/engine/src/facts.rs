@@ -45,14 +45,7 @@ impl Engine {
             facts.document = self.store.document(stream, &hash).await?;
         }
         if let Some(directory) = needs.directory {
-            let agents = self.directory(&stream.teamspace, directory, needs.wakes).await?;
-            let can_be_called = agents.iter().filter(|agent| agent.wake_url.is_some());
-            facts.wakeable = can_be_called.map(|agent| agent.id.clone()).collect();
-            let at_endpoint = agents.iter().filter(|agent| agent.is_at_endpoint);
-            facts.at_endpoint = at_endpoint.map(|agent| agent.id.clone()).collect();
-            let known = agents.iter().filter_map(|agent| Some((agent.id.clone(), agent.kind?)));
-            facts.kinds = known.collect();
-            facts.directory = agents.into_iter().map(|agent| agent.id).collect();
+            found(&mut facts, self.directory(&stream.teamspace, directory, needs.wakes).await?);
         }
         facts.conversation = self.conversation(&stream.teamspace, needs.conversation).await?;
         if let Some(id) = needs.message {
@@ -206,6 +199,17 @@ impl Engine {
             }
         }
     }
+}
+
+/// What is known of those that were found.
+fn found(facts: &mut Facts, agents: Vec<Found>) {
+    let can_be_called = agents.iter().filter(|agent| agent.wake_url.is_some());
+    facts.wakeable = can_be_called.map(|agent| agent.id.clone()).collect();
+    let at_endpoint = agents.iter().filter(|agent| agent.is_at_endpoint);
+    facts.at_endpoint = at_endpoint.map(|agent| agent.id.clone()).collect();
+    let known = agents.iter().filter_map(|agent| Some((agent.id.clone(), agent.kind?)));
+    facts.kinds = known.collect();
+    facts.directory = agents.into_iter().map(|agent| agent.id).collect();
 }
 
 /// The queue of whoever asks for a person and names none.

@@ -238,10 +238,9 @@ pub fn needs(state: Option<&State>, command: &Command) -> Needs {
         Command::Conversation(command) => return command.needs(derived::conversation(state)),
         Command::Agent(command) => return command.needs(),
         Command::Graph(command) => return command.needs(),
-        Command::Token(_)
-        | Command::Teamspace(_)
-        | Command::Erase { .. }
-        | Command::Fork(_) => return Needs::default(),
+        Command::Token(_) | Command::Teamspace(_) | Command::Erase { .. } | Command::Fork(_) => {
+            return Needs::default();
+        }
         Command::Session(command) => return command.needs(derived::session(state)),
     };
     let handoff = match state {

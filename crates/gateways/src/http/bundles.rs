@@ -1,4 +1,5 @@
-//! `/v1/bundles`: what a person was told before the first word, by the id that the transcript names.
+//! `/v1/bundles`: what a person was told before the first word, by the id that a transcript
+//! names.
 
 use axum::Json;
 use axum::extract::State;

@@ -251,9 +251,7 @@ impl From<Rejection> for Problem {
             Rejection::NotPickedUp { .. } => {
                 problem.fact("transfer_status", TransferStatus::Queued.as_str())
             }
-            Rejection::LegOpen { leg, to, .. } => {
-                problem.fact("leg", *leg).fact("to", to.as_str())
-            }
+            Rejection::LegOpen { leg, to, .. } => problem.fact("leg", *leg).fact("to", to.as_str()),
             Rejection::TooManySubscriptions { n_max } => problem.fact("subscriptions_max", *n_max),
             Rejection::NoCapacity { agent } => problem.fact("agent", agent.as_str()),
             Rejection::QueueClosed { opens_at, .. } => {

@@ -175,10 +175,15 @@ impl Command {
             (Command::NotDelivered { .. }, Some(_)) => Some(QueueOf::Default),
             (_, _) => None,
         };
-        let directory = match self {
+        let directory = self.named(state).map(Directory::Named);
+        Needs { agent, graph, turn, queue, directory, ..Needs::default() }
+    }
+
+    /// Whose kind matters, or whether turns reach them.
+    fn named(&self, state: Option<&Conversation>) -> Option<Vec<AgentId>> {
+        match self {
             Command::Open(open) => {
-                let named = open.topology.named().into_iter().map(|named| named.agent);
-                Some(Directory::Named(named.collect()))
+                Some(open.topology.named().into_iter().map(|named| named.agent).collect())
             }
             Command::Say(_)
             | Command::Route(_)
@@ -188,10 +193,9 @@ impl Command {
             | Command::Callback(_)
             | Command::Delivered { .. }
             | Command::NotDelivered { .. } => {
-                self.told_next(state).map(|agent| Directory::Named(vec![agent.clone()]))
+                self.told_next(state).map(|agent| vec![agent.clone()])
             }
-        };
-        Needs { agent, graph, turn, queue, directory, ..Needs::default() }
+        }
     }
 
     /// Who must be told besides the agent that is named: the holder when the customer speaks, who

@@ -62,11 +62,7 @@ fn what_is_wrong_is_named() {
 }
 
 /// `hana` is a human, and `zoe` is not there.
-fn asked(
-    state: Option<&Graph>,
-    command: &Command,
-    caller: &Caller,
-) -> Result<Decision, Rejection> {
+fn asked(state: Option<&Graph>, command: &Command, caller: &Caller) -> Result<Decision, Rejection> {
     let kinds = [("bob", Kind::Worker), ("carol", Kind::Worker), ("hana", Kind::Human)];
     let kinds = kinds.map(|(name, kind)| (name.parse().unwrap(), kind)).into();
     let facts = Facts { kinds, ..Facts::default() };

@@ -3,6 +3,7 @@
 use super::command::{Command, Looked};
 use super::derive;
 use super::state::Handoff;
+use crate::ids::AgentId;
 use crate::step::Needs;
 
 impl Command {
@@ -51,15 +52,11 @@ impl Command {
             {
                 Needs { document: stored(), settings: true, ..Needs::default() }
             }
-            Command::Delegate { offer, .. } => {
-                Needs { document: stored(), agent: offer.to_agent.clone(), ..Needs::default() }
-            }
-            Command::Reassign(reassign) => {
-                let agent = Some(reassign.to.clone());
-                Needs { document: stored(), agent, ..Needs::default() }
-            }
-            Command::Accept(_) | Command::Verified { looked: Looked::Package { .. }, .. } => {
-                Needs { document: stored(), ..Needs::default() }
+            Command::Delegate { .. }
+            | Command::Reassign(_)
+            | Command::Accept(_)
+            | Command::Verified { looked: Looked::Package { .. }, .. } => {
+                Needs { document: stored(), agent: self.next_owner(), ..Needs::default() }
             }
             Command::Approve { .. } | Command::Refuse { .. } => {
                 Needs { caller: true, ..Needs::default() }
@@ -79,5 +76,13 @@ impl Command {
             | Command::Warn { .. }
             | Command::Elapse { .. } => Needs::default(),
         }
+    }
+
+    /// To whom a part of the work, or the task itself, is handed on.
+    fn next_owner(&self) -> Option<AgentId> {
+        if let Command::Delegate { offer, .. } = self {
+            return offer.to_agent.clone();
+        }
+        if let Command::Reassign(reassign) = self { Some(reassign.to.clone()) } else { None }
     }
 }

@@ -75,7 +75,10 @@ pub fn calls(form: Form, turn: &Value, tools: &HandoffTools) -> Result<Vec<Call>
             return invalid("id", "an id that no other call of the turn has".to_owned());
         }
         if !is_name(call.name) {
-            return invalid(call.name_place, format!("1 to {CALLED_BYTES_MAX} bytes without spaces"));
+            return invalid(
+                call.name_place,
+                format!("1 to {CALLED_BYTES_MAX} bytes without spaces"),
+            );
         }
         calls.push(Call {
             call_id: call.id.to_owned(),

@@ -2,12 +2,14 @@
 //! and who holds the conversation in which epoch on its right. `bob` is the bot that had it.
 //! `world` says who the others are.
 
+mod bundles;
 mod callbacks;
 mod cells;
+mod hand_back;
 mod page;
 mod world;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use world::World;
 
@@ -274,58 +276,6 @@ fn people_are_called_about_customers_who_wait_for_an_answer() {
     world.check("system not_delivered epoch=4 through=4 => queued support@5");
 }
 
-/// Who gets a conversation back is told what happened since, and asked for an answer if the
-/// customer waits for one.
-#[test]
-fn a_bot_that_gets_it_back_is_told_what_happened_and_not_asked_again() {
-    let to_hana = ["customer say", "erin request epoch=1", "hana answer epoch=2"];
-    for (lines, expected) in [
-        // 1 customer, 2 requested, 3 connected, then what follows.
-        (&["hana say epoch=3", "hana complete epoch=3"][..], "1-5"),
-        (&["hana complete epoch=3"], "1-4 answers 1"),
-        (&["hana say epoch=3", "customer say", "hana complete epoch=3"], "1-6 answers 5"),
-        (&["customer say", "hana say epoch=3 in_reply_to=1", "hana complete epoch=3"], "1-6"),
-        (&["hana say epoch=3", "hana say epoch=3 in_reply_to=1", "hana complete epoch=3"], "1-6"),
-        (&["coord cancel epoch=3"], "1-4 answers 1"),
-        (&["hana end epoch=3"], "nothing"),
-    ] {
-        let mut world = World::script(&["shop open agent=erin => idle erin@1"]);
-        for line in to_hana.iter().chain(lines) {
-            world.line(line);
-        }
-        assert_eq!(told(&world), expected, "{lines:?}");
-    }
-    // What the bot was told or answered before is not told again.
-    for (before, expected) in [
-        (&["customer say", "system delivered epoch=1 through=1"][..], "2-4 answers 1"),
-        (&["customer say", "erin say epoch=1 in_reply_to=1"], "3-5"),
-        (&["erin say epoch=1", "customer say"], "2-5 answers 2"),
-    ] {
-        let mut world = World::script(&["shop open agent=erin => idle erin@1"]);
-        let lines = ["erin request epoch=1", "hana answer epoch=2", "hana complete epoch=3"];
-        for line in before.iter().chain(&lines) {
-            world.line(line);
-        }
-        assert_eq!(told(&world), expected, "{before:?}");
-    }
-    // Nobody came.
-    let mut world = World::script(&["shop open agent=erin => idle erin@1"]);
-    for line in ["customer say", "erin say epoch=1", "customer request", "customer say", "wait 1h"] {
-        world.line(line);
-    }
-    assert_eq!(told(&world), "3-5 answers 4");
-}
-
-/// Which messages the holder is being told, and which one it is to answer.
-fn told(world: &World) -> String {
-    let conversation = world.conversation();
-    let Some(effect) = conversation.effects().pop() else { return "nothing".to_owned() };
-    let turn = conversation.turn_of(&effect.name).expect("it is wanted");
-    assert_eq!(turn.agent.as_str(), "erin");
-    let answers = turn.in_reply_to.map(|number| format!(" answers {number}")).unwrap_or_default();
-    format!("{}-{}{answers}", turn.after + 1, turn.through)
-}
-
 #[test]
 fn hold_has_an_end() {
     let world = check(&[
@@ -441,46 +391,6 @@ fn a_blind_transfer_leaves_at_once_and_takes_nothing_along() {
     assert_eq!(connected.get("bundle_id"), None, "{connected}");
 }
 
-/// The newest bundle is the one that a person sees, and each event names the one it is about.
-#[test]
-fn what_a_person_takes_along_is_what_the_next_one_sees() {
-    let context = |summary: &str| json!({ "summary": summary }).to_string();
-    let (first, second) = (context("first"), context("second"));
-    let mut world = World::script(&[
-        "shop open agent=bob => idle bob@1",
-        &format!("bob request epoch=1 reason=angry context={first} => queued support@2"),
-    ]);
-    let seen = |world: &World| {
-        let transfer = world.conversation().transfer.clone().unwrap();
-        let bundle = transfer.bundle().cloned();
-        let summary = bundle.as_ref().and_then(|bundle| bundle.transcript_summary.clone());
-        let reason = bundle.as_ref().and_then(|bundle| bundle.reason.clone());
-        assert_eq!(reason.as_deref().unwrap_or_default(), transfer.reason());
-        format!("{} {reason:?} {summary:?}", transfer.kind().as_str())
-    };
-    let id = |world: &World| world.conversation().transfer.as_ref().unwrap().id;
-    assert_eq!(seen(&world), r#"bot_to_human Some("angry") Some("first")"#);
-    world.check("hana answer epoch=2 => connected hana@3");
-    assert_eq!(world.bodies[1]["bundle_id"], format!("{}-0", id(&world)));
-    let leg = format!("hana transfer to=ivan type=warm reason=tax context={second} epoch=3");
-    world.check(&format!("{leg} => connected hana@3"));
-    assert_eq!(seen(&world), r#"bot_to_human Some("angry") Some("first")"#);
-    world.check("ivan accept epoch=3 => connected ivan@4");
-    assert_eq!(world.bodies[0]["bundle_id"], format!("{}-1", id(&world)));
-    assert_eq!(seen(&world), r#"warm Some("tax") Some("second")"#);
-    // Whoever answers after a person was lost has the newest one, too.
-    world.check("system lose agent=ivan => queued support@5");
-    world.check("hana answer epoch=5 => connected hana@6");
-    assert_eq!(world.bodies[1]["bundle_id"], format!("{}-1", id(&world)));
-    assert_eq!(seen(&world), r#"warm Some("tax") Some("second")"#);
-    world.check("hana transfer to=bills type=blind reason=gone epoch=6 => queued bills@8");
-    let transfer = world.conversation().transfer.as_ref().unwrap();
-    assert_eq!((transfer.reason(), transfer.bundle()), ("gone", None));
-    world.erase(2);
-    let transfer = world.conversation().transfer.as_ref().unwrap();
-    assert_eq!((transfer.reason(), transfer.bundle()), ("", None));
-}
-
 #[test]
 fn a_supervisor_listens_and_advises() {
     let mut world = check(&[
@@ -544,55 +454,4 @@ fn whoever_may_end_it_does() {
             assert_eq!(world.line("hana pickup epoch=9"), "HANDOFF_GONE", "{lines:?}");
         }
     }
-}
-
-/// The bundle has every field, in the names that platforms know.
-#[test]
-fn the_person_knows_what_happened_before() {
-    let context = json!({
-        "summary": "wants a refund", "warm_context": { "goal": "refund" },
-        "voice": { "sipUri": "sip:1@x", "callerId": "+34", "codec": "opus", "dtmfSupported": true },
-        "custom_attributes": { "vip": true, "orders": 3, "tier": "gold" },
-    });
-    let context = context.to_string().replace(", ", ",").replace("wants a refund", "refund");
-    let world = World::script(&[
-        r#"shop open agent=bob customer={"name":"Ana","external_id":"c7"} => idle bob@1"#,
-        "customer say => idle bob@1",
-        &format!("bob request epoch=1 type=warm context={context} => queued support@2"),
-    ]);
-    let bundle = &world.bodies[0]["bundle"];
-    assert_eq!(bundle["transferType"], "warm");
-    assert_eq!(bundle["identity"]["kind"], "authenticated");
-    assert_eq!(bundle["identity"]["displayName"], "Ana");
-    assert_eq!(
-        (&bundle["messageCount"], &bundle["transcriptSummary"]),
-        (&json!(1), &json!("refund"))
-    );
-    assert_eq!(bundle["transcriptDigest"].as_str().map(str::len), Some(64));
-    for field in ["bundleId", "sessionId", "warmContext", "voice", "customAttributes", "createdAt"]
-    {
-        assert!(!bundle[field].is_null(), "{field}");
-    }
-    for (voice, field) in [
-        (json!(["http://x", "+34", "opus", true]), "context.voice.sipUri"),
-        (json!(["sip:", "+34", "opus", true]), "context.voice.sipUri"),
-        (json!(["sip:1@x", "", "opus", true]), "context.voice.callerId"),
-        (json!(["sips:1@x", "+34", "mp3", true]), "context.voice.codec"),
-    ] {
-        let voice = json!({
-            "sipUri": voice[0], "callerId": voice[1], "codec": voice[2], "dtmfSupported": voice[3],
-        });
-        let asked = format!("customer request context={}", json!({ "voice": voice }));
-        let shown = World::script(&["shop open agent=bob => idle bob@1"]).line(&asked);
-        assert_eq!(shown, format!("invalid {field}"), "{voice}");
-    }
-    let mut world = world;
-    world.erase(2);
-    let terms = &world.conversation().transfer.as_ref().unwrap().terms;
-    assert_eq!(terms.bundle, None, "what was said about the customer is erased with it");
-    let blind = World::script(&[
-        "shop open agent=bob => idle bob@1",
-        "bob request epoch=1 type=blind => queued support@2",
-    ]);
-    assert_eq!(blind.bodies[0].get("bundle"), None::<&Value>);
 }

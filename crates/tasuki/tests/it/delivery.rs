@@ -1,6 +1,9 @@
 //! Turns that reach the holder of a conversation at its endpoint, over real sockets: told once each
 //! and in order, answered in place or by itself, too late, not at all, and across restarts.
 
+mod calling;
+mod hand_back;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -387,159 +390,6 @@ async fn a_server_that_starts_again_tells_what_was_left() {
     let told: Vec<String> = seen[1..].iter().flat_map(texts).collect();
     let said: Vec<String> = (1..=20).map(|number| number.to_string()).collect();
     assert_eq!(told, said);
-}
-
-/// Whoever names a URL that is never called is told so, and which setting allows it.
-#[tokio::test]
-async fn an_endpoint_that_is_never_called_is_pointed_out() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let server = Server::start_on(&folder.path().join("data"), |_| {});
-    let operator = server.with_token(&server.token("root", &["--kind", "operator"]));
-    server.agent("bob");
-    let not_https = "its URL is not https";
-    let not_public = "its URL leads to an address that is not public";
-    for (path, url, expected) in [
-        ("endpoint", "http://127.0.0.1:9/turns", Some(not_https)),
-        ("endpoint", "http://bots.example/turns", Some(not_https)),
-        ("endpoint", "https://127.0.0.1:9/turns", Some(not_public)),
-        ("endpoint", "https://localhost:9/turns", Some(not_public)),
-        ("endpoint", "https://[::1]:9/turns", Some(not_public)),
-        ("endpoint", "https://10.1.2.3/turns", Some(not_public)),
-        ("endpoint", "https://bots.example/turns", None),
-        ("wake", "http://127.0.0.1:9/wake", Some(not_public)),
-        ("wake", "http://bots.example/wake", None),
-    ] {
-        let set = Call::put(format!("/v1/agents/bob/{path}"), json!({ "url": url }));
-        let set = ok(&operator, set).await;
-        assert!(set["secret"].is_string(), "{url}: it is saved");
-        let Some(expected) = expected else {
-            assert_eq!(set["warnings"], Value::Null, "{url}");
-            continue;
-        };
-        assert_eq!(set["warnings"][0]["field"], "url", "{url}: {set}");
-        let detail = set["warnings"][0]["detail"].as_str().expect("a text");
-        assert!(detail.contains(expected), "{url}: {detail}");
-        assert!(detail.contains("messages.wake_private_addresses"), "{url}: {detail}");
-        assert!(detail.contains("--dev"), "{url}: {detail}");
-    }
-}
-
-/// For a bot on this machine, while it is developed, no setting is changed and nothing restarted.
-#[tokio::test]
-async fn with_dev_or_demo_bots_on_this_machine_are_told_their_turns() {
-    for flag in ["--dev", "--demo"] {
-        let folder = tempfile::tempdir().expect("a folder");
-        let change = |command: &mut std::process::Command| {
-            command.arg(flag);
-        };
-        let server = Server::start_on(&folder.path().join("data"), change);
-        let receiver = Receiver::answering(&[Answer::Says(text("hello"))]).await;
-        let operator = server.with_token(&server.token("root", &["--kind", "operator"]));
-        for private in ["http://10.1.2.3/turns", "http://bots.example.invalid/turns"] {
-            server.agent("robin");
-            let set = Call::put("/v1/agents/robin/endpoint", json!({ "url": private }));
-            let set = ok(&operator, set).await;
-            let is_known = private.contains("10.1.2.3");
-            assert_eq!(set["warnings"].is_array(), is_known, "{private}: only this machine");
-        }
-        let set = Call::put("/v1/agents/robin/endpoint", json!({ "url": receiver.url }));
-        let set = ok(&operator, set).await;
-        assert_eq!(set["warnings"], Value::Null, "{flag}");
-        let open = json!({ "agent": "robin" });
-        let opened = ok(&server.agent("shop"), Call::post("/v1/conversations", open)).await;
-        let customer = server.with_token(opened["customer_token"].as_str().expect("a token"));
-        let id = opened["conversation_id"].as_str().expect("an id");
-        let path = format!("/v1/conversations/{id}/messages");
-        say(&Chat { customer, path }, "hello?").await;
-        assert_eq!(texts(&receiver.called(1).await[0]), ["hello?"], "{flag}");
-    }
-    let folder = tempfile::tempdir().expect("a folder");
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_tasuki"))
-        .args(["serve", "--dev", "--listen", "0.0.0.0:0", "--data"])
-        .arg(folder.path().join("data"))
-        .output()
-        .expect("the executable runs");
-    assert!(!output.status.success());
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("dev: expected a loopback address to listen on"), "{said}");
-    assert!(!folder.path().join("data").exists(), "nothing was made");
-}
-
-/// A person settles it: the bot is told what happened since it asked for one, and is not asked to
-/// answer what was settled.
-#[tokio::test]
-async fn a_bot_that_gets_a_customer_back_is_told_what_happened_since() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let server = Server::start_on(&folder.path().join("data"), allow);
-    let receiver = Receiver::answering(&[Answer::Status(204)]).await;
-    let chat = chat(&server, &receiver.url).await;
-    let operator = server.with_token(&server.token("root", &["--kind", "operator"]));
-    ok(&operator, Call::put("/v1/agents/default", json!({ "kind": "queue" }))).await;
-    ok(&operator, Call::put("/v1/queues/default", json!({ "mode": "pick" }))).await;
-    ok(&operator, Call::put("/v1/agents/hana", json!({ "kind": "human" }))).await;
-    let (bob, hana) = (server.agent("bob"), server.agent("hana"));
-    let there = json!({ "presence": "available" });
-    ok(&hana, Call::put("/v1/agents/hana/presence", there)).await;
-    let conversation = chat.path.strip_suffix("/messages").expect("a path");
-    for (round, is_answered) in [(0, true), (1, false)] {
-        let epoch = 1 + 3 * round;
-        say(&chat, "my bill is wrong").await;
-        receiver.called(2 * usize::try_from(round).expect("small") + 1).await;
-        until_nothing_is_left(&operator).await;
-        let asked = json!({ "epoch": epoch, "reason": "a refund" });
-        let asked = ok(&bob, Call::post(format!("{conversation}/transfers"), asked)).await;
-        let id = asked["transfer_id"].as_str().expect("an id");
-        let act = |action: &str, body| Call::post(format!("/v1/transfers/{id}/{action}"), body);
-        ok(&hana, act("pickup", json!({ "epoch": epoch + 1, "accept": true }))).await;
-        let parts = json!([{ "type": "text", "text": "I have refunded it" }]);
-        let words = json!({ "parts": parts, "epoch": epoch + 2 });
-        ok(&hana, Call::post(chat.path.clone(), words)).await;
-        if !is_answered {
-            say(&chat, "and the other bill?").await;
-        }
-        let done = json!({ "epoch": epoch + 2, "summary": "refunded" });
-        ok(&hana, act("complete", done)).await;
-        let seen = receiver.called(2 * usize::try_from(round).expect("small") + 2).await;
-        let data = seen.last().expect("a call").data();
-        let messages = data["messages"].as_array().expect("messages");
-        let lines: Vec<_> = messages.iter().map(line_of).collect();
-        let mut expected =
-            vec!["requested a refund", "connected hana", "hana: I have refunded it"];
-        expected.extend((!is_answered).then_some("customer: and the other bill?"));
-        expected.push("completed refunded");
-        assert_eq!(lines, expected, "{data}");
-        let unanswered = messages.iter().find(|line| line["from"]["kind"] == "customer");
-        let unanswered = unanswered.map(|line| line["number"].clone()).unwrap_or_default();
-        assert_eq!((&data["epoch"], &data["in_reply_to"]), (&json!(epoch + 3), &unanswered));
-    }
-}
-
-/// A message that was told, in a few words.
-fn line_of(message: &Value) -> String {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let transfer = &message["transfer"];
-    match message["parts"][0]["text"].as_str() {
-        Some(said) => {
-            let from = &message["from"];
-            let who = from["agent_id"].as_str().or(from["kind"].as_str()).unwrap_or_default();
-            format!("{who}: {said}")
-        }
-        None => {
-            let names = ["agent_id", "summary", "reason"];
-            let about = names.iter().map(|name| text(&transfer[*name]));
-            let about = about.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ");
-            format!("{} {about}", text(&transfer["status"]))
-        }
-    }
-}
-
-async fn until_nothing_is_left(operator: &Client) {
-    loop {
-        let left = ok(operator, Call::get("/v1/outbox")).await;
-        if left["items"].as_array().is_some_and(Vec::is_empty) {
-            return;
-        }
-    }
 }
 
 /// Calls that wait for an agent that does not answer leave a chat alone.

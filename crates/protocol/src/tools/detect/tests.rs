@@ -100,7 +100,8 @@ fn the_tool_for_all_in_anthropics_form() {
 #[test]
 fn a_handoff_that_went_elsewhere_is_told_apart() {
     let call = |id: &str, name: &str| {
-        json!({ "id": id, "type": "function", "function": { "name": name, "arguments": "{}" } })
+        let function = json!({ "name": name, "arguments": "{}" });
+        json!({ "id": id, "type": "function", "function": function })
     };
     let history = json!([
         { "role": "assistant", "tool_calls": [call("c1", "transfer_to_carol")] },

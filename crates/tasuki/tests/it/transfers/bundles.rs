@@ -92,7 +92,10 @@ async fn what_is_passed_on_blindly_is_told_as_that() {
     let parts = parts(&desk, &ivan).await;
     let last = parts.last().expect("ivan is there");
     assert_eq!((&last["status"], &last["transferType"]), (&json!("connected"), &json!("blind")));
-    assert_eq!((&last["bundleId"], &last["targetAgent"]["agentId"]), (&Value::Null, &json!("ivan")));
+    assert_eq!(
+        (&last["bundleId"], &last["targetAgent"]["agentId"]),
+        (&Value::Null, &json!("ivan"))
+    );
     assert_eq!(parts[1]["transferType"], "bot_to_human", "as it was for hana");
     let seen = shown(&ivan, &transfer).await;
     assert_eq!((&seen["type"], &seen["bundle"]), (&json!("blind"), &Value::Null));
