@@ -30,6 +30,7 @@ mod teamspace;
 mod token;
 mod transfer;
 mod transfer_story;
+mod typist;
 mod watch;
 
 use std::ffi::OsString;

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::{IsTerminal, Write};
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use comfy_table::{ContentArrangement, Table, presets};
 use protocol::hidden::hidden;
@@ -18,8 +18,106 @@ const ISOLATE_END: char = '\u{2069}';
 /// Why lines of data were lost, if they were.
 static LOST: OnceLock<std::io::Error> = OnceLock::new();
 
+/// What somebody has typed of a line, as it stands on the terminal. What is told meanwhile begins
+/// on a line of its own, and what was typed is shown again below it.
+static TYPED: Mutex<String> = Mutex::new(String::new());
+
+/// What a key did to the line that is being typed.
+#[derive(Debug, Clone, Copy)]
+pub enum Echo<'a> {
+    Added(&'a str),
+    Removed(&'a str),
+    Entered,
+}
+
+/// Shows what is typed, where the terminal does not do so itself.
+pub fn echo(echo: Echo<'_>) {
+    let mut typed = TYPED.lock().unwrap_or_else(PoisonError::into_inner);
+    match echo {
+        Echo::Added(text) => {
+            typed.push_str(text);
+            to_terminal(&harmless(text));
+        }
+        Echo::Removed(text) => {
+            let n_left = typed.len().saturating_sub(text.len());
+            typed.truncate(n_left);
+            let n_columns = text.chars().map(n_columns).sum();
+            to_terminal(&"\u{8} \u{8}".repeat(n_columns));
+        }
+        Echo::Entered => {
+            typed.clear();
+            to_terminal("\n");
+        }
+    }
+}
+
+/// How wide a terminal shows a character: enough to rub it out again.
+fn n_columns(character: char) -> usize {
+    match character {
+        '\u{300}'..='\u{36f}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' => 0,
+        '\u{1100}'..='\u{115f}'
+        | '\u{2e80}'..='\u{a4cf}'
+        | '\u{ac00}'..='\u{d7a3}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{fe30}'..='\u{fe6f}'
+        | '\u{ff00}'..='\u{ff60}'
+        | '\u{ffe0}'..='\u{ffe6}'
+        | '\u{1f300}'..='\u{1faff}'
+        | '\u{20000}'..='\u{3fffd}' => 2,
+        _ => 1,
+    }
+}
+
+fn to_terminal(text: &str) {
+    let (mut stdout, mut stderr) = (std::io::stdout(), std::io::stderr());
+    let out: &mut dyn Write = if stdout.is_terminal() {
+        &mut stdout
+    } else if stderr.is_terminal() {
+        &mut stderr
+    } else {
+        return;
+    };
+    // A terminal that is gone shows nothing.
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// While something is told, which is never glued to what is being typed.
+struct Telling(MutexGuard<'static, String>);
+
+impl Telling {
+    fn begin() -> Self {
+        let typed = TYPED.lock().unwrap_or_else(PoisonError::into_inner);
+        if !typed.is_empty() {
+            to_terminal("\n");
+        }
+        Self(typed)
+    }
+}
+
+impl Drop for Telling {
+    fn drop(&mut self) {
+        if !self.0.is_empty() {
+            to_terminal(&harmless(&self.0));
+        }
+    }
+}
+
 /// Lines of data. What cannot be written is told by [`lost`] in the end.
 pub fn line(text: &str) {
+    lines(&[text], || {});
+}
+
+/// Lines that belong together: nothing comes between them. `is_shown` is called when everything
+/// but the last of them can be seen.
+pub fn lines(all: &[impl AsRef<str>], is_shown: impl FnOnce()) {
+    let _telling = Telling::begin();
+    let Some((last, others)) = all.split_last() else { return is_shown() };
+    others.iter().for_each(|line| write_line(line.as_ref()));
+    is_shown();
+    write_line(last.as_ref());
+}
+
+fn write_line(text: &str) {
     let mut stdout = std::io::stdout().lock();
     match writeln!(stdout, "{}", harmless(text)) {
         Ok(()) => {}
@@ -39,6 +137,7 @@ pub fn lost() -> Option<&'static std::io::Error> {
 
 /// Remarks for people.
 pub fn remark(text: &str) {
+    let _telling = Telling::begin();
     let mut stderr = std::io::stderr().lock();
     let _ = writeln!(stderr, "{}", harmless(text));
 }
@@ -62,7 +161,8 @@ pub fn json_to_keep(value: &impl serde::Serialize) -> std::io::Result<()> {
     writeln!(stdout, "{}", json_text(value))
 }
 
-fn json_text(value: &impl serde::Serialize) -> String {
+/// What [`json`] writes.
+pub fn json_text(value: &impl serde::Serialize) -> String {
     let text = serde_json::to_string(value).expect("answers are plain data");
     text.chars().map(escaped).collect()
 }

@@ -1,6 +1,7 @@
 //! `tasuki aaep`: what there is to do about the Agent Accessibility Event Protocol, a file for each
 //! subcommand.
 
+mod answering;
 mod capture;
 mod check;
 mod closing;

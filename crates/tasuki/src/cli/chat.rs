@@ -5,15 +5,16 @@ mod customer;
 mod follow;
 mod person;
 mod rings;
-pub(super) mod wire;
+mod wire;
 mod words;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use self::wire::{Typist, Wire};
+use self::wire::Wire;
 use super::transfer::text;
+use super::typist::Typist;
 use super::{Reach, put};
 use crate::client::{Call, Client, Identity, Unreachable};
 use crate::node::control_socket;
@@ -53,7 +54,7 @@ pub async fn run(args: ChatArgs) -> Result<u8> {
         // Nobody else could take part.
         return Err(Unreachable(control_socket(&args.reach.data()?).display().to_string()).into());
     }
-    let typist = Typist::start();
+    let typist = Typist::start(Facing::Nobody);
     let impatient = typist.interrupted(2);
     tokio::select! {
         ended = chat(reached.client, typist, args) => ended,
@@ -61,16 +62,16 @@ pub async fn run(args: ChatArgs) -> Result<u8> {
     }
 }
 
-async fn chat(client: Client, typist: Typist, args: ChatArgs) -> Result<u8> {
+async fn chat(client: Client, typist: Typist<Facing>, args: ChatArgs) -> Result<u8> {
     let json = args.reach.json;
     if args.new {
         let (id, client) = open(client, args.agent, args.customer_name).await?;
-        customer::run(Wire::new(client, json, &typist), typist, &id).await
+        customer::run(Wire::new(client, json, &typist.interrupts), typist, &id).await
     } else if let Some(id) = args.conversation {
-        customer::run(Wire::new(client, json, &typist), typist, &id).await
+        customer::run(Wire::new(client, json, &typist.interrupts), typist, &id).await
     } else {
         let me = own_name(&client).await?;
-        person::run(Wire::new(client, json, &typist), typist, me, args.queue).await
+        person::run(Wire::new(client, json, &typist.interrupts), typist, me, args.queue).await
     }
 }
 
@@ -108,6 +109,31 @@ pub(super) async fn own_name(client: &Client) -> Result<String> {
     match status["mailboxes"][0].as_str() {
         Some(name) => Ok(name.to_owned()),
         None => bail!("say who you are, with --as AGENT or --token TOKEN"),
+    }
+}
+
+/// Whom a line is about: who was in front of its author when its first character was typed. Each
+/// has the id of a transfer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Facing {
+    Nobody,
+    /// Was said to be the next in the queue.
+    Next(String),
+    Rings(String),
+    With(String),
+}
+
+impl Facing {
+    /// Whether a line that was begun here is for somebody else than whom it would reach now.
+    fn is_somebody_else_than(&self, now: &Facing) -> bool {
+        self.customer() != now.customer()
+    }
+
+    fn customer(&self) -> Option<&str> {
+        match self {
+            Facing::Nobody | Facing::Next(_) => None,
+            Facing::Rings(transfer) | Facing::With(transfer) => Some(transfer),
+        }
     }
 }
 
@@ -151,6 +177,30 @@ fn unknown(verb: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_reaches_only_whom_it_was_begun_for() {
+        let (nobody, next) = (Facing::Nobody, Facing::Next("a".to_owned()));
+        let (rings, with) = (Facing::Rings("a".to_owned()), Facing::With("a".to_owned()));
+        let other = Facing::With("b".to_owned());
+        let cases = [
+            (&nobody, &nobody, false),
+            (&nobody, &next, false),
+            (&next, &nobody, false),
+            (&nobody, &rings, true),
+            (&next, &rings, true),
+            (&rings, &rings, false),
+            (&rings, &nobody, true),
+            (&rings, &with, false),
+            (&rings, &other, true),
+            (&with, &with, false),
+            (&with, &other, true),
+            (&with, &nobody, true),
+        ];
+        for (began, now, expected) in cases {
+            assert_eq!(began.is_somebody_else_than(now), expected, "{began:?}, {now:?}");
+        }
+    }
 
     #[test]
     fn a_slash_begins_a_command_and_two_begin_a_line() {

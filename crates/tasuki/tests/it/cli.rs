@@ -10,6 +10,7 @@ mod endings;
 mod graph;
 mod help;
 mod hostile;
+mod keyboard;
 pub mod shell;
 mod tls;
 mod transfer;

@@ -7,6 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use protocol::aaep::event::Verbosity;
 
+use super::answering::Asked;
 use super::closing::Accepted;
 use super::listen::{Answers, From, server};
 use super::listener::{Listener, Telling};
@@ -14,7 +15,7 @@ use super::recorder::Recorder;
 use super::subscriber::Subscriber;
 use super::terms::{ScopeArgs, verbatim};
 use crate::cli::Reach;
-use crate::cli::chat::wire::Typist;
+use crate::cli::typist::{Questions, Typist};
 use crate::output;
 
 #[derive(Debug, Args)]
@@ -51,18 +52,18 @@ pub async fn run(args: CaptureArgs) -> Result<u8> {
     args.scope.put_into(&mut asked, args.from.start());
     let (subscriber, accepted) = Subscriber::open(client, "tasuki-capture", asked).await?;
     let can_answer = accepted.honored_capabilities.supports_confirmation_reply == Some(true);
+    let typist = Typist::start(Questions::new());
     output::remark("recording; Ctrl-C ends it");
     let listener = Listener {
         subscriber,
-        typist: Typist::start(),
+        typist,
         telling: Telling::Nothing,
         verbosity: Verbosity::Normal,
         answers: answers && can_answer,
         recorder: Some(recorder),
         until_end: args.until_end,
-        questions: Vec::new(),
+        asked: Asked::default(),
         accepted: Accepted::default(),
-        n_asked: 0,
         open: HashSet::new(),
     };
     listener.run().await

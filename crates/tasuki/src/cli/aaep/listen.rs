@@ -8,12 +8,13 @@ use clap::{Args, ValueEnum};
 use protocol::aaep::EXTENSION_CONTEXT;
 use protocol::aaep::negotiate::Start;
 
+use super::answering::Asked;
 use super::closing::Accepted;
 use super::listener::{Listener, Telling};
 use super::subscriber::Subscriber;
 use super::terms::{ScopeArgs, TermsArgs};
 use crate::cli::Reach;
-use crate::cli::chat::wire::Typist;
+use crate::cli::typist::{Questions, Typist};
 use crate::client::{Client, Unreachable};
 use crate::node::control_socket;
 use crate::output;
@@ -73,6 +74,7 @@ pub async fn run(args: ListenArgs) -> Result<u8> {
     args.scope.put_into(&mut asked, args.from.start());
     let (subscriber, accepted) = Subscriber::open(client, "tasuki-listen", asked).await?;
     let can_answer = accepted.honored_capabilities.supports_confirmation_reply == Some(true);
+    let typist = Typist::start(Questions::new());
     let id = output::clean(&subscriber.id);
     output::remark(&format!("listening, as {id}; /help lists what can be typed"));
     if answers && !can_answer {
@@ -80,15 +82,14 @@ pub async fn run(args: ListenArgs) -> Result<u8> {
     }
     let listener = Listener {
         subscriber,
-        typist: Typist::start(),
+        typist,
         telling: if args.reach.json { Telling::Json } else { Telling::Words },
         verbosity: args.terms.verbosity,
         answers: answers && can_answer,
         recorder: None,
         until_end: false,
-        questions: Vec::new(),
+        asked: Asked::default(),
         accepted: Accepted::default(),
-        n_asked: 0,
         open: HashSet::new(),
     };
     listener.run().await

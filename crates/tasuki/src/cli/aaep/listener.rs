@@ -15,23 +15,22 @@ use protocol::time::Span;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use super::answering::Asked;
 use super::closing::Accepted;
 use super::question::{Answer, Question};
 use super::recorder::Recorder;
 use super::subscriber::{Heard, Subscriber};
 use super::{terms, words};
-use crate::cli::chat::wire::Typist;
+use crate::cli::typist::keys::Line;
+use crate::cli::typist::{Questions, Typist};
 use crate::client::Refused;
 use crate::{exit_code, output};
 
 /// How often it is looked whether the time of a question is over.
 const LOOK_EVERY: Span = Span::from_millis(500);
 
-/// Questions that wait at once. Past this the oldest is no longer offered here.
-const QUESTIONS_MAX: usize = 32;
-
 const HELP: &str = "\
-accept or reject        answer the question that waits; #2 accept answers question 2
+accept 2 or reject 2    answer question 2; without a number, the only one that waits
 /questions              put again what waits
 /terse /normal /detailed
 /pace WORDS             words a minute
@@ -52,16 +51,15 @@ pub enum Telling {
 
 pub struct Listener {
     pub subscriber: Subscriber,
-    pub typist: Typist,
+    pub typist: Typist<Questions>,
     pub telling: Telling,
     pub verbosity: Verbosity,
     pub answers: bool,
     pub recorder: Option<Recorder>,
     /// Whether to go when the sessions that were heard are over.
     pub until_end: bool,
-    pub questions: Vec<Question>,
+    pub asked: Asked,
     pub accepted: Accepted,
-    pub n_asked: usize,
     pub open: HashSet<String>,
 }
 
@@ -113,7 +111,7 @@ impl Listener {
                     None => return Ok(End::Over),
                 },
                 line = self.typist.next(), if can_type => match line {
-                    Some(line) => self.typed(line.trim()).await?,
+                    Some(line) => self.typed(line).await?,
                     None => {
                         can_type = false;
                         self.only_listen().await?
@@ -160,63 +158,67 @@ impl Listener {
     }
 
     fn tell(&mut self, event: &Value) {
-        let now = SystemClock.now();
-        let question = Question::of(event, self.n_asked + 1, now);
-        match (self.telling, &question) {
-            (Telling::Json, _) => output::json(event),
+        let question = Question::of(event, self.asked.next_number(), SystemClock.now());
+        match (self.telling, question) {
+            (Telling::Json, None) => output::json(event),
             (Telling::Words, None) => {
                 if let Some(line) = words::announce(event, self.verbosity) {
                     output::line(&line);
                 }
             }
-            (Telling::Words | Telling::Nothing, _) => {}
+            (_, Some(question)) => self.hear_question(question, event),
+            (Telling::Nothing, None) => {}
         }
-        if let Some(question) = question.as_ref().filter(|it| it.settled().is_some()) {
-            if self.telling == Telling::Words {
-                question.told().iter().for_each(|line| output::line(line));
-            }
-        } else if let Some(question) = question {
-            self.n_asked += 1;
-            if self.telling != Telling::Json {
-                self.put(&question);
-            }
-            if self.questions.len() >= QUESTIONS_MAX {
-                self.questions.remove(0);
-            }
-            self.questions.push(question);
-        }
-        for (number, why) in self.accepted.closed_by(event, &self.questions) {
-            output::remark(&format!("question {number} is closed: {why}"));
-            self.questions.retain(|question| question.number != number);
+        for (number, why) in self.accepted.closed_by(event, self.asked.open()) {
+            self.close(number, why);
         }
     }
 
-    fn put(&self, question: &Question) {
-        let lines = if self.answers { question.asked() } else { question.told() };
-        lines.iter().for_each(|line| output::line(line));
+    fn hear_question(&mut self, question: Question, event: &Value) {
+        let is_settled = question.settled().is_some();
+        let lines = match self.telling {
+            Telling::Json => vec![output::json_text(event)],
+            Telling::Nothing if is_settled => Vec::new(),
+            Telling::Words | Telling::Nothing => self.words_of(&question),
+        };
+        if !is_settled {
+            self.asked.add(question);
+        }
+        self.show(&lines);
+    }
+
+    fn words_of(&self, question: &Question) -> Vec<String> {
+        let is_asked = self.answers && question.settled().is_none();
+        if is_asked { question.asked() } else { question.told() }
+    }
+
+    /// From the last of these lines on, what is typed may answer what waits now.
+    fn show(&self, lines: &[String]) {
+        output::lines(lines, || self.typist.screen.set(self.asked.numbers()));
+    }
+
+    fn close(&mut self, number: usize, why: &str) {
+        self.asked.close(number);
+        self.typist.screen.set(self.asked.numbers());
+        output::remark(&format!("question {number} is closed: {why}"));
     }
 
     /// What becomes of waiting.
     fn look(&mut self, is_quiet: bool) -> Result<()> {
         let now = SystemClock.now();
-        self.questions.retain(|question| {
-            let is_open = now < question.due;
-            if !is_open {
-                let number = question.number;
-                output::remark(&format!("question {number} is closed: its time is over"));
-            }
-            is_open
-        });
+        let is_over = |it: &&Question| now >= it.due;
+        let over: Vec<_> = self.asked.open().iter().filter(is_over).map(|it| it.number).collect();
+        over.into_iter().for_each(|number| self.close(number, "its time is over"));
         match &mut self.recorder {
             Some(recorder) if is_quiet => recorder.settle(),
             Some(_) | None => Ok(()),
         }
     }
 
-    async fn typed(&mut self, line: &str) -> Result<Next> {
-        let Some(command) = line.strip_prefix('/') else {
-            if !line.is_empty() {
-                self.answer(line).await?;
+    async fn typed(&mut self, line: Line<Questions>) -> Result<Next> {
+        let Some(command) = line.text.trim().strip_prefix('/') else {
+            if !line.text.trim().is_empty() {
+                self.answer(&line).await?;
             }
             return Ok(Next::On);
         };
@@ -224,8 +226,10 @@ impl Listener {
         match verb {
             "quit" => return Ok(Next::Leave),
             "help" => output::remark(HELP),
-            "questions" if self.questions.is_empty() => output::remark("no question waits"),
-            "questions" => self.questions.iter().for_each(|question| self.put(question)),
+            "questions" if self.asked.open().is_empty() => output::remark("no question waits"),
+            "questions" => {
+                self.asked.open().iter().for_each(|it| self.show(&self.words_of(it)));
+            }
             _ => match terms::asked(verb, rest.trim()) {
                 Some(Ok(asked)) => return self.renegotiate(asked, "the terms are changed").await,
                 Some(Err(expected)) => output::remark(expected),
@@ -238,46 +242,27 @@ impl Listener {
         Ok(Next::On)
     }
 
-    /// Answers a question that waits. What was typed before a question came is no answer to it.
-    async fn answer(&mut self, line: &str) -> Result<()> {
+    /// Answers the question that a line was begun for, if it still waits.
+    async fn answer(&mut self, line: &Line<Questions>) -> Result<()> {
         if !self.answers {
             output::remark("answers are off: listen with --answer ask");
             return Ok(());
         }
-        let named = line.strip_prefix('#').and_then(|rest| {
-            let (number, answer) = rest.split_once(char::is_whitespace)?;
-            Some((number.parse::<usize>().ok()?, answer))
-        });
-        let (at, typed) = match (named, self.questions.len()) {
-            (_, 0) => {
-                output::remark("no question waits");
-                return Ok(());
-            }
-            (Some((number, typed)), _) => {
-                (self.questions.iter().position(|it| it.number == number), typed)
-            }
-            (None, 1) => (Some(0), line),
-            (None, _) => {
-                output::remark("several questions wait: say which one, such as #2 accept");
-                return Ok(());
-            }
-        };
-        let Some(question) = at.map(|at| &self.questions[at]) else {
-            output::remark("no such question waits");
-            return Ok(());
-        };
-        let answer = match question.answer(typed) {
-            Ok(answer) => answer,
-            Err(expected) => {
-                output::remark(&expected);
+        let (question, answer) = match self.asked.choose(line) {
+            Ok(chosen) => chosen,
+            Err(why) => {
+                output::remark(&why.to_string());
                 return Ok(());
             }
         };
         let question = question.clone();
         let number = question.number;
         let is_accept = answer == Answer::Decision(Decision::Accept);
+        let shown = match &answer {
+            Answer::Decision(decision) => decision.as_str().to_owned(),
+            Answer::Response(_) => output::clean(line.text.trim()),
+        };
         let reply = self.reply(&question, answer);
-        let shown = output::clean(typed.trim());
         match self.subscriber.send(&reply).await {
             Ok(()) => output::remark(&format!("your answer to question {number} is sent: {shown}")),
             Err(error) if error.downcast_ref::<Refused>().is_some() => return Err(error),
@@ -286,7 +271,8 @@ impl Listener {
                 return Ok(());
             }
         }
-        self.questions.retain(|it| it.number != number);
+        self.asked.close(number);
+        self.typist.screen.set(self.asked.numbers());
         if is_accept {
             self.accepted.add(question);
         }

@@ -63,7 +63,7 @@ impl Question {
         clean(self.event[name].as_str().unwrap_or_default())
     }
 
-    fn is_confirmation(&self) -> bool {
+    pub fn is_confirmation(&self) -> bool {
         kind(&self.event) == "awaiting.confirmation"
     }
 
@@ -139,6 +139,28 @@ impl Question {
         lines
     }
 
+    /// Whether a yes must name the question: what may not be undone is not agreed to by a word that
+    /// could have been meant for something else.
+    pub fn must_be_named(&self) -> bool {
+        self.is_confirmation() && !self.reversibility().starts_with("yes")
+    }
+
+    /// Whether these are words of what is asked. Only short words, which every text has, are not
+    /// enough.
+    pub fn has_words(&self, words: &str) -> bool {
+        let text = self.text(if self.is_confirmation() { "action" } else { "question" });
+        let text = text.to_lowercase();
+        let own: Vec<&str> = words_of(&text).collect();
+        let words = words.to_lowercase();
+        // Some languages write without spaces: there, a part of the text is words of it.
+        let is_part = |word: &str| !word.is_ascii() && text.contains(word);
+        let mut all = words_of(&words).peekable();
+        let is_telling = |word: &str| word.chars().count() >= if word.is_ascii() { 4 } else { 2 };
+        let has_telling = words_of(&words)
+            .any(|word| is_telling(word) || word.bytes().any(|byte| byte.is_ascii_digit()));
+        all.peek().is_some() && has_telling && all.all(|it| own.contains(&it) || is_part(it))
+    }
+
     fn reversibility(&self) -> &'static str {
         let marked = self.event["irreversible"].as_bool();
         match (self.event["reversibility"].as_str(), marked) {
@@ -178,7 +200,11 @@ impl Question {
     fn expected(&self) -> String {
         if self.is_confirmation() {
             let allowed = Decision::ALL.iter().filter(|it| self.allows(**it));
-            return allowed.map(|it| it.as_str()).collect::<Vec<_>>().join(" or ");
+            let word = |it: &Decision| match it {
+                Decision::Accept if self.must_be_named() => format!("accept {}", self.number),
+                Decision::Accept | Decision::Reject => it.as_str().to_owned(),
+            };
+            return allowed.map(word).collect::<Vec<_>>().join(" or ");
         }
         let mut ways = Vec::new();
         if !self.choices().is_empty() {
@@ -201,9 +227,8 @@ impl Question {
         let typed = typed.trim();
         let no = || format!("question {}: expected {}", self.number, self.expected());
         if self.is_confirmation() {
-            let decision = Decision::parse(&typed.to_ascii_lowercase());
-            let decision = decision.filter(|decision| self.allows(*decision)).ok_or_else(no)?;
-            return Ok(Answer::Decision(decision));
+            let decision = decision(typed).filter(|decision| self.allows(*decision));
+            return Ok(Answer::Decision(decision.ok_or_else(no)?));
         }
         let choices = self.choices();
         let by_number = typed.parse::<usize>().ok().and_then(|at| choices.get(at.checked_sub(1)?));
@@ -228,6 +253,21 @@ impl Question {
         }
         Err(no())
     }
+}
+
+/// The decision that a word stands for.
+pub fn decision(word: &str) -> Option<Decision> {
+    Decision::parse(&word.to_lowercase())
+}
+
+fn words_of(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|character: char| !character.is_alphanumeric() && !is_mark(character))
+        .filter(|word| !word.is_empty())
+}
+
+/// Accents that are characters of their own belong to their word.
+fn is_mark(character: char) -> bool {
+    matches!(character, '\u{300}'..='\u{36f}')
 }
 
 fn pair_of(choice: &Value) -> Option<(&str, &str)> {

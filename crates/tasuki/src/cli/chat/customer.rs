@@ -4,9 +4,10 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::follow::{Follow, path_of};
-use super::wire::{Typist, Wire, pause};
-use super::{Typed, unknown, with_text};
+use super::wire::{Wire, pause};
+use super::{Facing, Typed, unknown, with_text};
 use crate::cli::transfer::{self, text};
+use crate::cli::typist::Typist;
 use crate::client::Call;
 use crate::{exit_code, output};
 
@@ -23,12 +24,13 @@ What you type is said. Besides:
   /quit                   leave; the conversation goes on
   //text                  say something that begins with a slash";
 
-pub async fn run(wire: Wire, mut typist: Typist, id: &str) -> Result<u8> {
+pub async fn run(wire: Wire, mut typist: Typist<Facing>, id: &str) -> Result<u8> {
     let mut follow = Follow::start(&wire, id).await?;
     let whose = if follow.is_customers() { "the customer" } else { "one of its agents" };
     output::remark(&format!("you are {whose}; /person asks for a person, /help lists the rest"));
     let mut told = Told::default();
     loop {
+        typist.screen.set(facing(&follow));
         told.about(&wire, &follow).await?;
         if follow.is_closed() {
             output::remark("the conversation is closed");
@@ -38,17 +40,34 @@ pub async fn run(wire: Wire, mut typist: Typist, id: &str) -> Result<u8> {
             line = typist.next() => Some(line),
             () = pause() => None,
         };
-        match line.as_ref().map(|line| line.as_deref().map(Typed::read)) {
+        let typed = line.as_ref().map(|line| line.as_ref().map(|line| Typed::read(&line.text)));
+        let began = line.as_ref().and_then(|line| line.as_ref().map(|line| &line.began));
+        match typed {
             None | Some(Some(Typed::Nothing)) => {}
             Some(None | Some(Typed::Do("quit", _))) => {
                 follow.look(&wire).await?;
                 return Ok(exit_code::OK);
             }
             Some(Some(Typed::Say(text))) => follow.say(&wire, text).await?,
+            Some(Some(Typed::Do("cancel" | "rate", _))) if is_of_another(began, &follow) => {
+                output::remark("that was typed about an earlier transfer; nothing was done");
+            }
             Some(Some(Typed::Do(verb, rest))) => act(&wire, &follow, verb, rest).await?,
         }
         follow.look(&wire).await?;
     }
+}
+
+fn facing(follow: &Follow) -> Facing {
+    match follow.seen["transfer_id"].as_str() {
+        Some(transfer) => Facing::With(transfer.to_owned()),
+        None => Facing::Nobody,
+    }
+}
+
+/// Whether a line was begun during another transfer than the one of now.
+fn is_of_another(began: Option<&Facing>, follow: &Follow) -> bool {
+    matches!(began, Some(began @ Facing::With(_)) if *began != facing(follow))
 }
 
 async fn act(wire: &Wire, follow: &Follow, verb: &str, rest: &str) -> Result<()> {

@@ -7,11 +7,12 @@ use serde_json::{Value, json};
 
 use super::follow::Follow;
 use super::rings::Rings;
-use super::wire::{Typist, Wire, pause, unless_refused};
-use super::{Typed, unknown, with_text};
+use super::wire::{Wire, pause, unless_refused};
+use super::{Facing, Typed, unknown, with_text};
 use crate::cli::queue::{self, name_of};
 use crate::cli::transfer::{self, text};
 use crate::cli::transfer_story::known;
+use crate::cli::typist::{Screen, Typist};
 use crate::client::{Call, percent_encode};
 use crate::{exit_code, output};
 
@@ -36,10 +37,11 @@ What you type is said to the customer; while you advise a colleague, to the coll
   /quit                    leave; a customer you have goes back to the queue
   //text                   say something that begins with a slash";
 
-pub async fn run(wire: Wire, mut typist: Typist, me: String, queue: String) -> Result<u8> {
+pub async fn run(wire: Wire, mut typist: Typist<Facing>, me: String, queue: String) -> Result<u8> {
     let mut rings = Rings::open(&wire.client, &me).await?;
-    let desk = Desk::Waiting;
-    let mut person = Person { wire, me, queue, desk, rang: None, next: None, has_queue: true };
+    let (desk, screen) = (Desk::Waiting, typist.screen.clone());
+    let mut person =
+        Person { wire, me, queue, screen, desk, rang: None, next: None, has_queue: true };
     let mut present_at = SystemClock.now();
     let mut looked_at = None;
     person.be("available").await?;
@@ -58,8 +60,9 @@ pub async fn run(wire: Wire, mut typist: Typist, me: String, queue: String) -> R
         }
         tokio::select! {
             line = typist.next() => {
-                let typed = line.as_deref().map(Typed::read);
-                if person.typed(typed).await? == Then::Leave {
+                let typed = line.as_ref().map(|line| Typed::read(&line.text));
+                let began = line.as_ref().map_or(&Facing::Nobody, |line| &line.began);
+                if person.typed(typed, began).await? == Then::Leave {
                     person.be("offline").await?;
                     return Ok(exit_code::OK);
                 }
@@ -75,6 +78,7 @@ struct Person {
     wire: Wire,
     me: String,
     queue: String,
+    screen: Screen<Facing>,
     desk: Desk,
     /// Rang while another customer was here.
     rang: Option<String>,
@@ -125,11 +129,14 @@ impl Person {
         };
         let first = &queue["waiting"][0];
         let next = first["transfer_id"].as_str().map(str::to_owned);
-        if next.is_some() && next != self.next && queue["settings"]["mode"] == "pick" {
+        let is_pick = queue["settings"]["mode"] == "pick";
+        let is_new = next.is_some() && next != self.next;
+        self.next = next;
+        if is_pick && is_new {
             let (name, n_waiting) = (output::clean(&name_of(first)), &queue["n_waiting"]);
+            self.show();
             output::remark(&format!("next is {name}, of {n_waiting} who wait; /accept answers"));
         }
-        self.next = next;
         Ok(())
     }
 
@@ -145,12 +152,13 @@ impl Person {
             let until = text(&shown, "until").parse::<Time>().ok();
             let until =
                 until.map_or("soon".to_owned(), |at| output::relative(at, SystemClock.now()));
+            self.desk = Desk::Ringing { transfer };
+            self.show();
             output::line(&format!("* {} rings", output::clean(&name_of(&shown))));
             for line in known(&shown) {
                 output::line(&format!("  {line}"));
             }
             output::remark(&format!("/accept or /decline; the next one is asked {until}"));
-            self.desk = Desk::Ringing { transfer };
         }
         Ok(())
     }
@@ -173,16 +181,18 @@ impl Person {
                 let shown = self.wire.client.call(Call::get(path)).await.ok();
                 let is_rung = shown.is_none_or(|shown| self.is_rung(&shown.body));
                 if !is_rung {
-                    output::remark("it does not ring any more");
                     self.desk = Desk::Waiting;
+                    self.show();
+                    output::remark("it does not ring any more");
                 }
             }
             Desk::Talking { transfer, follow, .. } => {
                 let may_see = unless_refused(follow.look(&self.wire).await)?.is_some();
                 let (transfer, seen) = (transfer.clone(), follow.seen.clone());
                 if !may_see || !self.is_here(&transfer, &seen).await? {
-                    output::remark("this customer is not with you any more; you are available");
                     self.desk = Desk::Waiting;
+                    self.show();
+                    output::remark("this customer is not with you any more; you are available");
                     if let Some(rang) = self.rang.take() {
                         self.rung(rang).await?;
                     }
@@ -207,14 +217,32 @@ impl Person {
         let transfer = text(shown, "transfer_id");
         let follow = Follow::start(&self.wire, &text(shown, "conversation_id")).await?;
         let with = super::words::customer(&follow.seen);
+        self.desk = Desk::Talking { transfer, follow: Box::new(follow), leaves: false };
+        self.show();
         output::remark(&format!(
             "you are with {with}; what you type is said, /help lists the rest"
         ));
-        self.desk = Desk::Talking { transfer, follow: Box::new(follow), leaves: false };
         Ok(())
     }
 
-    async fn typed(&mut self, typed: Option<Typed<'_>>) -> Result<Then> {
+    /// Who is in front of this person now.
+    fn facing(&self) -> Facing {
+        match (&self.desk, &self.next) {
+            (Desk::Talking { transfer, .. }, _) => Facing::With(transfer.clone()),
+            (Desk::Ringing { transfer }, _) => Facing::Rings(transfer.clone()),
+            (Desk::Waiting, Some(next)) => Facing::Next(next.clone()),
+            (Desk::Waiting, None) => Facing::Nobody,
+        }
+    }
+
+    fn show(&self) {
+        self.screen.set(self.facing());
+    }
+
+    /// What was typed for somebody is for nobody else: neither said to, nor done with, whoever came
+    /// while it was typed.
+    async fn typed(&mut self, typed: Option<Typed<'_>>, began: &Facing) -> Result<Then> {
+        let is_for_another = began.is_somebody_else_than(&self.facing());
         match typed {
             None => return Ok(Then::Leave),
             Some(Typed::Nothing) => {}
@@ -232,7 +260,10 @@ impl Person {
                     queue::show(&queue);
                 }
             }
-            Some(Typed::Do("accept", _)) => self.accept().await?,
+            Some(Typed::Say(_) | Typed::Do(..)) if is_for_another => {
+                output::remark("that was typed before this customer came; nothing was done");
+            }
+            Some(Typed::Do("accept", _)) => self.accept(began).await?,
             Some(Typed::Do("decline", reason)) => {
                 let Desk::Ringing { transfer } = &self.desk else {
                     output::remark("nobody rings");
@@ -241,6 +272,7 @@ impl Person {
                 let transfer = transfer.clone();
                 if self.act(&transfer, "decline", with_text("reason", reason)).await?.is_some() {
                     self.desk = Desk::Waiting;
+                    self.show();
                 }
             }
             Some(Typed::Say(text)) => self.say(text).await?,
@@ -249,8 +281,8 @@ impl Person {
         Ok(Then::Stay)
     }
 
-    /// Whoever rings, or whoever is next.
-    async fn accept(&mut self) -> Result<()> {
+    /// Whoever rings, or whoever was said to be next; else the first of the queue.
+    async fn accept(&mut self, began: &Facing) -> Result<()> {
         let accepted = match &self.desk {
             Desk::Talking { .. } => {
                 output::remark("one at a time: /complete, /transfer or /end comes first");
@@ -261,10 +293,10 @@ impl Person {
                 self.act(&transfer, "accept", json!({})).await?
             }
             Desk::Waiting => {
-                let queue = self.wire.try_to(Call::get(queue::path_of(&self.queue))).await?;
-                let first = queue.and_then(|queue| {
-                    queue["waiting"][0]["transfer_id"].as_str().map(str::to_owned)
-                });
+                let first = match began {
+                    Facing::Next(next) => Some(next.clone()),
+                    Facing::Nobody | Facing::Rings(_) | Facing::With(_) => self.first().await?,
+                };
                 match first {
                     Some(first) => self.act(&first, "pickup", json!({ "accept": true })).await?,
                     None => {
@@ -278,6 +310,13 @@ impl Person {
             Some(shown) => self.talk(&shown).await,
             None => Ok(()),
         }
+    }
+
+    /// Who waits longest.
+    async fn first(&self) -> Result<Option<String>> {
+        let queue = self.wire.try_to(Call::get(queue::path_of(&self.queue))).await?;
+        let first = |queue: Value| queue["waiting"][0]["transfer_id"].as_str().map(str::to_owned);
+        Ok(queue.and_then(first))
     }
 
     async fn say(&mut self, text: &str) -> Result<()> {

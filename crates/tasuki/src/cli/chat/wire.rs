@@ -1,11 +1,11 @@
-//! What a chat goes over: a client that tries again after a break, and the keyboard.
+//! What a chat goes over: a client that tries again after a break.
 
 use anyhow::Result;
 use engine::clock::{Clock, SystemClock};
 use engine::ids::{Ids, RandomIds};
 use protocol::time::Span;
 use serde_json::Value;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 use crate::client::{Call, Client, Refused};
 use crate::output;
@@ -17,9 +17,6 @@ const LOOK_EVERY: Span = Span::from_millis(500);
 const TRIES_MAX: u32 = 30;
 const TRY_AGAIN: Span = Span::from_millis(1_000);
 
-/// Lines that were typed, or piped in, and not sent yet. Past this the pipe waits.
-const TYPED_MAX: usize = 64;
-
 #[derive(Debug)]
 pub struct Wire {
     pub client: Client,
@@ -29,8 +26,8 @@ pub struct Wire {
 }
 
 impl Wire {
-    pub fn new(client: Client, json: bool, typist: &Typist) -> Self {
-        Self { client, json, interrupts: typist.interrupts.clone() }
+    pub fn new(client: Client, json: bool, interrupts: &watch::Receiver<u32>) -> Self {
+        Self { client, json, interrupts: interrupts.clone() }
     }
 
     /// Asks until there is an answer. Whatever changes something has a key, so that it takes effect
@@ -96,54 +93,4 @@ fn is_passing(error: &anyhow::Error) -> bool {
 /// Until it is time to look again.
 pub async fn pause() {
     SystemClock.sleep(LOOK_EVERY).await;
-}
-
-/// Whoever types, or the script that does.
-#[derive(Debug)]
-pub struct Typist {
-    lines: mpsc::Receiver<String>,
-    /// How often Ctrl-C was pressed.
-    interrupts: watch::Receiver<u32>,
-}
-
-impl Typist {
-    pub fn start() -> Self {
-        let (sender, lines) = mpsc::channel(TYPED_MAX);
-        // A thread of its own: it may wait for a line when the process ends.
-        std::thread::spawn(move || {
-            for line in std::io::stdin().lines() {
-                let Ok(line) = line else { return };
-                if sender.blocking_send(line).is_err() {
-                    return;
-                }
-            }
-        });
-        let (interrupt, interrupts) = watch::channel(0);
-        tokio::spawn(async move {
-            while tokio::signal::ctrl_c().await.is_ok() {
-                interrupt.send_modify(|n_times| *n_times += 1);
-            }
-            // Without a handler Ctrl-C ends the process, and nobody hears of it here.
-            std::future::pending::<()>().await;
-        });
-        Self { lines, interrupts }
-    }
-
-    /// Until Ctrl-C was pressed so often.
-    pub fn interrupted(&self, n_times: u32) -> impl Future<Output = ()> + use<> {
-        let mut interrupts = self.interrupts.clone();
-        async move {
-            // The sender is never dropped.
-            let _ = interrupts.wait_for(|n_pressed| *n_pressed >= n_times).await;
-        }
-    }
-
-    /// The next line; none after the last, or after Ctrl-C.
-    pub async fn next(&mut self) -> Option<String> {
-        let interrupted = self.interrupted(1);
-        tokio::select! {
-            line = self.lines.recv() => line,
-            () = interrupted => None,
-        }
-    }
 }

@@ -60,14 +60,15 @@ async fn somebody_listens_and_answers() {
     dana.sees("  Risk: high");
     dana.sees("  Can be undone: no");
     dana.sees(" seconds, then reject");
-    dana.sees("type accept or reject");
-    omar.sees("type accept or reject");
-    for typed in ["", "yes"] {
+    dana.sees("type accept 1 or reject");
+    omar.sees("type accept 1 or reject");
+    for typed in ["", "yes", "accept"] {
         dana.enter(typed);
     }
-    dana.sees("question 1: expected accept or reject");
-    assert_eq!(decision(&teller).await["status"], "open", "an empty line is no answer");
-    dana.enter("accept");
+    dana.sees("question 1: expected accept 1 or reject");
+    dana.sees("question 1 cannot be undone: type accept 1");
+    assert_eq!(decision(&teller).await["status"], "open", "none of them is an answer");
+    dana.enter("accept 1");
     dana.sees("your answer to question 1 is sent: accept");
     let decided = decision(&teller).await;
     assert_eq!(
@@ -113,8 +114,8 @@ async fn what_is_recorded_is_valid_and_can_be_played_again() {
     let [before, after] = transfer();
     announce(&teller, before.clone()).await;
     let mut dana = Terminal::open(folder.path(), &capture);
-    dana.sees("type accept or reject");
-    dana.enter("accept");
+    dana.sees("type accept 1 or reject");
+    dana.enter("accept 1");
     dana.sees("your answer to question 1 is sent: accept");
     announce(&teller, after.clone()).await;
     dana.sees("8 events recorded");
@@ -132,8 +133,8 @@ async fn what_is_recorded_is_valid_and_can_be_played_again() {
         "aaep replay record.jsonl --to-server --as teller --new-ids --speed max --data data";
     let mut replay = Terminal::open(folder.path(), replay);
     let session = replay.sees("sess_");
-    omar.sees("type accept or reject");
-    omar.enter("accept");
+    omar.sees("type accept 1 or reject");
+    omar.enter("accept 1");
     replay.sees("answered: accept");
     replay.sees("8 events announced");
     assert_eq!(replay.leave(), Some(0));
@@ -148,7 +149,7 @@ async fn what_is_recorded_is_valid_and_can_be_played_again() {
         "aaep replay record.jsonl --to-server --as teller --new-ids --speed max --data data";
     let mut replay = Terminal::open(folder.path(), command);
     let session = replay.sees("sess_");
-    omar.sees("type accept or reject");
+    omar.sees("type accept 2 or reject");
     omar.enter("reject");
     replay.sees("answered: reject");
     replay.sees("the recording does not fit any more");
@@ -179,8 +180,8 @@ async fn a_recording_may_begin_in_the_middle_and_says_so() {
     let mut dana = Terminal::open(folder.path(), capture);
     dana.sees("recording; Ctrl-C ends it");
     announce(&teller, before[2..].to_vec()).await;
-    dana.sees("type accept or reject");
-    dana.enter("accept");
+    dana.sees("type accept 1 or reject");
+    dana.enter("accept 1");
     dana.sees("your answer to question 1 is sent: accept");
     announce(&teller, after).await;
     dana.sees("6 events recorded");

@@ -1,12 +1,14 @@
 //! Questions at a terminal: what waits is offered, what does not is not, and a no is always taken.
 
 use protocol::time::Time;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
 
 use super::aaep_files::{SESSION, event};
 use super::aaep_live::{announce, bank, teller};
 use super::chat::Terminal;
+use super::keyboard::Keyboard;
 use crate::server::ok;
 
 fn started() -> Vec<Value> {
@@ -45,7 +47,7 @@ async fn a_question_that_waits_is_not_said_to_be_closed() {
     asked.push(confirm(2, "rpl_1", json!({})));
     asked.push(confirm(3, "rpl_2", json!({})));
     announce(&teller, asked).await;
-    dana.sees("URGENT Teller asks, question 2");
+    dana.sees("type accept 2 or reject");
     dana.enter("#1 accept");
     dana.sees("your answer to question 1 is sent: accept");
     let calling = json!({ "from_state": "awaiting_input", "to_state": "calling_tool" });
@@ -60,11 +62,58 @@ async fn a_question_that_waits_is_not_said_to_be_closed() {
     dana.sees("Teller: pay: success");
     assert_eq!(status(&teller, "rpl_2").await["status"], "open");
     dana.enter("/questions");
-    dana.sees("URGENT Teller asks, question 2");
+    dana.sees("type accept 2 or reject");
     dana.enter("reject");
     dana.sees("your answer to question 2 is sent: reject");
     assert_eq!(status(&teller, "rpl_2").await["decision"], "reject");
     assert_eq!(dana.n_times("is closed"), 0, "{:#?}", dana.seen());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_typed_for_one_question_answers_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let _server = bank(folder.path());
+    let teller = teller(folder.path());
+    let mut dana = Keyboard::open(folder.path(), "aaep listen --as dana --data data");
+    dana.sees("listening");
+    let mut asked = started();
+    asked.push(confirm(2, "rpl_1", json!({ "irreversible": false, "timeout_seconds": 3 })));
+    announce(&teller, asked).await;
+    dana.sees("type accept or reject");
+    dana.press("acc");
+    dana.sees("acc");
+    dana.sees("question 1 is closed: its time is over");
+    let other = json!({ "irreversible": false, "action": "Delete all customer records" });
+    announce(&teller, vec![confirm(3, "rpl_2", other)]).await;
+    dana.sees("Action: Delete all customer records");
+    dana.sees("type accept or reject");
+    dana.press("ept\r");
+    dana.sees("question 1 is closed: nothing is answered");
+    assert_eq!(status(&teller, "rpl_2").await["status"], "open");
+    dana.press("accept\r");
+    dana.sees("your answer to question 2 is sent: accept");
+    assert_eq!(status(&teller, "rpl_2").await["decision"], "accept");
+    assert!(!dana.echoes(), "keys are taken one by one");
+    dana.press("/quit\r");
+    dana.ends();
+    assert!(dana.echoes(), "the terminal is as it was");
+    let shown = dana.shown();
+    let glued = shown.lines().find(|line| line.contains("acc") && line.contains("question 1 is"));
+    assert_eq!(glued, None, "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_terminal_is_given_back_however_it_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let _server = bank(folder.path());
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT] {
+        let mut dana = Keyboard::open(folder.path(), "aaep listen --as dana --data data");
+        dana.sees("listening");
+        assert!(!dana.echoes());
+        dana.signal(signal);
+        dana.ends();
+        assert!(dana.echoes(), "after {signal:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -87,7 +136,8 @@ async fn whoever_comes_late_hears_how_a_question_stands() {
     assert!(ours["seconds_left"].as_u64().is_some_and(|left| (1..=300).contains(&left)), "{ours}");
     let mut dana = Terminal::open(folder.path(), "aaep listen --as dana --data data");
     dana.sees("URGENT Teller asks, question 1");
-    dana.enter("accept");
+    dana.sees("type accept 1 or reject");
+    dana.enter("accept bill rpl_1");
     dana.sees("your answer to question 1 is sent: accept");
     assert_eq!(status(&teller, "rpl_1").await["decision"], "accept");
     let late = "aaep listen --as dana --from beginning --data data";

@@ -1,0 +1,178 @@
+//! Which question a typed line answers. Pure. A line is for a question that was open and shown when
+//! its first character was typed, and that still is; a yes to what cannot be undone names it.
+
+#[cfg(test)]
+mod tests;
+
+use protocol::aaep::event::Decision;
+
+use super::question::{Answer, Question, decision};
+use crate::cli::typist::Questions;
+use crate::cli::typist::keys::Line;
+
+/// Questions that wait at once. Past this the oldest is no longer offered here.
+const QUESTIONS_MAX: usize = 32;
+
+/// The questions that were put here, as long as they wait.
+#[derive(Debug, Default)]
+pub struct Asked {
+    open: Vec<Question>,
+    n_asked: usize,
+}
+
+/// Why a line is no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotAnswered {
+    NothingWaits,
+    /// It was begun before this question was shown.
+    TypedBefore(usize),
+    /// The question that it was for does not wait any more.
+    Closed(usize),
+    NoSuchQuestion,
+    /// Several questions were shown, and it names none of them.
+    Several,
+    /// The question cannot be undone, and the line does not name it.
+    NotNamed(usize),
+    /// No such answer; what would be one.
+    Expected(String),
+}
+
+impl Asked {
+    /// The number of the next question.
+    pub fn next_number(&self) -> usize {
+        self.n_asked + 1
+    }
+
+    pub fn add(&mut self, question: Question) {
+        self.n_asked = self.n_asked.max(question.number);
+        if self.open.len() >= QUESTIONS_MAX {
+            self.open.remove(0);
+        }
+        self.open.push(question);
+    }
+
+    pub fn close(&mut self, number: usize) {
+        self.open.retain(|question| question.number != number);
+    }
+
+    pub fn open(&self) -> &[Question] {
+        &self.open
+    }
+
+    /// What lines that are begun now may answer.
+    pub fn numbers(&self) -> Questions {
+        self.open.iter().map(|question| question.number).collect()
+    }
+
+    pub fn choose(&self, line: &Line<Questions>) -> Result<(&Question, Answer), NotAnswered> {
+        let Line { text, began } = line;
+        let text = text.trim();
+        if let Some((number, rest)) = named(text) {
+            let question = self.shown(number, began)?;
+            let answer = match split(rest) {
+                Some((_, more)) if question.is_confirmation() && !self.fits(question, more) => {
+                    return Err(NotAnswered::NoSuchQuestion);
+                }
+                Some((word, _)) if question.is_confirmation() => word,
+                Some(_) | None => rest,
+            };
+            return Ok((question, question.answer(answer).map_err(NotAnswered::Expected)?));
+        }
+        let (one, is_alone) = match (began.first(), self.open.first()) {
+            (None, None) => return Err(NotAnswered::NothingWaits),
+            (None, Some(question)) => return Err(NotAnswered::TypedBefore(question.number)),
+            (Some(first), _) => (*first, began.len() == 1),
+        };
+        if let Some((word, more)) = split(text).filter(|(_, more)| !more.is_empty())
+            && !(is_alone && self.shown(one, began).is_ok_and(|it| !it.is_confirmation()))
+        {
+            let (question, answer) = match self.meant(more, began) {
+                Err(NotAnswered::NoSuchQuestion) if is_alone => (self.shown(one, began)?, text),
+                meant => (meant?, word),
+            };
+            return Ok((question, question.answer(answer).map_err(NotAnswered::Expected)?));
+        }
+        if !is_alone {
+            return Err(NotAnswered::Several);
+        }
+        let question = self.shown(one, began)?;
+        let answer = question.answer(text).map_err(NotAnswered::Expected)?;
+        if answer == Answer::Decision(Decision::Accept) && question.must_be_named() {
+            return Err(NotAnswered::NotNamed(one));
+        }
+        Ok((question, answer))
+    }
+
+    /// A question that was shown when a line was begun, and still waits.
+    fn shown(&self, number: usize, began: &Questions) -> Result<&Question, NotAnswered> {
+        let open = self.open.iter().find(|question| question.number == number);
+        match (open, began.contains(&number)) {
+            (Some(question), true) => Ok(question),
+            (Some(_), false) => Err(NotAnswered::TypedBefore(number)),
+            (None, true) => Err(NotAnswered::Closed(number)),
+            (None, false) => Err(NotAnswered::NoSuchQuestion),
+        }
+    }
+
+    /// The one question that a number, or words of it, stand for.
+    fn meant(&self, more: &str, began: &Questions) -> Result<&Question, NotAnswered> {
+        if let Ok(number) = more.trim_start_matches('#').parse::<usize>() {
+            return self.shown(number, began);
+        }
+        if let Some(gone) = began.iter().find(|number| self.shown(**number, began).is_err()) {
+            // The words may have been of the one that is closed.
+            return Err(NotAnswered::Closed(*gone));
+        }
+        let is_meant = |it: &&Question| began.contains(&it.number) && it.has_words(more);
+        let mut meant = self.open.iter().filter(is_meant);
+        match (meant.next(), meant.next()) {
+            (Some(question), None) => Ok(question),
+            (Some(_), Some(_)) => Err(NotAnswered::Several),
+            (None, _) => Err(NotAnswered::NoSuchQuestion),
+        }
+    }
+
+    /// Whether what stands after the decision says nothing else than what stands before it.
+    fn fits(&self, question: &Question, more: &str) -> bool {
+        let number = more.trim_start_matches('#').parse::<usize>();
+        more.is_empty() || number == Ok(question.number) || question.has_words(more)
+    }
+}
+
+/// `#2 accept`.
+fn named(text: &str) -> Option<(usize, &str)> {
+    let (number, rest) = text.strip_prefix('#')?.split_once(char::is_whitespace)?;
+    Some((number.parse().ok()?, rest.trim()))
+}
+
+/// A decision, and what stands after it.
+fn split(text: &str) -> Option<(&str, &str)> {
+    let (word, more) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    decision(word).is_some().then_some((word, more.trim()))
+}
+
+impl std::fmt::Display for NotAnswered {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            NotAnswered::NothingWaits => write!(formatter, "no question waits"),
+            NotAnswered::TypedBefore(number) => write!(
+                formatter,
+                "you began to type before question {number} was asked: nothing is answered"
+            ),
+            NotAnswered::Closed(number) => {
+                write!(formatter, "question {number} is closed: nothing is answered")
+            }
+            NotAnswered::NoSuchQuestion => write!(formatter, "no such question waits"),
+            NotAnswered::Several => write!(
+                formatter,
+                "several questions wait: say which one, such as accept 2 or #2 accept"
+            ),
+            NotAnswered::NotNamed(number) => write!(
+                formatter,
+                "question {number} cannot be undone: type accept {number}, or accept and words \
+                 of the action"
+            ),
+            NotAnswered::Expected(expected) => write!(formatter, "{expected}"),
+        }
+    }
+}
