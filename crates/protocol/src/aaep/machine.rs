@@ -14,6 +14,7 @@ mod limits;
 mod output;
 pub mod rules;
 mod state;
+mod suppose;
 mod tools;
 
 #[cfg(test)]

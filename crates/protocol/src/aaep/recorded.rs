@@ -2,12 +2,16 @@
 //! rules are those of [`machine`](super::machine); but a recording may lack the answers that others
 //! gave, so what must have been answered for it to go on is taken as answered, and said so.
 
+mod recover;
+mod salvage;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use self::recover::Recovery;
+pub use self::salvage::salvage;
 use super::event::{Decision, Event, Payload};
 use super::flaw::{Flaw, Tier};
 use super::handshake::{Handshake, Response as Said};
@@ -16,9 +20,6 @@ use super::machine::{
     Lasts, NotSettled, Phase, QUESTIONS_MAX, QuestionKind, Response, Session, Used, Weak,
 };
 use crate::time::{Span, Time};
-
-/// The most that is told of the order of one session. Whoever gets these knows enough.
-const FLAWS_MAX: usize = 16;
 
 /// What is wrong with a recording, or was taken for granted in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +44,8 @@ pub struct Recorded {
     sessions: HashMap<String, One>,
     /// The session of each question.
     asked_in: HashMap<String, String>,
+    /// Documents of which not even the session could be read.
+    n_unread: u64,
 }
 
 #[derive(Debug, Default)]
@@ -51,7 +54,7 @@ struct One {
     used: HashSet<u128>,
     /// What the session would be if a question that was withdrawn had been accepted before.
     otherwise: Vec<Otherwise>,
-    n_flaws: usize,
+    recovery: Recovery,
     /// Nothing can be said of the rest.
     is_given_up: bool,
 }
@@ -71,7 +74,8 @@ impl Recorded {
     pub fn event(&mut self, event: &Event<'_>) -> Option<Remark> {
         let id = event.envelope.session_id.as_ref();
         if !self.sessions.contains_key(id) {
-            self.sessions.insert(id.to_owned(), One::default());
+            let one = One { recovery: Recovery::after(self.n_unread), ..One::default() };
+            self.sessions.insert(id.to_owned(), one);
         }
         let one = self.sessions.get_mut(id).expect("it was just put there");
         if one.is_given_up {
@@ -87,10 +91,19 @@ impl Recorded {
         remark
     }
 
-    /// A document that no event could be read from: without it, the order of the rest of its
-    /// session says nothing.
-    pub fn broken(&mut self, session_id: &str) {
-        self.sessions.entry(session_id.to_owned()).or_default().give_up();
+    /// A document that is no valid event. What it did all the same is taken from it as far as it
+    /// can be read, so that it breaks no rule for those that come after it; what cannot be read
+    /// explains one of them.
+    pub fn broken(&mut self, session_id: Option<&str>, salvaged: Option<&Event<'_>>) {
+        if let Some(event) = salvaged {
+            // That it is wrong was said already.
+            let _ = self.event(event);
+        } else if let Some(session_id) = session_id {
+            self.sessions.entry(session_id.to_owned()).or_default().recovery.lose();
+        } else {
+            self.n_unread += 1;
+            self.sessions.values_mut().for_each(|one| one.recovery.lose());
+        }
     }
 
     /// The first event that was recorded of a session under way. Without its start, the order of
@@ -99,7 +112,7 @@ impl Recorded {
         if self.sessions.contains_key(session_id) {
             return None;
         }
-        self.broken(session_id);
+        self.sessions.entry(session_id.to_owned()).or_default().give_up();
         let expected =
             format!("the start of {session_id}, which was before the recording: its order is open");
         Some(remark(Weight::Assumed, &rules::STARTS, "type", expected))
@@ -150,7 +163,9 @@ impl Recorded {
 
     /// The sessions that have no end, by their ids.
     pub fn unfinished(&self) -> Vec<(&str, Remark)> {
-        let is_open = |one: &One| one.session.phase() == Phase::Active && !one.is_given_up;
+        let is_open = |one: &One| {
+            one.session.phase() == Phase::Active && !one.is_given_up && !one.recovery.has_ended()
+        };
         let open = self.sessions.iter().filter(|(_, one)| is_open(one));
         let mut open: Vec<_> = open
             .map(|(id, _)| {
@@ -165,9 +180,21 @@ impl Recorded {
 
 impl One {
     fn event(&mut self, event: &Event<'_>) -> Option<Remark> {
+        match self.judge(event) {
+            Ok(assumed) => {
+                self.recovery.passed(&event.payload);
+                assumed
+            }
+            Err(flaw) => self.go_on(event, flaw),
+        }
+    }
+
+    /// What is wrong with an event; or nothing, and what was assumed for that.
+    fn judge(&mut self, event: &Event<'_>) -> Result<Option<Remark>, Flaw> {
         let is_change = matches!(event.payload, Payload::StateChanged { .. });
         let before =
             (is_change && !self.session.pending().is_empty()).then(|| self.session.clone());
+        let active = event.payload.is_terminal().then(|| self.session.clone());
         let mut uses = Vec::new();
         let followed = follow(&mut self.session, event, &self.used, &mut uses);
         let assumed = match followed {
@@ -180,16 +207,14 @@ impl One {
             }
             Err(flaw) => match self.assume(event, &flaw, &mut uses) {
                 Some(remark) => Some(remark),
-                None => return self.refused(flaw),
+                None => return Err(flaw),
             },
         };
         self.used.extend(uses.iter().map(digest));
-        if self.session.phase() == Phase::Over {
-            // Whatever comes now is refused, whichever id it has.
-            self.used = HashSet::new();
-            self.otherwise = Vec::new();
+        if let Some(active) = active {
+            self.ended(active);
         }
-        assumed
+        Ok(assumed)
     }
 
     /// What would be if each question that is withdrawn here, or all of them, had been accepted.
@@ -247,18 +272,6 @@ impl One {
             | Payload::HandoffRequested(_)
             | Payload::Extension { .. } => None,
         }
-    }
-
-    fn refused(&mut self, flaw: Flaw) -> Option<Remark> {
-        // Without its start or with a gap, every further event would be wrong in the same way.
-        if self.session.phase() == Phase::Unstarted || flaw.field == "sequence_number" {
-            self.give_up();
-        }
-        self.n_flaws += 1;
-        if self.n_flaws >= FLAWS_MAX {
-            self.give_up();
-        }
-        Some(Remark { weight: Weight::Broken, flaw })
     }
 
     fn give_up(&mut self) {

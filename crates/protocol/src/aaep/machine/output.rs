@@ -46,6 +46,21 @@ impl Outputs {
         }
     }
 
+    /// A chunk that is not where it should be: it says itself how long the output is.
+    pub(super) fn suppose(&mut self, chunk: &Chunk<'_>) {
+        let length = chunk.position.saturating_add(chunk.text.chars().count() as u64);
+        match &chunk.output_id {
+            None if chunk.complete => self.unnamed = Unnamed::Complete,
+            None => self.unnamed = Unnamed::Open(length),
+            Some(id) => {
+                self.open.retain(|output| output.id != id.as_ref());
+                if !chunk.complete && self.open.len() < OUTPUTS_MAX {
+                    self.open.push(Output { id: id.as_ref().to_owned(), length });
+                }
+            }
+        }
+    }
+
     pub(super) fn check_all_complete(&self) -> Result<(), Flaw> {
         match self.open().first() {
             None => Ok(()),

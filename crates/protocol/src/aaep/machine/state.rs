@@ -38,6 +38,14 @@ impl State {
     }
 }
 
+impl State {
+    pub(super) fn suppose(&mut self, to: &str) {
+        if to.len() <= STATE_BYTES_MAX {
+            self.announced = Some(to.to_owned());
+        }
+    }
+}
+
 impl Implied {
     fn names(&self) -> impl Iterator<Item = &str> {
         let names = [

@@ -3,6 +3,6 @@
 
 mod broken;
 mod broken_consent;
-mod legal;
+pub(in crate::aaep) mod legal;
 mod page;
 pub(in crate::aaep) mod script;

@@ -78,6 +78,24 @@ impl Calls {
         self.open.iter().map(|call| (call.tool.as_str(), call.tool_call_id.as_deref())).collect()
     }
 
+    /// A call that was made, whether it should have been or not.
+    pub(super) fn suppose_open(&mut self, tool: &str, id: Option<&str>) {
+        if self.open.len() < CALLS_MAX {
+            let tool_call_id = id.map(str::to_owned);
+            self.open.push(Call { tool: tool.to_owned(), tool_call_id });
+        }
+    }
+
+    /// A return that fits no call: the call that was probably meant has returned.
+    pub(super) fn suppose_returned(&mut self, tool: &str, id: Option<&str>) {
+        let has_id = |call: &Call| id.is_some() && call.tool_call_id.as_deref() == id;
+        let at = self.open.iter().position(has_id);
+        if let Some(at) = at.or_else(|| self.open.iter().position(|call| call.tool == tool)) {
+            self.open.remove(at);
+        }
+        self.has_returned = true;
+    }
+
     pub(super) fn state_changed(&mut self) {
         self.has_returned = false;
     }

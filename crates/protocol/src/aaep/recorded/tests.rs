@@ -4,6 +4,7 @@ use serde_json::Number;
 
 use super::*;
 use crate::aaep::handshake::{ClarificationReply, ConfirmationReply};
+use crate::aaep::machine::table_tests::legal::legal;
 use crate::aaep::machine::table_tests::script::{Answer, Script, Step, steps};
 
 /// `story | recording | what is said of it`
@@ -24,6 +25,24 @@ answered elsewhere | start; answer t9 blue; complete | idle 6.3
 no start | progress; progress; complete | broken 4.1.1
 a gap | start n=0; progress n=2; progress n=3; complete n=4 | broken 3
 two flaws | start; return f; return g; complete | broken 4.5.2, broken 4.5.2
+a call without consent returns | start; call f irreversible; return f; complete | broken 4.3.1
+four flaws | start; state thinking>deciding; return f; chunk 5 Hi last; call g irreversible; return g; complete | broken 4.2.1, broken 4.5.2, broken 4.3.3, broken 4.3.1
+a gap explains what is missing | start n=0; progress n=2; return f n=3; return g n=4; complete n=5 | broken 3, assumed 4.5.2, broken 4.5.2
+two gaps | start n=0; progress n=2; progress n=4; complete n=5 | broken 3, broken 3
+counted wrongly once | start n=0; progress n=7; progress n=2; return f n=3; complete n=4 | broken 3, broken 4.5.2
+a state that does not fit | start; state idle>thinking; state deciding>writing_output; state thinking>deciding; complete | broken 4.2.1
+an end too early | start; complete; progress; progress; complete | broken 4.5.1
+two ends | start; complete; complete | broken 4.1.2
+two starts | start; start; complete | broken 4.1.1
+a position that slipped | start; chunk 0 Hello; chunk 6 you; chunk 8 x last; complete | broken 4.3.3
+a chunk that is missing | start; chunk 0 Hello; chunk 9 you; chunk 12 x last; complete | broken 4.3.3
+an output goes on after its end | start; chunk 0 Hi last; chunk 2 you; chunk 5 x last; complete | broken 4.5.4
+left too early | start; state idle>calling_tool; call f; state calling_tool>thinking; return f; complete | broken 4.3.2
+never returned | start; state idle>calling_tool; call f; state calling_tool>thinking; complete | broken 4.3.2
+over too early | start; call f; complete | broken 4.3.2
+another producer | start; progress agent=other; progress agent=other; progress; complete | broken 2.2.5
+back in time | start; progress; progress back; progress; complete | broken 3
+asked with a token twice | start; ask t1; answer t1 blue; ask t1; complete | broken 6.2.4, assumed 4.5.3
 an id twice | start; progress id=evt_a; progress id=evt_a; complete | broken 3
 no end | start; progress | assumed 4.1.2
 ";
@@ -51,14 +70,67 @@ fn a_recording_is_judged_by_what_it_has() {
 }
 
 #[test]
-fn nothing_is_said_of_the_order_after_a_broken_document() {
+fn what_cannot_be_read_explains_one_thing_that_is_missing() {
+    for (session, n_lines) in [(Some("sess_1"), 1), (None, 2)] {
+        let mut recorded = Recorded::default();
+        let mut script = Script::default();
+        let mut told = Vec::new();
+        for line in ["start n=0", "lost", "return f n=2", "return g n=3", "complete n=4"] {
+            match line {
+                "lost" => recorded.broken(session, None),
+                line => told.extend(follow(&mut recorded, script.step(line))),
+            }
+        }
+        let told: Vec<_> = told.iter().map(tell).collect();
+        assert_eq!(told, ["assumed 4.5.2", "broken 4.5.2"], "{session:?}, {n_lines}");
+    }
+}
+
+#[test]
+fn what_a_broken_document_did_is_taken_from_it() {
     let mut recorded = Recorded::default();
     let mut script = Script::default();
     let mut follow = |recorded: &mut Recorded, line| follow(recorded, script.step(line));
     assert_eq!(follow(&mut recorded, "start"), None);
-    recorded.broken("sess_1");
-    assert_eq!(follow(&mut recorded, "return never_called"), None);
-    assert_eq!((recorded.n_sessions(), recorded.unfinished()), (1, Vec::new()));
+    let broken = r#"{"type": "aaep:agent.tool.invoked", "session_id": "sess_1", "tool": "f"}"#;
+    let salvaged = salvage(broken).expect("it says what it is");
+    recorded.broken(Some("sess_1"), Some(&salvaged));
+    assert_eq!(follow(&mut recorded, "return f"), None);
+    let again = follow(&mut recorded, "return f");
+    assert_eq!(again.as_ref().map(tell), Some("broken 4.5.2".to_owned()));
+}
+
+/// One wrong event anywhere in a legal session is one error, there, and nowhere else.
+#[test]
+fn one_wrong_event_is_one_error() {
+    let wrong = ["return never_called", "state nowhere>nowhere", "call f irreversible; return f"];
+    for [story, text, _] in legal() {
+        let lines: Vec<&str> = steps(text).collect();
+        if lines.iter().any(|line| line.contains("n=") || line.contains("elapse")) {
+            continue;
+        }
+        for (at, wrong) in (1..lines.len()).flat_map(|at| wrong.iter().map(move |it| (at, it))) {
+            if wrong.starts_with("call") && text.contains("confirm") {
+                // It may be what was allowed.
+                continue;
+            }
+            let mut with = lines.clone();
+            with.splice(at..at, steps(wrong));
+            let (mut recorded, mut script) = (Recorded::default(), Script::default());
+            let mut broken = Vec::new();
+            for (number, line) in with.iter().enumerate() {
+                let remark = match script.step(line) {
+                    Step::Event(event) => recorded.event(&event),
+                    Step::Resolve(token, decision) => recorded.reply(&decided(token, decision)),
+                    Step::Answer(token, answer) => recorded.reply(&answered(token, answer)),
+                    Step::Automatic(_) | Step::Elapse(..) | Step::Wait(_) => None,
+                };
+                let is_broken = remark.is_some_and(|it| it.weight == Weight::Broken);
+                broken.extend(is_broken.then_some(number));
+            }
+            assert_eq!(broken, [at], "{story}: {with:?}");
+        }
+    }
 }
 
 #[test]

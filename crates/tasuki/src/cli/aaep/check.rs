@@ -13,7 +13,7 @@ use protocol::aaep::event::{Event, Payload};
 use protocol::aaep::flaw::{Flaw, Tier};
 use protocol::aaep::handshake::{Handshake, Message, read_message};
 use protocol::aaep::read::{self, examine};
-use protocol::aaep::recorded::{Recorded, Remark, Weight};
+use protocol::aaep::recorded::{Recorded, Remark, Weight, salvage};
 use protocol::aaep::{EVENT_BYTES_MAX, EXTENSION, RECORDED_FROM_HERE};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -123,6 +123,10 @@ enum Content<'a> {
         event_id: Option<String>,
         session_id: Option<String>,
         is_json: bool,
+        /// Whether an event of some session was meant.
+        is_event: bool,
+        /// What can be known of the event.
+        salvaged: Option<Box<Event<'static>>>,
     },
 }
 
@@ -148,10 +152,13 @@ fn examine_all<'w>(
 fn examine_one<'w>(document: Document<'w>, options: &Options) -> Examined<'w> {
     let Document { line, bytes } = document;
     let broken = |column, flaws, text: &str| {
-        let Ids { event_id, session_id } = serde_json::from_str(text).unwrap_or_default();
+        let Ids { event_id, session_id, kind } = serde_json::from_str(text).unwrap_or_default();
+        let is_event = text.is_empty() || kind.is_some_and(|kind| kind.starts_with("aaep:"));
+        let salvaged = salvage(text).map(Box::new);
         let owned = |id: Option<Cow<'_, str>>| id.map(Cow::into_owned);
         let (event_id, session_id) = (owned(event_id), owned(session_id));
-        let content = Content::Broken { event_id, session_id, is_json: !text.is_empty() };
+        let is_json = !text.is_empty();
+        let content = Content::Broken { event_id, session_id, is_json, is_event, salvaged };
         Examined { line, column, content, flaws, warnings: Vec::new() }
     };
     if bytes.len() > LINE_BYTES_MAX {
@@ -219,6 +226,8 @@ struct Ids<'a> {
     event_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     session_id: Option<Cow<'a, str>>,
+    #[serde(borrow, rename = "type")]
+    kind: Option<Cow<'a, str>>,
 }
 
 fn flaw(tier: Tier, rule: &'static str, expected: String) -> Flaw {
@@ -255,9 +264,9 @@ impl Checking<'_> {
             }
             Content::Message(message) => self.recorded.reply(message),
             Content::Manifest => None,
-            Content::Broken { event_id, session_id, .. } => {
-                if let Some(session_id) = session_id {
-                    self.recorded.broken(session_id);
+            Content::Broken { event_id, session_id, is_event, salvaged, .. } => {
+                if *is_event || session_id.is_some() {
+                    self.recorded.broken(session_id.as_deref(), salvaged.as_deref());
                 }
                 place.event_id.clone_from(event_id);
                 place.session_id.clone_from(session_id);

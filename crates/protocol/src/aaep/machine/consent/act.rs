@@ -44,6 +44,14 @@ impl Consents {
         Ok(Some(Consent { event_id, reply_token, binding }))
     }
 
+    /// A call that should not have been made: what it was nearly allowed by is used up.
+    pub(in crate::aaep::machine) fn suppose_used(&mut self, act: &Act<'_>) {
+        self.grants.retain(|grant| {
+            let is_lapsed = act.irreversible && grant.is_lapsed(act.at);
+            act.touched_by(&grant.target).is_none() && !is_lapsed
+        });
+    }
+
     /// The accept that names this very call; of several, one that is enough for it.
     fn exact(&self, act: &Act<'_>) -> Option<usize> {
         let mut exact = (0..self.grants.len()).filter(|index| act.is_of(&self.grants[*index]));

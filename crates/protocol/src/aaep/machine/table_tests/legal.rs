@@ -89,7 +89,7 @@ events of others pass | start; extension; extension; complete |
 other urgencies are free | start urgency=critical; progress urgency=normal; complete urgency=background | 
 ";
 
-fn legal() -> impl Iterator<Item = [&'static str; 3]> {
+pub(in crate::aaep) fn legal() -> impl Iterator<Item = [&'static str; 3]> {
     LEGAL.lines().filter(|line| !line.is_empty()).map(|line| {
         let mut cells = line.split('|').map(str::trim);
         std::array::from_fn(|_| cells.next().expect("three cells"))
