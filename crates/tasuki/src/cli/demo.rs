@@ -107,7 +107,7 @@ impl Chat {
         format!(
             "Ana talks to Bob, a bot. Be Hana, a person who can take over, in a terminal:\n\n  \
              tasuki chat --server {url} --token {hana}\n\n\
-             and Ana, her customer, in the next one. Ask Bob about your bill, and for a person:\n\n  \
+             and Ana, her customer, in the next. Ask Bob about your bill, then for a person:\n\n  \
              tasuki chat --server {url} --conversation {conversation} --token {customer}\n"
         )
     }
