@@ -41,7 +41,8 @@ pub enum Command {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ask {
-    /// Whose people call; that of the transfer that waits, or the teamspace's default when absent.
+    /// Whose people call; that of the transfer that waits, or the teamspace's default when absent. A
+    /// customer names one only if the conversation or its graph lets customers do so.
     #[serde(default)]
     pub queue: Option<AgentId>,
     /// How to reach the customer: a number, an address. One line of 1 to 200 bytes.
@@ -118,7 +119,8 @@ impl Command {
                 let queue = named.cloned().map_or(QueueOf::Default, QueueOf::Named);
                 // Whoever gets it back is told where turns reach it.
                 let back = waits.map(|it| Directory::Named(vec![it.terms.previous.clone()]));
-                Needs { queue: Some(queue), directory: back, ..Needs::default() }
+                let graph = ask.queue.as_ref().and_then(|_| state?.setup.graph.clone());
+                Needs { queue: Some(queue), directory: back, graph, ..Needs::default() }
             }
             Command::Settle(_) => {
                 let open = state.and_then(|conversation| conversation.callback.as_deref());

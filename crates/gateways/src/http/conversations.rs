@@ -86,6 +86,9 @@ pub struct Inside {
     /// What its rules may ask for, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: BTreeMap<String, Scalar>,
+    /// The queues that the customer may name, besides those of the graph.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub customer_queues: Vec<AgentId>,
     pub hops_max: u16,
     /// What the agents share, by name.
     pub shared: Map<String, Value>,
@@ -383,6 +386,7 @@ fn view(caller: &Caller, item: &Item) -> Result<ConversationView, Problem> {
         topology: setup.topology.clone(),
         graph: setup.graph.as_ref().map(ToString::to_string),
         attributes: setup.attributes.clone(),
+        customer_queues: setup.customer_queues.clone(),
         hops_max: setup.hops_max,
         shared: conversation.shared.clone(),
         transcript_digest: conversation.transcript.digest.clone(),

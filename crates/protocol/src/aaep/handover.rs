@@ -123,6 +123,7 @@ pub fn transfer(
             warm_context: context,
             ..About::default()
         },
+        words: None,
     }
 }
 

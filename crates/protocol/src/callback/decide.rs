@@ -2,6 +2,7 @@
 
 use super::{Ask, Asked, Command, Event, Settle, Settled};
 use crate::agent::Kind as AgentKind;
+use crate::conversation::decide::check_queue;
 use crate::conversation::event::{Event as ConversationEvent, Why};
 use crate::conversation::state::{Conversation, Side};
 use crate::handoff::decide::{Context, check_text};
@@ -46,6 +47,7 @@ fn ask(
         return Err(Rejection::AlreadyExists { what: "callback" });
     }
     check(ask, context)?;
+    check_queue(conversation, &side, ask.queue.as_ref(), context)?;
     let waits = conversation.waiting_transfer();
     let named = ask.queue.as_ref().or(waits.map(|transfer| &transfer.queue));
     let queue = queue_of(context.facts, named)?;

@@ -63,6 +63,9 @@ pub struct Open {
     /// What the rules of a graph may ask for, by name.
     #[serde(default)]
     pub attributes: BTreeMap<String, Scalar>,
+    /// The queues that the customer may name, besides those of the graph; none when absent.
+    #[serde(default)]
+    pub customer_queues: Vec<AgentId>,
     /// How often it may change hands until the customer speaks again; 8 when absent.
     #[serde(default)]
     pub hops_max: Option<u16>,
@@ -123,7 +126,8 @@ impl Command {
             let waits_in = last.map(|it| it.waiting().map_or(&it.queue, |waiting| waiting.queue));
             let ended = transfer.filter(|_| command.may_end_it());
             let directory = ended.map(|it| Directory::Named(vec![it.terms.previous.clone()]));
-            return Needs { directory, ..command.needs(overflow, waits_in) };
+            let graph = command.queue().and_then(|_| state?.setup.graph.clone());
+            return Needs { directory, graph, ..command.needs(overflow, waits_in) };
         }
         if let Command::Callback(command) = self {
             return command.needs(state);

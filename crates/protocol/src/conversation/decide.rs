@@ -9,7 +9,7 @@ mod say;
 mod turn;
 mod unreached;
 
-pub use open::ATTRIBUTES_MAX;
+pub use open::{ATTRIBUTES_MAX, CUSTOMER_QUEUES_MAX};
 pub use route::{SHARED_BYTES_MAX, SHARED_NAMES_MAX, is_stopped};
 pub use say::NOT_HEARD_MAX;
 
@@ -18,6 +18,7 @@ use super::event::Event;
 use super::state::{Conversation, Side};
 use crate::callback;
 use crate::handoff::decide::Context;
+use crate::ids::AgentId;
 use crate::rejection::Rejection;
 use crate::transfer;
 
@@ -55,5 +56,29 @@ fn open_to<'a, 'c>(
     match conversation.closed {
         Some(_) => Err(Rejection::ConversationClosed { action }),
         None => Ok((conversation, side)),
+    }
+}
+
+/// A customer names a queue only if the conversation or its graph lets customers do so. Whether
+/// there is such a queue is not said otherwise.
+pub(crate) fn check_queue(
+    conversation: &Conversation,
+    side: &Side<'_>,
+    queue: Option<&AgentId>,
+    context: Context<'_>,
+) -> Result<(), Rejection> {
+    match (side, queue) {
+        (Side::Customer, Some(queue)) => {
+            let graph = context.facts.graph.as_ref();
+            let may_name = conversation.setup.customer_queues.contains(queue)
+                || graph.is_some_and(|graph| graph.lets_customers_name(queue));
+            let expected = "to be left out, or a queue that the customer may name";
+            let refused = || Rejection::SchemaInvalid {
+                field: "queue".to_owned(),
+                expected: expected.to_owned(),
+            };
+            may_name.then_some(()).ok_or_else(refused)
+        }
+        (Side::Customer | Side::Agent(_) | Side::Overseer, _) => Ok(()),
     }
 }

@@ -60,6 +60,9 @@ pub struct Setup {
     /// What its rules may ask for, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: BTreeMap<String, Scalar>,
+    /// The queues that its customer may name, besides those of its graph.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub customer_queues: Vec<AgentId>,
     pub hops_max: u16,
 }
 

@@ -38,4 +38,9 @@ impl Ready {
     pub fn queue(&self) -> Option<AgentId> {
         self.compiled.graph().queue.as_ref().and_then(|queue| queue.parse().ok())
     }
+
+    /// Whether a customer may ask for the people of a queue.
+    pub fn lets_customers_name(&self, queue: &AgentId) -> bool {
+        self.compiled.graph().customer_queues.iter().any(|named| named == queue.as_str())
+    }
 }

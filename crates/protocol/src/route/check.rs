@@ -14,6 +14,7 @@ use super::graph::{
 };
 use super::intent;
 use super::words::fold;
+use crate::conversation::decide::CUSTOMER_QUEUES_MAX;
 use crate::ids::AgentId;
 use crate::json::is_forbidden;
 
@@ -147,6 +148,7 @@ impl AgentGraph {
             let expected = format!("the queue whose people are asked, {}", error.expected);
             problems.push(Site::graph("queue").problem(ProblemCode::SchemaInvalid, expected));
         }
+        problems.extend(self.customer_queues());
         for (index, node) in self.nodes.iter().enumerate() {
             check_node(node, &Site::node(index, &node.id), &ids, &mut problems);
         }
@@ -155,6 +157,20 @@ impl AgentGraph {
             self.cycles(&ids, &mut problems);
         }
         problems
+    }
+
+    fn customer_queues(&self) -> Vec<GraphProblem> {
+        if self.customer_queues.len() > CUSTOMER_QUEUES_MAX {
+            let expected = format!("at most {CUSTOMER_QUEUES_MAX}");
+            return vec![Site::graph("customer_queues").problem(ProblemCode::TooLarge, expected)];
+        }
+        let numbered = self.customer_queues.iter().enumerate();
+        let wrong = numbered.filter_map(|(index, queue)| {
+            let error = queue.parse::<AgentId>().err()?;
+            let site = Site::graph(&format!("customer_queues[{index}]"));
+            Some(site.problem(ProblemCode::SchemaInvalid, error.expected))
+        });
+        wrong.collect()
     }
 
     fn too_large(&self) -> Vec<GraphProblem> {

@@ -69,6 +69,9 @@ pub struct AgentGraph {
     /// The queue whose people are asked; when absent, whoever the teamspace has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
+    /// The queues that customers may name; none when absent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub customer_queues: Vec<String>,
     pub nodes: Vec<Node>,
 }
 

@@ -177,7 +177,15 @@ fn graph() -> impl Strategy<Value = AgentGraph> {
             }
             let (entry, intents) = (name(0, n_nodes), Vec::new());
             let signals = Default::default();
-            AgentGraph { entry, max_hops: Some(max_hops), intents, signals, queue: None, nodes }
+            AgentGraph {
+                entry,
+                max_hops: Some(max_hops),
+                intents,
+                signals,
+                queue: None,
+                customer_queues: Vec::new(),
+                nodes,
+            }
         })
     })
 }

@@ -59,6 +59,9 @@ pub struct Bundle {
     pub identity: Option<Identity>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript_summary: Option<String>,
+    /// What the customer wrote when they asked: theirs, and nobody vouches for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub customer_words: Option<String>,
     pub transcript_digest: String,
     pub message_count: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -160,6 +163,7 @@ impl Bundle {
             reason: Some(reason.to_owned()).filter(|reason| !reason.is_empty()),
             identity: Some(identity),
             transcript_summary: about.summary.clone(),
+            customer_words: None,
             transcript_digest: conversation.transcript.digest.clone(),
             message_count: conversation.transcript.count,
             warm_context: about.warm_context.clone(),

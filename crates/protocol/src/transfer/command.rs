@@ -27,7 +27,8 @@ pub enum Command {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// Where it waits; the teamspace's default queue when absent.
+    /// Where it waits; the teamspace's default queue when absent. A customer names one only if the
+    /// conversation or its graph lets customers do so.
     #[serde(default)]
     pub queue: Option<AgentId>,
     #[serde(default, rename = "type")]
@@ -46,9 +47,12 @@ pub struct Request {
     /// The caller's own name for this request: once more with the same one changes nothing.
     #[serde(default)]
     pub request_key: Option<String>,
-    /// What the person should know beforehand.
+    /// What the person should know beforehand. Not for customers.
     #[serde(default)]
     pub context: About,
+    /// What the customer wants the person to know. For customers only; shown as theirs.
+    #[serde(default)]
+    pub words: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -134,6 +138,17 @@ impl Command {
                 matches!(act, Act::Complete { .. } | Act::Cancel { .. } | Act::Fail { .. })
             }
             Command::Request { .. } | Command::Ring { .. } | Command::Lose { .. } => false,
+        }
+    }
+
+    /// The queue that whoever asks for a person names.
+    pub fn queue(&self) -> Option<&AgentId> {
+        match self {
+            Command::Request { request, .. } => request.queue.as_ref(),
+            Command::Act { .. }
+            | Command::Ring { .. }
+            | Command::Lose { .. }
+            | Command::Elapse { .. } => None,
         }
     }
 

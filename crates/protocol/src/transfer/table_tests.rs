@@ -5,6 +5,7 @@
 mod bundles;
 mod callbacks;
 mod cells;
+mod customers;
 mod hand_back;
 mod page;
 mod world;
@@ -103,7 +104,7 @@ fn who_may_pick_up() {
     ]);
     World::script(&[
         "shop open agent=bob => idle bob@1",
-        "customer request queue=bills => queued bills@2",
+        "bob request epoch=1 queue=bills => queued bills@2",
         "hana pickup epoch=2 => not_found",
         "sue pickup epoch=2 => ringing bills@2",
     ]);
@@ -118,15 +119,17 @@ fn who_may_ask_for_a_person_and_how() {
         "shop request epoch=1 => not_holder",
         "bob request => epoch_required",
         "bob request epoch=2 => epoch_outdated",
-        "customer request queue=nobody => unknown_agent",
-        "customer request queue=bob => invalid queue",
-        "customer request queue=night => queue_closed",
-        "customer request type=bot_to_bot => invalid type",
-        "customer request type=human_to_human => invalid type",
-        "customer request priority=101 => invalid priority",
-        &format!("customer request wanted={no_skill} => invalid wanted.skills"),
-        r#"customer request context={"summary":""} => invalid context.summary"#,
-        r#"customer request type=blind context={"summary":"s"} => invalid context"#,
+        "bob request epoch=1 queue=nobody => unknown_agent",
+        "bob request epoch=1 queue=bob => invalid queue",
+        "bob request epoch=1 queue=night => queue_closed",
+        "bob request epoch=1 type=bot_to_bot => invalid type",
+        "bob request epoch=1 type=human_to_human => invalid type",
+        "bob request epoch=1 priority=101 => invalid priority",
+        &format!("bob request epoch=1 wanted={no_skill} => invalid wanted.skills"),
+        r#"bob request epoch=1 context={"summary":""} => invalid context.summary"#,
+        r#"bob request epoch=1 type=blind context={"summary":"s"} => invalid context"#,
+        "bob request epoch=1 words=mine => invalid words",
+        "operator request words=mine => invalid words",
         "coord request => queued support@2",
         "customer request => HANDOFF_DUPLICATE_REQUEST",
         "customer select agent=carol => wrong_state",
@@ -243,7 +246,7 @@ fn nobody_comes() {
     ]);
     World::script(&[
         "shop open agent=bob => idle bob@1",
-        "customer request queue=slow => queued slow@2",
+        "bob request epoch=1 queue=slow => queued slow@2",
         "system ring agent=hana => ringing slow@2",
         "wait 3m => queued slow@2",
         "system ring agent=hana => wrong_state",
@@ -251,7 +254,7 @@ fn nobody_comes() {
     ]);
     World::script(&[
         "shop open agent=bob => idle bob@1",
-        "customer request queue=slow => queued slow@2",
+        "bob request epoch=1 queue=slow => queued slow@2",
         "wait 2m => queued support@3",
         "wait 59m => nothing",
         "wait 1m => failed bob@4",

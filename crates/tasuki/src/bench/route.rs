@@ -192,6 +192,7 @@ fn graph(plan: &Plan) -> AgentGraph {
         intents: intents.collect(),
         signals: Default::default(),
         queue: None,
+        customer_queues: Vec::new(),
         nodes,
     }
 }

@@ -145,9 +145,15 @@ fn handed_over(number: &Value, part: &Value) -> Vec<String> {
         line.push_str(&format!(" instead of {}, to end a circle", clean(instead_of)));
     }
     let mut lines = vec![line];
-    for name in ["reason", "context"] {
+    let reason = match part["reasonBy"].as_str() {
+        Some("customer") => "the customer's reason",
+        Some(_) | None => "reason",
+    };
+    let told =
+        [("reason", reason), ("customerWords", "the customer's words"), ("context", "context")];
+    for (name, label) in told {
         if let Some(text) = part[name].as_str() {
-            lines.extend(text.lines().map(|line| format!("| {name}: {}", clean(line))));
+            lines.extend(text.lines().map(|line| format!("| {label}: {}", clean(line))));
         }
     }
     lines

@@ -146,11 +146,20 @@ fn table(waiting: &[Value], now: Time) -> String {
             transfer["priority"].to_string(),
             since.map_or("–".to_owned(), |at| output::relative(at, now)),
             likely(transfer).unwrap_or("–".to_owned()),
-            text(transfer, "reason"),
+            reason_of(transfer),
         ]
     });
     let header = ["place", "transfer", "customer", "priority", "asked", "likely", "reason"];
     output::table(&header, rows.collect())
+}
+
+/// Why a person is wanted; what the customer wrote is marked as theirs.
+fn reason_of(transfer: &Value) -> String {
+    let reason = text(transfer, "reason");
+    match text(transfer, "requested_by").starts_with("customer:") && !reason.is_empty() {
+        true => format!("the customer: {reason}"),
+        false => reason,
+    }
 }
 
 /// What a customer is called, as far as people are told.

@@ -107,8 +107,11 @@ fn tell(transfer: &Value, now: Time) -> String {
 /// What the person is told beforehand.
 pub fn known(transfer: &Value) -> Vec<String> {
     let bundle = &transfer["bundle"];
+    let by = transfer["requested_by"].as_str().unwrap_or_default();
+    let reason = if by.starts_with("customer:") { "the customer's reason" } else { "reason" };
     let told = [
-        ("reason", transfer["reason"].as_str().map(str::to_owned)),
+        (reason, transfer["reason"].as_str().map(str::to_owned)),
+        ("the customer's words", bundle["customerWords"].as_str().map(str::to_owned)),
         ("summary", bundle["transcriptSummary"].as_str().map(str::to_owned)),
         ("context", bundle["warmContext"].as_object().map(|it| json!(it).to_string())),
         ("attributes", bundle["customAttributes"].as_object().map(|it| json!(it).to_string())),

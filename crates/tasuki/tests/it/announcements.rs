@@ -228,7 +228,7 @@ async fn check_resumed(desk: &Desk, customer: &str, live: &[Value]) {
 async fn another_person_takes_over() {
     let desk = Desk::open(json!({ "mode": "pick" })).await;
     let (hana, ivan) = (desk.person("hana").await, desk.person("ivan").await);
-    let transfer = desk.request(&desk.customer, json!({ "type": "warm" })).await;
+    let transfer = desk.request(&desk.bob, json!({ "type": "warm", "epoch": 1 })).await;
     act(&hana, &transfer, "pickup", json!({ "epoch": 2, "accept": true })).await;
     act(&hana, &transfer, "hold", json!({ "epoch": 3 })).await;
     act(&hana, &transfer, "transfer", json!({ "to": "ivan", "epoch": 3 })).await;

@@ -164,9 +164,12 @@ async fn a_queue_shows_who_waits_and_how_long_it_may_take() {
     let first = desk.request(&desk.customer, json!({})).await;
     assert_eq!((&first["queue_position"], &first["status"]), (&json!(1), &json!("queued")));
     let (other, customer) = open(&desk.server, &desk.bob).await;
-    let asked =
-        Call::post(format!("/v1/conversations/{other}/transfers"), json!({ "priority": 1 }));
-    let second = ok(&customer, asked).await;
+    let asked = json!({ "priority": 1, "epoch": 1 });
+    let asked = Call::post(format!("/v1/conversations/{other}/transfers"), asked);
+    ok(&desk.bob, asked).await;
+    let shown = ok(&customer, Call::get(format!("/v1/conversations/{other}"))).await;
+    let path = format!("/v1/transfers/{}", shown["transfer_id"].as_str().expect("an id"));
+    let second = ok(&customer, Call::get(path)).await;
     assert_eq!(second["queue_position"], 1, "a level of priority is worth five minutes");
     let queue = ok(&hana, Call::get("/v1/queues/default")).await;
     assert_eq!((&queue["n_waiting"], &queue["n_available"]), (&json!(2), &json!(1)));

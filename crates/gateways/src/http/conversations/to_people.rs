@@ -41,6 +41,10 @@ pub async fn shown(
             if !is_customer(names.caller) {
                 if !it.reason.is_empty() {
                     part["reason"] = it.reason.as_str().into();
+                    part["reasonBy"] = by(&it.by).into();
+                }
+                if let Some(words) = it.bundle.as_ref().and_then(|it| it.customer_words.as_ref()) {
+                    part["customerWords"] = words.as_str().into();
                 }
                 if let Some(instead_of) = &it.instead_of {
                     part["insteadOf"] = instead_of.as_str().into();
@@ -65,6 +69,7 @@ pub async fn shown(
             part["toAgent"] = json!(names.of(&it.to).await?);
             if !it.reason.is_empty() && !is_customer(names.caller) {
                 part["reason"] = it.reason.as_str().into();
+                part["reasonBy"] = by(&line.entry.actor).into();
             }
             if !it.summary.is_empty() && !is_customer(names.caller) {
                 part["context"] = it.summary.as_str().into();
@@ -86,6 +91,12 @@ pub async fn shown(
         | Event::LegEnded(_)
         | Event::Rated(_) => (None, None, Vec::new(), None),
     })
+}
+
+/// Whose words a reason is, by how the record names them: `customer`, `agent`, `operator` or
+/// `system`.
+fn by(name: &str) -> &str {
+    name.split_once(':').map_or(name, |(kind, _)| kind)
 }
 
 /// As what it was asked for: the state knows of the last one, the history of those before.

@@ -55,6 +55,7 @@ fn opened() -> Vec<(&'static str, ConversationEvent)> {
             topology,
             graph: None,
             attributes: Default::default(),
+            customer_queues: Vec::new(),
             hops_max: 8,
         };
         ConversationEvent::Opened(Box::new(Opened { holder: agent("bob"), setup }))
@@ -169,6 +170,7 @@ fn with_graph() -> Vec<(&'static str, ConversationEvent)> {
         topology: Topology::Free,
         graph: Some(graph.clone()),
         attributes: [("tier".to_owned(), Scalar::new("gold"))].into(),
+        customer_queues: Vec::new(),
         hops_max: 8,
     };
     let said = |route| Said {
@@ -218,11 +220,14 @@ fn with_graph() -> Vec<(&'static str, ConversationEvent)> {
         route: Some(route(TurnOutcome::Moved)),
         deliver: false,
     };
+    let choosing = Setup { customer_queues: vec![agent("billing")], ..setup.clone() };
+    let choosing = Opened { holder: agent("bob"), setup: choosing };
     let opened = Opened { holder: agent("bob"), setup };
     let told = |outcome| ConversationEvent::Said(said(route(outcome)));
     let no_graph = ConversationEvent::Said(said(TurnRoute::no_graph(graph.clone())));
     vec![
         ("graph", ConversationEvent::Opened(Box::new(opened))),
+        ("customer_queues", ConversationEvent::Opened(Box::new(choosing))),
         ("stayed", told(TurnOutcome::Stayed)),
         ("human_asked", told(TurnOutcome::HumanAsked)),
         ("nobody_to_ask", told(TurnOutcome::NobodyToAsk)),

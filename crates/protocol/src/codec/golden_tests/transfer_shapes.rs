@@ -58,6 +58,9 @@ fn requested() -> Vec<(&'static str, Event)> {
     let mut guarded = least.clone();
     guarded["by"] = "system".into();
     guarded["instead_of"] = "carol".into();
+    let mut by_customer = least.clone();
+    by_customer["bundle"] = bundle();
+    by_customer["bundle"]["customerWords"] = "I wait since May".into();
     let queued = json!({ "holder": "support", "queue": "support", "epoch": 2,
         "order": 1_771_682_400_000_i64, "limits": limits() });
     let mut moves = queued.clone();
@@ -66,6 +69,7 @@ fn requested() -> Vec<(&'static str, Event)> {
         shape("least", "transfer.requested", least),
         shape("most", "transfer.requested", most),
         shape("guarded", "transfer.requested", guarded),
+        shape("customer_words", "transfer.requested", by_customer),
         shape("least", "transfer.queued", queued),
         shape("most", "transfer.queued", moves),
     ]

@@ -36,10 +36,25 @@ fn opened() -> impl Strategy<Value = ConversationEvent> {
     let customer = (option::of(text()), option::of(text()), option::of(text()))
         .prop_map(|(external_id, name, language)| Customer { external_id, name, language });
     let attributes = btree_map(text(), text().prop_map(Scalar::new), 0..3);
-    let by_graph = (option::of(graph()), attributes);
+    let by_graph = (option::of(graph()), attributes, vec(agent(), 0..3));
     (agent(), text(), customer, topology, any::<u16>(), by_graph).prop_map(
-        |(holder, opened_by, customer, topology, hops_max, (graph, attributes))| {
-            let setup = Setup { opened_by, customer, topology, graph, attributes, hops_max };
+        |(
+            holder,
+            opened_by,
+            customer,
+            topology,
+            hops_max,
+            (graph, attributes, customer_queues),
+        )| {
+            let setup = Setup {
+                opened_by,
+                customer,
+                topology,
+                graph,
+                attributes,
+                customer_queues,
+                hops_max,
+            };
             ConversationEvent::Opened(Box::new(Opened { holder, setup }))
         },
     )

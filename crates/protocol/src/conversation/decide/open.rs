@@ -17,6 +17,9 @@ const CUSTOMER_TEXT_BYTES_MAX: usize = 200;
 /// Rules ask for a handful.
 pub const ATTRIBUTES_MAX: usize = 64;
 
+/// Nobody chooses from more.
+pub const CUSTOMER_QUEUES_MAX: usize = 16;
+
 pub fn decide(
     state: Option<&Conversation>,
     open: &Open,
@@ -39,6 +42,9 @@ pub fn decide(
         return Err(invalid("hops_max", &format!("a number from 1 to {HOPS_MAX_MAX}")));
     }
     check_attributes(open)?;
+    if open.customer_queues.len() > CUSTOMER_QUEUES_MAX {
+        return Err(invalid("customer_queues", &format!("at most {CUSTOMER_QUEUES_MAX}")));
+    }
     let graph_first = first_of_graph(open, context)?;
     let named = open.agent.as_ref().map(|agent| ("agent", agent));
     let led = open.topology.first().map(|agent| (open.topology.first_field(), agent));
@@ -66,6 +72,7 @@ pub fn decide(
         topology: open.topology.clone(),
         graph: open.graph.clone(),
         attributes: open.attributes.clone(),
+        customer_queues: open.customer_queues.clone(),
         hops_max,
     };
     Ok(vec![Event::Opened(Box::new(Opened { holder: holder.clone(), setup }))])

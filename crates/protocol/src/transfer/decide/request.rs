@@ -3,6 +3,7 @@
 
 use super::events;
 use crate::agent::{Agent, Kind as AgentKind};
+use crate::conversation::decide::check_queue;
 use crate::conversation::event::{Event as ConversationEvent, Why};
 use crate::conversation::state::{Conversation, Side};
 use crate::handoff::decide::{Context, check_text};
@@ -11,7 +12,7 @@ use crate::queue::{OpeningHours, Settings, order_key};
 use crate::rejection::Rejection;
 use crate::step::Facts;
 use crate::time::Time;
-use crate::transfer::bundle::{About, Bundle, BundleId};
+use crate::transfer::bundle::{About, Bundle, BundleId, SUMMARY_BYTES_MAX};
 use crate::transfer::command::Request;
 use crate::transfer::event::{Event, Queued, Requested};
 use crate::transfer::state::{Kind, Limits, Overflow};
@@ -38,6 +39,8 @@ pub fn decide(
         return Err(Rejection::DuplicateRequest { transfer, status });
     }
     may_ask(conversation, request, &side, context)?;
+    check_whose(request, &side)?;
+    check_queue(conversation, &side, request.queue.as_ref(), context)?;
     check(request)?;
     let asked = Asking {
         id,
@@ -49,6 +52,7 @@ pub fn decide(
         wanted: request.wanted.clone().unwrap_or_default(),
         about: &request.context,
         instead_of: None,
+        words: request.words.as_deref(),
     };
     let queue = queue_of(context.facts, request.queue.as_ref())?;
     entered(conversation, asked, queue, context.now)
@@ -82,8 +86,43 @@ pub fn request_for(
         wanted: Default::default(),
         about: &about,
         instead_of: ask.instead_of.clone(),
+        words: None,
     };
     entered(conversation, asked, queue_of(context.facts, queue)?, context.now)
+}
+
+/// A customer says why, and what they want the person to know. How urgent it is, who shall take it
+/// and what a bot knows of them are not theirs to say; and nobody else speaks in their words.
+fn check_whose(request: &Request, side: &Side<'_>) -> Result<(), Rejection> {
+    match side {
+        Side::Customer => {
+            let Request { kind, priority, wanted, context, .. } = request;
+            let given = [
+                ("type", *kind != Kind::default()),
+                ("priority", *priority != 0),
+                ("wanted", wanted.is_some()),
+                ("context", !context.is_empty()),
+            ];
+            let expected = "to be left out by a customer, who says `reason` and `words`";
+            match given.iter().find(|(_, is_given)| *is_given) {
+                Some((field, _)) => Err(invalid(field, expected)),
+                None => check_words(request.words.as_deref()),
+            }
+        }
+        Side::Agent(_) | Side::Overseer if request.words.is_some() => {
+            Err(invalid("words", "to be left out but by the customer; `context.summary` is yours"))
+        }
+        Side::Agent(_) | Side::Overseer => Ok(()),
+    }
+}
+
+fn check_words(words: Option<&str>) -> Result<(), Rejection> {
+    match words {
+        Some(words) if words.trim().is_empty() || words.len() > SUMMARY_BYTES_MAX => {
+            Err(invalid("words", &format!("1 to {SUMMARY_BYTES_MAX} bytes of text")))
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// A request that was sent twice is answered with how it stands.
@@ -174,6 +213,7 @@ struct Asking<'a> {
     wanted: crate::queue::Wanted,
     about: &'a About,
     instead_of: Option<AgentId>,
+    words: Option<&'a str>,
 }
 
 fn entered(
@@ -187,7 +227,10 @@ fn entered(
     let limits = limits(&settings, now);
     let bundle_id = BundleId { transfer: asked.id, leg: 0 };
     let about = (asked.reason.as_str(), asked.about);
-    let bundle = Bundle::of(conversation, bundle_id, asked.kind, about, now);
+    let mut bundle = Bundle::of(conversation, bundle_id, asked.kind, about, now);
+    if let Some(bundle) = &mut bundle {
+        bundle.customer_words = asked.words.map(str::to_owned);
+    }
     let requested = Requested {
         holder: conversation.holder.clone(),
         transfer: asked.id,

@@ -80,7 +80,7 @@ fn the_person_knows_what_happened_before() {
         let voice = json!({
             "sipUri": voice[0], "callerId": voice[1], "codec": voice[2], "dtmfSupported": voice[3],
         });
-        let asked = format!("customer request context={}", json!({ "voice": voice }));
+        let asked = format!("bob request epoch=1 context={}", json!({ "voice": voice }));
         let shown = World::script(&["shop open agent=bob => idle bob@1"]).line(&asked);
         assert_eq!(shown, format!("invalid {field}"), "{voice}");
     }

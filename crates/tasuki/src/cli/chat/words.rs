@@ -57,9 +57,15 @@ fn happened(part: &Value) -> String {
         (None, Some(_) | None) => "it changed hands".to_owned(),
     };
     let mut lines = vec![format!("* {line}")];
-    for field in ["reason", "context"] {
+    let reason = match part["reasonBy"].as_str() {
+        Some("customer") => "the customer's reason",
+        Some(_) | None => "reason",
+    };
+    let told =
+        [("reason", reason), ("customerWords", "the customer's words"), ("context", "context")];
+    for (field, label) in told {
         let text = part[field].as_str().unwrap_or_default();
-        lines.extend(text.lines().map(|line| format!("  | {field}: {}", clean(line))));
+        lines.extend(text.lines().map(|line| format!("  | {label}: {}", clean(line))));
     }
     lines.join("\n")
 }

@@ -194,7 +194,7 @@ impl Cast {
             }
             MESSAGE => return self.make_message(&task).await,
             CONVERSATION => {
-                let open = json!({ "agent": "bob", "customer": { "name": task } });
+                let open = json!({ "agent": "bob", "customer_queues": [BACKROOM] });
                 let opened = ok(&alice, Call::post("/v1/conversations", open)).await;
                 let id = opened["conversation_id"].as_str().expect("an id").to_owned();
                 let token = opened["customer_token"].as_str().expect("a token").to_owned();
@@ -264,17 +264,17 @@ impl Cast {
         let [alice, human] = ["sender", "human"].map(|caller| self.client(OWN, caller));
         // People take only so many at once.
         let before = std::mem::take(&mut *self.taken.lock().expect("nobody panics"));
+        let operator = self.operator(OWN);
         for id in before {
             let done = Call::post(format!("/v1/transfers/{id}/cancel"), json!({}));
-            self.operator(OWN).call(done).await.expect("an answer");
+            operator.call(done).await.expect("an answer");
         }
         let open = json!({ "agent": "bob", "customer": { "name": self.new_task() } });
         let opened = ok(&alice, Call::post("/v1/conversations", open)).await;
         let token = opened["customer_token"].as_str().expect("a token").to_owned();
-        let conversation = opened["conversation_id"].as_str().expect("an id");
-        let path = format!("/v1/conversations/{conversation}/transfers");
-        let customer = self.server.with_token(&token);
-        let asked = ok(&customer, Call::post(path, json!({ "queue": BACKROOM }))).await;
+        let path = opened["conversation_id"].as_str().expect("an id");
+        let path = format!("/v1/conversations/{path}/transfers");
+        let asked = ok(&operator, Call::post(path, json!({ "queue": BACKROOM }))).await;
         let id = asked["transfer_id"].as_str().expect("an id").to_owned();
         for action in road {
             let epoch = if ["pickup", "accept"].contains(action) { 2 } else { 3 };

@@ -233,6 +233,7 @@ fn conversation(number: usize, holder: &str, status: Status) -> Conversation {
         topology: Default::default(),
         graph: None,
         attributes: Default::default(),
+        customer_queues: Vec::new(),
         hops_max: 8,
     };
     Conversation {
