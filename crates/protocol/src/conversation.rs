@@ -4,11 +4,13 @@
 //! Read [`state`] first, then [`command`] and [`event`], then one file per command in [`decide`].
 //! [`part`] is what a message is made of, [`topology`] who may hand the conversation to whom,
 //! [`graph`] what a graph says about a turn,
-//! [`telling`] what the holder is told at its endpoint, [`reader`] who sees what of it.
+//! [`telling`] what the holder is told at its endpoint, [`reader`] who sees what of it,
+//! [`customer_text`] what a customer is told of a change of hands.
 //! Messages are entries of the ledger and rows of the store; the state knows only how many there
 //! are and what they hash to. Nothing here knows how a command arrived.
 
 pub mod command;
+pub mod customer_text;
 pub mod decide;
 pub mod event;
 pub mod evolve;

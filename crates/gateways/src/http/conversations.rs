@@ -363,6 +363,17 @@ pub async fn identity(
     })
 }
 
+/// In which language the customer of a conversation is spoken to, if that is known.
+pub(super) async fn language(
+    gateway: &Gateway,
+    stream: &Stream,
+) -> Result<Option<String>, Problem> {
+    Ok(match gateway.engine.current(stream).await?.as_deref() {
+        Some(Aggregate::Conversation(conversation)) => conversation.setup.customer.language.clone(),
+        Some(_) | None => None,
+    })
+}
+
 /// Who reads: a customer, a person, or a program.
 pub async fn reader(gateway: &Gateway, caller: &Caller) -> Result<Reader, Problem> {
     let kind = match caller.agent() {

@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use protocol::agent::{Agent, AgentIdentity, Kind as AgentKind};
 use protocol::caller::Caller;
+use protocol::conversation::customer_text;
 use protocol::conversation::{Command as ConversationCommand, Conversation};
 use protocol::ids::{ConversationId, TransferId};
 use protocol::queue::EstimatedWait;
@@ -13,7 +14,7 @@ use protocol::transfer::Status;
 use protocol::transfer::bundle::Bundle;
 use protocol::transfer::command::{Act, Command, Request, Transfer as TransferInput};
 use protocol::transfer::decide::is_in_queue;
-use protocol::transfer::state::{Kind, Leg, LegStage, Stage, Transfer, transfer_key};
+use protocol::transfer::state::{Kind, Leg, LegStage, Stage, Terms, Transfer, transfer_key};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,9 @@ pub struct TransferView {
     pub epoch: u64,
     pub queue: String,
     pub requested_at: String,
+    /// Why a person is wanted. A customer gets the text that is meant for them, what they said
+    /// themselves, or a sentence in their language.
+    pub reason: String,
     /// Who is asked, or answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentIdentity>,
@@ -58,7 +62,9 @@ pub struct TransferView {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Inside {
     pub requested_by: String,
-    pub reason: String,
+    /// What the customer is told instead of the reason, if the sender said so.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub customer_text: String,
     pub priority: i32,
     /// What the person should know beforehand: the newest.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -386,12 +392,29 @@ pub async fn view(
         epoch: conversation.epoch,
         queue: transfer.queue.to_string(),
         requested_at: transfer.terms.requested_at.to_string(),
+        reason: reason(gateway, caller, conversation, transfer).await?,
         agent,
         queue_position,
         estimated_wait,
         asks_rating: status == Status::Completed && !transfer.rated,
         inside: (!is_customer(caller)).then(|| inside(transfer)),
     })
+}
+
+async fn reason(
+    gateway: &Gateway,
+    caller: &Caller,
+    conversation: &Conversation,
+    transfer: &Transfer,
+) -> Result<String, Problem> {
+    let Terms { requested_by: by, reason, customer_text, .. } = &*transfer.terms;
+    if !is_customer(caller) {
+        return Ok(transfer.reason().to_owned());
+    }
+    let queue = identity(gateway, &caller.teamspace, &transfer.queue).await?.agent_name;
+    let language = conversation.setup.customer.language.as_deref();
+    let asked = customer_text::Asked { by, reason, customer_text };
+    Ok(customer_text::of_request(asked, language, &queue))
 }
 
 fn inside(transfer: &Transfer) -> Inside {
@@ -402,7 +425,7 @@ fn inside(transfer: &Transfer) -> Inside {
     };
     Inside {
         requested_by: terms.requested_by.clone(),
-        reason: transfer.reason().to_owned(),
+        customer_text: terms.customer_text.clone(),
         priority: terms.priority,
         bundle: transfer.bundle().cloned(),
         until,

@@ -124,6 +124,7 @@ pub fn transfer(
             ..About::default()
         },
         words: None,
+        customer_text: None,
     }
 }
 
@@ -135,6 +136,7 @@ pub fn route(request: &HandoffRequest<'_>, goto: AgentId, epoch: u64) -> Route {
         update: Map::new(),
         graph: Level::default(),
         reason: Some(cleaned(&request.reason, NOTES_BYTES_MAX)),
+        customer_text: None,
         context: context.map(|context| canonical::canonical(&Value::Object(context))),
         epoch: Some(epoch),
     }

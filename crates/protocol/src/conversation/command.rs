@@ -92,8 +92,12 @@ pub struct Route {
     pub update: Map<String, Value>,
     #[serde(default)]
     pub graph: Level,
+    /// Why, for colleagues.
     #[serde(default)]
     pub reason: Option<String>,
+    /// What the customer is told instead; a sentence in their language when absent.
+    #[serde(default)]
+    pub customer_text: Option<String>,
     /// What the next agent must know.
     #[serde(default)]
     pub context: Option<String>,

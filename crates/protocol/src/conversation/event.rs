@@ -107,6 +107,9 @@ pub struct Routed {
     pub reason: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub context: String,
+    /// What the customer is told instead of the reason.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub customer_text: String,
     /// What was changed in what the agents share; `null` takes a name away.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub update: Map<String, Value>,

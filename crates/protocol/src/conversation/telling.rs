@@ -271,7 +271,12 @@ fn transfer_line(event: &transfer::Event) -> Value {
 
 fn route(routed: &Routed) -> Value {
     let mut route = json!({ "from": routed.holder, "to": routed.to, "how": routed.how });
-    for (name, text) in [("reason", &routed.reason), ("context", &routed.context)] {
+    let texts = [
+        ("reason", &routed.reason),
+        ("context", &routed.context),
+        ("customer_text", &routed.customer_text),
+    ];
+    for (name, text) in texts {
         if !text.is_empty() {
             route[name] = text.as_str().into();
         }

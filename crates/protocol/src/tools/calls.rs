@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::definitions::HandoffTools;
 use super::turn::{Arguments, RawCall, Speaker, Turn, Wrapping, speaker_place, wrapping};
 use super::{CALLS_MAX, CONTEXT_BYTES_MAX, Form, Malformed, REASON_BYTES_MAX, name, text};
+use crate::conversation::customer_text::CUSTOMER_TEXT_BYTES_MAX;
 use crate::ids::NAME_BYTES_MAX;
 use crate::json::{self, Bounds, is_forbidden};
 
@@ -43,6 +44,7 @@ pub struct Request {
     pub target: String,
     pub reason: Option<String>,
     pub context: Option<String>,
+    pub customer_text: Option<String>,
 }
 
 /// The calls of an assistant's message. A name that begins with `transfer_to_` or
@@ -159,6 +161,7 @@ fn request(call: &RawCall<'_>, tools: &HandoffTools) -> Result<Request, Malforme
     };
     let reason = take("reason", REASON_BYTES_MAX)?;
     let context = take("context", CONTEXT_BYTES_MAX)?;
+    let customer_text = take("customer_text", CUSTOMER_TEXT_BYTES_MAX)?;
     let target = if call.name == name::ANY_AGENT {
         let target = take("targetAgent", NAME_BYTES_MAX)?;
         if reason.is_none() {
@@ -171,13 +174,13 @@ fn request(call: &RawCall<'_>, tools: &HandoffTools) -> Result<Request, Malforme
     };
     if let Some(unknown) = fields.keys().next() {
         let known = if call.name == name::ANY_AGENT {
-            "no arguments but targetAgent, reason and context"
+            "no arguments but targetAgent, reason, context and customer_text"
         } else {
-            "no arguments but reason and context"
+            "no arguments but reason, context and customer_text"
         };
         return Err(Malformed::new(text::line(unknown, NAME_BYTES_MAX), known));
     }
-    Ok(Request { target, reason, context })
+    Ok(Request { target, reason, context, customer_text })
 }
 
 /// A text as it is, or a refusal; blank is as good as missing.

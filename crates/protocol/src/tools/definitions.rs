@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{CONTEXT_BYTES_MAX, Malformed, REASON_BYTES_MAX, name, text};
+use crate::conversation::customer_text::CUSTOMER_TEXT_BYTES_MAX;
 use crate::ids::AgentId;
 
 /// Each tool costs the model attention and tokens; with more targets than this it gets one tool
@@ -25,6 +26,8 @@ const NAME_CHARS_MAX: usize = 80;
 
 const REASON: &str = "Brief explanation of why transferring";
 const CONTEXT: &str = "Additional context for the target agent";
+const CUSTOMER_TEXT: &str =
+    "What the customer is told about the transfer, in their language; they never see the reason";
 
 /// An agent that may be handed to, with what the directory says of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -172,7 +175,9 @@ fn for_one(target: &Target) -> Tool {
         description: description.trim_end().to_owned(),
         schema: json!({
             "type": "object",
-            "properties": { "reason": reason(), "context": context() },
+            "properties": {
+                "reason": reason(), "context": context(), "customer_text": customer_text(),
+            },
             "required": [],
             "additionalProperties": false,
         }),
@@ -192,7 +197,10 @@ fn for_all(targets: &[Target]) -> Tool {
         description: listing(targets),
         schema: json!({
             "type": "object",
-            "properties": { "targetAgent": target, "reason": reason(), "context": context() },
+            "properties": {
+                "targetAgent": target, "reason": reason(), "context": context(),
+                "customer_text": customer_text(),
+            },
             "required": ["targetAgent", "reason"],
             "additionalProperties": false,
         }),
@@ -226,6 +234,11 @@ fn reason() -> Value {
 
 fn context() -> Value {
     json!({ "type": "string", "description": CONTEXT, "maxLength": CONTEXT_BYTES_MAX })
+}
+
+fn customer_text() -> Value {
+    let bytes_max = CUSTOMER_TEXT_BYTES_MAX;
+    json!({ "type": "string", "description": CUSTOMER_TEXT, "maxLength": bytes_max })
 }
 
 #[cfg(test)]

@@ -53,6 +53,9 @@ pub struct Request {
     /// What the customer wants the person to know. For customers only; shown as theirs.
     #[serde(default)]
     pub words: Option<String>,
+    /// What the customer is told instead of the reason; a sentence in their language when absent.
+    #[serde(default)]
+    pub customer_text: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -106,8 +109,12 @@ pub struct Transfer {
     pub kind: Kind,
     /// A person or a queue.
     pub to: AgentId,
+    /// Why, for colleagues.
     #[serde(default)]
     pub reason: Option<String>,
+    /// What the customer is told when the other person is there.
+    #[serde(default)]
+    pub customer_text: Option<String>,
     #[serde(default)]
     pub epoch: Option<u64>,
     /// What the person should know beforehand.

@@ -42,6 +42,9 @@ pub struct Requested {
     pub kind: Kind,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// What the customer is told instead.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub customer_text: String,
     pub priority: i32,
     pub wanted: Wanted,
     pub limits: Limits,
@@ -92,6 +95,9 @@ pub struct Returned {
     pub epoch: u64,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// What the customer is told instead.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub customer_text: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -122,6 +128,9 @@ pub struct Connected {
     /// The person who passed it into the queue from which it was answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passed_by: Option<AgentId>,
+    /// What the customer is told of why another person answers.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub customer_text: String,
 }
 
 /// A person listens to the one who answers, and advises.
@@ -162,6 +171,9 @@ pub struct LegRequested {
     pub limits: Limits,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// What the customer is told instead.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub customer_text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundle: Option<Bundle>,
 }

@@ -72,6 +72,9 @@ pub struct Terms {
     pub kind: Kind,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// What the customer is told instead.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub customer_text: String,
     pub priority: i32,
     pub wanted: Wanted,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -164,6 +167,9 @@ pub struct Leg {
     pub reason: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundle: Option<Fixed<Bundle>>,
+    /// What the customer is told when the other person is there.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub customer_text: String,
     pub stage: LegStage,
     /// Who said no, and who did not answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -287,11 +293,13 @@ impl Transfer {
 
     /// Leaves out why a person was wanted, and what they were told.
     pub fn forget_texts(&mut self) {
-        let terms = Terms { reason: String::new(), bundle: None, ..Terms::clone(&self.terms) };
+        let (reason, customer_text) = (String::new(), String::new());
+        let terms = Terms { reason, customer_text, bundle: None, ..Terms::clone(&self.terms) };
         self.terms = terms.into();
         if let Some(leg) = &mut self.leg {
             leg.reason = String::new();
             leg.bundle = None;
+            leg.customer_text = String::new();
         }
         if let Some(passed) = &mut self.passed {
             passed.reason = String::new();

@@ -134,6 +134,7 @@ impl Chat {
             update: Default::default(),
             graph: Level::Here,
             reason: Some("it is about a bill".to_owned()),
+            customer_text: None,
             context: Some("The bill of May was charged twice.".to_owned()),
             epoch: Some(self.epoch),
         };

@@ -4,13 +4,14 @@
 use engine::port::Sequenced;
 use protocol::caller::Caller;
 use protocol::conversation::Event;
+use protocol::conversation::customer_text;
 use protocol::conversation::event::Routed;
 use protocol::ids::ConversationId;
 use protocol::ledger::Subject;
 use serde_json::{Value, json};
 
 use super::transfer_news::News;
-use super::{identity, transcript};
+use super::{identity, is_customer, language, transcript};
 use crate::http::Gateway;
 use crate::http::problem::Problem;
 
@@ -66,12 +67,13 @@ async fn change_of_hands(
     routed: &Routed,
 ) -> Result<Vec<Value>, Problem> {
     let to = identity(gateway, &caller.teamspace, &routed.to).await?;
+    let from = identity(gateway, &caller.teamspace, &routed.holder).await?;
     let mut handoff = json!({
         "type": "agent_handoff",
         "sessionId": id.to_string(),
         "eventId": format!("{id}-{}", routed.number),
         "timestamp": line.entry.at.to_string(),
-        "fromAgent": identity(gateway, &caller.teamspace, &routed.holder).await?,
+        "fromAgent": from,
         "toAgent": to,
     });
     let mut changed = json!({
@@ -82,9 +84,17 @@ async fn change_of_hands(
         "currentAgent": to,
         "handoffType": routed.how,
     });
-    if !routed.reason.is_empty() {
-        handoff["reason"] = routed.reason.as_str().into();
-        changed["reason"] = routed.reason.as_str().into();
+    let reason = match is_customer(caller) {
+        true => {
+            let language = language(gateway, &line.entry.stream).await?;
+            let (from, to) = (&from.agent_name, &to.agent_name);
+            customer_text::of_route(routed, language.as_deref(), from, to)
+        }
+        false => routed.reason.clone(),
+    };
+    if !reason.is_empty() {
+        handoff["reason"] = reason.as_str().into();
+        changed["reason"] = reason.into();
     }
     Ok(vec![handoff, changed])
 }

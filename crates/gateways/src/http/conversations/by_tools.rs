@@ -152,6 +152,7 @@ pub async fn called(
             update: Map::new(),
             graph: Level::Here,
             reason: request.reason.clone(),
+            customer_text: request.customer_text.clone(),
             context: request.context.clone(),
             epoch: input.epoch,
         };

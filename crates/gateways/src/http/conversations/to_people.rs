@@ -2,6 +2,7 @@
 //! clients know, and what colleagues tell each other.
 
 use engine::port::Sequenced;
+use protocol::conversation::customer_text::{self, Asked};
 use protocol::ids::ConversationId;
 use protocol::step::State;
 use protocol::transfer::Event;
@@ -38,7 +39,16 @@ pub async fn shown(
             if let Some(bundle) = &it.bundle {
                 part["bundleId"] = bundle.bundle_id.as_str().into();
             }
-            if !is_customer(names.caller) {
+            if is_customer(names.caller) {
+                let asked =
+                    Asked { by: &it.by, reason: &it.reason, customer_text: &it.customer_text };
+                let queue = names.of(&it.queue).await?.agent_name;
+                let language = names.language.as_deref();
+                part["reason"] = customer_text::of_request(asked, language, &queue).into();
+            } else {
+                if !it.customer_text.is_empty() {
+                    part["customerText"] = it.customer_text.as_str().into();
+                }
                 if !it.reason.is_empty() {
                     part["reason"] = it.reason.as_str().into();
                     part["reasonBy"] = by(&it.by).into();
@@ -60,6 +70,10 @@ pub async fn shown(
                 part["bundleId"] = bundle.into();
             }
             part["targetAgent"] = json!(names.of(&it.agent).await?);
+            if !it.customer_text.is_empty() {
+                let name = if is_customer(names.caller) { "reason" } else { "customerText" };
+                part[name] = it.customer_text.as_str().into();
+            }
             (Some(From::System), Some(it.epoch), vec![part], None)
         }
         Event::Over(it) => {
@@ -67,7 +81,10 @@ pub async fn shown(
             let kind = requested_kind(names, line, it).await?;
             part["transferType"] = json!(kind.unwrap_or_default());
             part["toAgent"] = json!(names.of(&it.to).await?);
-            if !it.reason.is_empty() && !is_customer(names.caller) {
+            // What the customer gave as a reason is theirs to see.
+            let actor = line.entry.actor.as_ref();
+            let is_shown = !is_customer(names.caller) || customer_text::is_customer(actor);
+            if !it.reason.is_empty() && is_shown {
                 part["reason"] = it.reason.as_str().into();
                 part["reasonBy"] = by(&line.entry.actor).into();
             }

@@ -13,6 +13,7 @@ use protocol::agent::AgentIdentity;
 use protocol::caller::Caller;
 use protocol::codec;
 use protocol::conversation::Event;
+use protocol::conversation::customer_text;
 use protocol::conversation::event::{Routed, Said, Speaker};
 use protocol::conversation::part::{Attachment, Part};
 use protocol::ids::{AgentId, ConversationId, TeamspaceId};
@@ -22,7 +23,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{identity, is_customer, reader, to_people, visible};
+use super::{conversation_of, identity, is_customer, language, reader, to_people, visible};
 use crate::http::Gateway;
 use crate::http::auth::Asker;
 use crate::http::handoffs::parse_limit;
@@ -103,7 +104,9 @@ pub async fn read(
     let item = visible(&gateway, &asker.caller, id).await?;
     let lines = gateway.engine.transcript(&item.stream, after, limit).await?;
     let reader = reader(&gateway, &asker.caller).await?;
-    let mut names = Names { gateway: &gateway, caller: &asker.caller, known: BTreeMap::new() };
+    let language = conversation_of(&item)?.setup.customer.language.clone();
+    let caller = &asker.caller;
+    let mut names = Names { gateway: &gateway, caller, language, known: BTreeMap::new() };
     let mut items = Vec::with_capacity(lines.len());
     // Numbers have no gaps, so what was erased has one too.
     let mut last = after;
@@ -184,7 +187,8 @@ pub async fn one(
         return Ok(None);
     }
     let Some(number) = event(line).and_then(|event| event.number()) else { return Ok(None) };
-    let mut names = Names { gateway, caller, known: BTreeMap::new() };
+    let language = language(gateway, &line.entry.stream).await?;
+    let mut names = Names { gateway, caller, language, known: BTreeMap::new() };
     shown(&mut names, id, number, line).await.map(Some)
 }
 
@@ -200,6 +204,8 @@ pub fn event(line: &Sequenced) -> Option<Event> {
 pub(super) struct Names<'a> {
     pub(super) gateway: &'a Gateway,
     pub(super) caller: &'a Caller,
+    /// The customer's, as a BCP 47 tag.
+    pub(super) language: Option<String>,
     known: BTreeMap<AgentId, AgentIdentity>,
 }
 
@@ -270,25 +276,34 @@ fn parts_of(id: ConversationId, said: &Said) -> Vec<Value> {
     shown.collect()
 }
 
-/// An `AgentTransferPart`. What the next agent must know is not for the customer.
+/// An `AgentTransferPart`. Why, and what the next agent must know, are not for the customer, who
+/// gets words of their own.
 async fn transfer(
     names: &mut Names<'_>,
     id: ConversationId,
     routed: &Routed,
 ) -> Result<Value, Problem> {
+    let (from, to) = (names.of(&routed.holder).await?, names.of(&routed.to).await?);
     let mut part = json!({
         "type": "agent-transfer",
         "id": format!("{id}-{}", routed.number),
         "transferType": "bot_to_bot",
         "status": "completed",
         "handoffType": routed.how,
-        "fromAgent": names.of(&routed.holder).await?,
-        "toAgent": names.of(&routed.to).await?,
+        "fromAgent": from,
+        "toAgent": to,
     });
-    if !routed.reason.is_empty() {
-        part["reason"] = routed.reason.as_str().into();
-    }
-    if !is_customer(names.caller) {
+    if is_customer(names.caller) {
+        let language = names.language.as_deref();
+        let told = customer_text::of_route(routed, language, &from.agent_name, &to.agent_name);
+        part["reason"] = told.into();
+    } else {
+        if !routed.reason.is_empty() {
+            part["reason"] = routed.reason.as_str().into();
+        }
+        if !routed.customer_text.is_empty() {
+            part["customerText"] = routed.customer_text.as_str().into();
+        }
         if !routed.context.is_empty() {
             part["context"] = routed.context.as_str().into();
         }

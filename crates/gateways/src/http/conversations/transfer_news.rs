@@ -3,6 +3,7 @@
 
 use engine::port::Sequenced;
 use protocol::caller::Caller;
+use protocol::conversation::customer_text::{self, Asked};
 use protocol::conversation::{Conversation, Event as ConversationEvent};
 use protocol::ids::{AgentId, ConversationId};
 use protocol::ledger::Stream;
@@ -86,7 +87,11 @@ impl News<'_> {
             frame["targetAgent"] = json!(self.identity(agent).await?);
         }
         let is_inside = sight == Sight::Entry && !is_customer(self.caller);
-        if let Some(reason) = reason(self.event, is_inside) {
+        let reason = match is_customer(self.caller) {
+            true => self.reason_for_customer(conversation).await?,
+            false => reason(self.event, is_inside).map(str::to_owned),
+        };
+        if let Some(reason) = reason {
             frame["reason"] = reason.into();
         }
         if let Some(transfer) = waits_since(conversation, self.event, status)
@@ -105,6 +110,38 @@ impl News<'_> {
             add_route(&mut frame, self.gateway, stream, self.line, requested).await?;
         }
         Ok(frame)
+    }
+
+    /// What was said for the customer, what they said themselves, or a sentence of ours.
+    async fn reason_for_customer(
+        &self,
+        conversation: &Conversation,
+    ) -> Result<Option<String>, Problem> {
+        let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        Ok(match self.event {
+            Event::Requested(it) => {
+                let asked =
+                    Asked { by: &it.by, reason: &it.reason, customer_text: &it.customer_text };
+                let queue = identity(self.gateway, &self.caller.teamspace, &it.queue).await?;
+                let language = conversation.setup.customer.language.as_deref();
+                Some(customer_text::of_request(asked, language, &queue.agent_name))
+            }
+            Event::Over(it) => {
+                let is_theirs = customer_text::is_customer(&self.line.entry.actor);
+                given(&it.reason).filter(|_| is_theirs)
+            }
+            Event::Connected(it) => given(&it.customer_text),
+            Event::Returned(it) => given(&it.customer_text),
+            Event::Queued(_)
+            | Event::Ringing(_)
+            | Event::Consulted(_)
+            | Event::Held(_)
+            | Event::Resumed(_)
+            | Event::LegRequested(_)
+            | Event::LegEnded(_)
+            | Event::Noted(_)
+            | Event::Rated(_) => None,
+        })
     }
 
     /// Somebody else speaks with the customer now.
@@ -260,7 +297,7 @@ fn target(event: &Event) -> Option<&AgentId> {
     }
 }
 
-/// Why it ended is for everybody; why it was asked for or declined is for those inside.
+/// Why it was asked for, declined or ended is for those inside.
 fn reason(event: &Event, is_inside: bool) -> Option<&str> {
     let reason = match event {
         Event::Requested(it) => &it.reason,

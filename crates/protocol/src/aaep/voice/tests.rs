@@ -282,3 +282,22 @@ fn a_route_is_a_session_of_its_own_and_says_who_asked_for_it() {
     );
     assert_eq!(heard[1]["target_kind"], "specialist_agent");
 }
+
+/// What the sender wrote for the customer is the reason that is heard, and a model's own never is.
+#[test]
+fn the_reason_that_is_heard_is_meant_for_the_customer() {
+    for (event, expected) in [
+        ("transfer.requested.v1.customer_text", Some("Hana knows more.")),
+        (ASKED, None),
+        ("conversation.routed.v1.customer_text", Some("Carol knows more about bills.")),
+        ("conversation.routed.v1.most", None),
+    ] {
+        let heard = heard(&[event], "agent:bob", None);
+        let is_request = |event: &&Value| event["type"] == "aaep:agent.handoff.requested";
+        let request = heard.iter().find(is_request).expect("a request");
+        let fixed = request["summary_normal"].as_str().expect("a sentence");
+        assert_eq!(request["reason"], expected.unwrap_or(fixed), "{event}");
+        let all = request.to_string();
+        assert!(!all.contains("angry") && !all.contains("a bill from May"), "{all}");
+    }
+}

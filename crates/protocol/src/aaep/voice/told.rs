@@ -13,6 +13,7 @@ use crate::aaep::texts::{DEFAULT_LANGUAGE, Message, hints};
 use crate::aaep::{CONTEXT, EXTENSION, EXTENSION_CONTEXT, FIELDS_MAX, VERSION};
 use crate::callback;
 use crate::canonical;
+use crate::conversation::customer_text;
 use crate::conversation::event::{Event, Routed};
 use crate::ids::{AgentId, SessionId, TransferId};
 use crate::queue::EstimatedWait;
@@ -70,7 +71,9 @@ impl Cause<'_> {
         let (from, to) = (self.name(&it.holder), self.name(&it.to));
         telling.say("session.started", &Message::HandoverBegun, json!({}));
         let request = Message::RouteRequested { from, to };
-        telling.request(&request, TargetKind::SpecialistAgent, &it.to);
+        let language = self.language();
+        let why = customer_text::of_route(it, language, from, to);
+        telling.request(&request, &why, TargetKind::SpecialistAgent, &it.to);
         telling.say("session.completed", &Message::RouteChanged { from, to }, json!({}));
         telling.told(IDLE)
     }
@@ -92,7 +95,7 @@ impl Cause<'_> {
         let begins = matches!(event, transfer::Event::Requested(_));
         let mut from = state.unwrap_or(IDLE).to_owned();
         if state.is_none() {
-            telling.open(self.queue(event, id));
+            telling.open(self.queue(event, id), self.said(event, id));
             HANDING_OFF.clone_into(&mut from);
         }
         if begins {
@@ -193,6 +196,22 @@ impl Cause<'_> {
         }
     }
 
+    /// What whoever asked for a person said for the customer.
+    fn said<'e>(&'e self, event: &'e transfer::Event, id: TransferId) -> Option<&'e str> {
+        let last = self.conversation.transfer.as_deref().filter(|transfer| transfer.id == id);
+        let said = if let transfer::Event::Requested(it) = event {
+            &it.customer_text
+        } else {
+            &last?.terms.customer_text
+        };
+        Some(said.as_str()).filter(|said| !said.is_empty())
+    }
+
+    /// The customer's.
+    fn language(&self) -> Option<&str> {
+        self.conversation.setup.customer.language.as_deref()
+    }
+
     /// In which queue it waits or waited.
     fn queue<'e>(&'e self, event: &'e transfer::Event, id: TransferId) -> &'e AgentId {
         match event {
@@ -248,7 +267,7 @@ impl<'a> Telling<'a> {
     }
 
     /// The start, that it is under way, and the request, each in words of its own.
-    fn open(&mut self, queue: &AgentId) {
+    fn open(&mut self, queue: &AgentId, said: Option<&str>) {
         let name = self.cause.name(queue);
         let is_unknown = self
             .cause
@@ -260,14 +279,14 @@ impl<'a> Telling<'a> {
         };
         self.say("session.started", &Message::HandoverBegun, json!({}));
         self.change(IDLE, HANDING_OFF, &Message::AssistantSilent);
-        self.request(&message, TargetKind::Human, queue);
+        let fixed = message.in_language(self.language).normal;
+        self.request(&message, said.unwrap_or(&fixed), TargetKind::Human, queue);
     }
 
-    fn request(&mut self, message: &Message<'_>, kind: TargetKind, to: &AgentId) {
-        // What a request says of its reason is ours; the true one is for colleagues.
-        let reason = message.in_language(self.language).normal;
+    /// `why` is what the customer may know; the true reason is for colleagues.
+    fn request(&mut self, message: &Message<'_>, why: &str, kind: TargetKind, to: &AgentId) {
         let more = json!({
-            "reason": reason, "target_kind": kind.as_str(), "target_uri": target_uri(kind, to),
+            "reason": why, "target_kind": kind.as_str(), "target_uri": target_uri(kind, to),
         });
         self.say("handoff.requested", message, more);
     }

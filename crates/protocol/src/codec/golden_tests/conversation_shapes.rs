@@ -139,6 +139,7 @@ fn routed() -> Vec<(&'static str, ConversationEvent)> {
         how: How::AgentHandoff,
         reason: String::new(),
         context: String::new(),
+        customer_text: String::new(),
         update: Default::default(),
         instead_of: None,
         route: None,
@@ -153,10 +154,13 @@ fn routed() -> Vec<(&'static str, ConversationEvent)> {
         ..least.clone()
     };
     let chosen = Routed { how: How::UserSelection, ..least.clone() };
+    let words = "Carol knows more about bills.".to_owned();
+    let with_words = Routed { customer_text: words, ..most.clone() };
     vec![
         ("told", ConversationEvent::Routed(Routed { deliver: true, ..least.clone() })),
         ("least", ConversationEvent::Routed(least)),
         ("most", ConversationEvent::Routed(most)),
+        ("customer_text", ConversationEvent::Routed(with_words)),
         ("chosen", ConversationEvent::Routed(chosen)),
     ]
 }
@@ -215,6 +219,7 @@ fn with_graph() -> Vec<(&'static str, ConversationEvent)> {
         how: How::Graph,
         reason: String::new(),
         context: String::new(),
+        customer_text: String::new(),
         update: Default::default(),
         instead_of: None,
         route: Some(route(TurnOutcome::Moved)),

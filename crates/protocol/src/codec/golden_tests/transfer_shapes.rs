@@ -61,6 +61,8 @@ fn requested() -> Vec<(&'static str, Event)> {
     let mut by_customer = least.clone();
     by_customer["bundle"] = bundle();
     by_customer["bundle"]["customerWords"] = "I wait since May".into();
+    let mut with_text = most.clone();
+    with_text["customer_text"] = "Hana knows more.".into();
     let queued = json!({ "holder": "support", "queue": "support", "epoch": 2,
         "order": 1_771_682_400_000_i64, "limits": limits() });
     let mut moves = queued.clone();
@@ -70,6 +72,7 @@ fn requested() -> Vec<(&'static str, Event)> {
         shape("most", "transfer.requested", most),
         shape("guarded", "transfer.requested", guarded),
         shape("customer_words", "transfer.requested", by_customer),
+        shape("customer_text", "transfer.requested", with_text),
         shape("least", "transfer.queued", queued),
         shape("most", "transfer.queued", moves),
     ]
@@ -99,7 +102,18 @@ fn passed() -> Vec<(&'static str, Event)> {
     most["bundle"] = bundle();
     let mut with_reason = most.clone();
     with_reason["bundle"]["reason"] = "tax".into();
+    let words = |body: &Value| {
+        let mut body = body.clone();
+        body["customer_text"] = "Ivan knows more.".into();
+        body
+    };
+    let (told, leg_told) = (words(&connected), words(&most));
+    let passed_on =
+        json!({ "holder": "hana", "leg": 0, "agent": "hana", "why": "blind", "epoch": 4 });
     let mut shapes = vec![
+        shape("customer_text", "transfer.connected", told),
+        shape("customer_text", "transfer.leg_requested", leg_told),
+        shape("customer_text", "transfer.returned", words(&passed_on)),
         shape("least", "transfer.ringing", ringing),
         shape("most", "transfer.ringing", picked),
         shape("least", "transfer.connected", connected),

@@ -114,14 +114,14 @@ fn routed() -> impl Strategy<Value = ConversationEvent> {
     let update = vec((text(), value), 0..3).prop_map(Map::from_iter);
     let numbers = (any::<u64>(), any::<u64>(), any::<bool>());
     let others = (option::of(agent()), option::of(route()));
-    (agent(), agent(), numbers, how, text(), text(), update, others).prop_map(
+    (agent(), agent(), numbers, how, text(), (text(), text()), update, others).prop_map(
         |(
             holder,
             to,
             (number, epoch, deliver),
             how,
             reason,
-            context,
+            (context, customer_text),
             update,
             (instead_of, route),
         )| {
@@ -133,6 +133,7 @@ fn routed() -> impl Strategy<Value = ConversationEvent> {
                 how,
                 reason,
                 context,
+                customer_text,
                 update,
                 instead_of,
                 route,

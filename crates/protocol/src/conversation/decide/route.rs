@@ -8,6 +8,7 @@ use super::open_to;
 use crate::agent::Kind;
 use crate::canonical;
 use crate::conversation::command::Route;
+use crate::conversation::customer_text;
 use crate::conversation::event::{Event, How, Routed, Why};
 use crate::conversation::evolve::merge;
 use crate::conversation::state::{Conversation, Side};
@@ -55,6 +56,7 @@ pub fn decide(
     };
     let reason = check_text("reason", route.reason.as_deref())?.unwrap_or_default();
     let note = check_text("context", route.context.as_deref())?.unwrap_or_default();
+    let customer_text = customer_text::check(route.customer_text.as_deref())?;
     let (to, instead_of) = match guarded(conversation, to) {
         Ok(guarded) => guarded,
         Err(refused) => {
@@ -72,6 +74,8 @@ pub fn decide(
         how,
         reason,
         context: note,
+        // What was said of another agent is not true of this one.
+        customer_text: Some(customer_text).filter(|_| instead_of.is_none()).unwrap_or_default(),
         update: route.update.clone(),
         instead_of,
         route: None,
@@ -113,6 +117,7 @@ pub fn select(
         how: How::UserSelection,
         reason: String::new(),
         context: String::new(),
+        customer_text: String::new(),
         update: Map::new(),
         instead_of: None,
         route: None,

@@ -58,6 +58,7 @@ fn route(
                 how: How::Graph,
                 reason: String::new(),
                 context: String::new(),
+                customer_text: String::new(),
                 update: Map::new(),
                 instead_of: None,
                 route: Some(route),

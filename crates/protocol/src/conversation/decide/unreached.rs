@@ -30,6 +30,7 @@ pub fn next_hands(conversation: &Conversation, context: Context<'_>) -> Vec<Even
         how: How::SupervisorRouting,
         reason: REASON.to_owned(),
         context: String::new(),
+        customer_text: String::new(),
         update: Map::new(),
         instead_of: None,
         route: None,

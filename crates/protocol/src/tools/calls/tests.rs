@@ -42,9 +42,11 @@ fn shown(call: &Call) -> String {
     match &call.kind {
         CallKind::Other => "other".to_owned(),
         CallKind::Unreadable(malformed) => format!("unreadable {malformed}"),
-        CallKind::Handoff(Request { target, reason, context }) => {
+        CallKind::Handoff(Request { target, reason, context, customer_text }) => {
             let or_none = |text: &Option<String>| text.clone().unwrap_or("-".to_owned());
-            format!("handoff {target} {} {}", or_none(reason), or_none(context))
+            let told = customer_text.as_ref().map(|text| format!(" tells {text}"));
+            let told = told.unwrap_or_default();
+            format!("handoff {target} {} {}{told}", or_none(reason), or_none(context))
         }
     }
 }
@@ -88,7 +90,12 @@ fn calls_are_read_alike_in_every_form() {
         (
             "transfer_to_billing",
             json!({ "task": "x" }),
-            "unreadable task: expected no arguments but reason and context",
+            "unreadable task: expected no arguments but reason, context and customer_text",
+        ),
+        (
+            "transfer_to_billing",
+            json!({ "reason": "fraud", "customer_text": "Moment" }),
+            "handoff billing fraud - tells Moment",
         ),
         ("transfer_to_billing", json!({ "reason": "a\u{202e}b" }), "unreadable"),
         (

@@ -80,9 +80,11 @@ pub(super) fn answered(
     claim: &Claim,
 ) -> Vec<ConversationEvent> {
     let transfer = asked.transfer;
-    let (leg, kind, bundle) = match place {
-        Place::Transfer => (0, transfer.kind(), transfer.bundle()),
-        Place::Leg(leg) => (leg.number, leg.kind, leg.bundle.as_deref()),
+    let (leg, kind, bundle, customer_text) = match place {
+        Place::Transfer => (0, transfer.kind(), transfer.bundle(), String::new()),
+        Place::Leg(leg) => {
+            (leg.number, leg.kind, leg.bundle.as_deref(), leg.customer_text.clone())
+        }
     };
     let passed = transfer.passed.as_ref().filter(|_| leg == 0);
     if leg != 0 && kind == Kind::SupervisorConsult {
@@ -103,6 +105,7 @@ pub(super) fn answered(
         kind,
         bundle_id: bundle.map(|bundle| bundle.bundle_id.clone()),
         passed_by: passed.map(|passed| passed.by.clone()),
+        customer_text,
     })])
 }
 
@@ -151,5 +154,6 @@ pub(super) fn returned(
         why,
         epoch: if was_answered { asked.next_epoch() } else { asked.conversation.epoch },
         reason,
+        customer_text: String::new(),
     })])
 }

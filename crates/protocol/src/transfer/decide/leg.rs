@@ -4,6 +4,7 @@
 use super::hold::gone_or;
 use super::{Asked, events, pickup, request};
 use crate::agent::Kind as AgentKind;
+use crate::conversation::customer_text;
 use crate::conversation::event::Event as ConversationEvent;
 use crate::handoff::decide::check_text;
 use crate::queue::{Settings, order_key};
@@ -39,6 +40,7 @@ pub fn transfer(asked: &Asked<'_>, asking: &Asking) -> Result<Vec<ConversationEv
     }
     asking.context.check()?;
     let reason = check_text("reason", asking.reason.as_deref())?.unwrap_or_default();
+    customer_text::check(asking.customer_text.as_deref())?;
     let unknown = Rejection::UnknownAgent { field: "to", agent: asking.to.clone() };
     let to = asked.context.facts.agent.as_ref().ok_or(unknown)?;
     if to.id == first {
@@ -105,6 +107,7 @@ fn leg(
         limits: request::limits(settings, now),
         reason,
         bundle,
+        customer_text: asking.customer_text.clone().unwrap_or_default(),
     }))
 }
 
@@ -128,6 +131,7 @@ fn blind(
         why: WhyReturned::Blind,
         epoch: asked.next_epoch(),
         reason,
+        customer_text: asking.customer_text.clone().unwrap_or_default(),
     };
     let terms = &asked.transfer.terms;
     let is_same = asking.to == asked.transfer.queue;

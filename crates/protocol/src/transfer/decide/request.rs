@@ -3,6 +3,7 @@
 
 use super::events;
 use crate::agent::{Agent, Kind as AgentKind};
+use crate::conversation::customer_text;
 use crate::conversation::decide::check_queue;
 use crate::conversation::event::{Event as ConversationEvent, Why};
 use crate::conversation::state::{Conversation, Side};
@@ -48,6 +49,7 @@ pub fn decide(
         request_key: request.request_key.clone(),
         kind: request.kind,
         reason: check_text("reason", request.reason.as_deref())?.unwrap_or_default(),
+        customer_text: customer_text::check(request.customer_text.as_deref())?,
         priority: request.priority,
         wanted: request.wanted.clone().unwrap_or_default(),
         about: &request.context,
@@ -82,6 +84,7 @@ pub fn request_for(
         request_key: None,
         kind: Kind::BotToHuman,
         reason: ask.reason.clone(),
+        customer_text: String::new(),
         priority: 0,
         wanted: Default::default(),
         about: &about,
@@ -102,6 +105,7 @@ fn check_whose(request: &Request, side: &Side<'_>) -> Result<(), Rejection> {
                 ("priority", *priority != 0),
                 ("wanted", wanted.is_some()),
                 ("context", !context.is_empty()),
+                ("customer_text", request.customer_text.is_some()),
             ];
             let expected = "to be left out by a customer, who says `reason` and `words`";
             match given.iter().find(|(_, is_given)| *is_given) {
@@ -209,6 +213,7 @@ struct Asking<'a> {
     request_key: Option<String>,
     kind: Kind,
     reason: String,
+    customer_text: String,
     priority: i32,
     wanted: crate::queue::Wanted,
     about: &'a About,
@@ -241,6 +246,7 @@ fn entered(
         request_key: asked.request_key,
         kind: asked.kind,
         reason: asked.reason,
+        customer_text: asked.customer_text,
         priority: asked.priority,
         wanted: asked.wanted,
         limits,

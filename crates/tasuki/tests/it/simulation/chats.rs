@@ -134,7 +134,8 @@ fn say(epoch: Option<u64>, in_reply_to: Option<u64>) -> Command {
 
 fn route(goto: AgentId, epoch: Option<u64>, graph: Level) -> Route {
     let update = Default::default();
-    Route { goto, update, graph, reason: None, context: None, epoch }
+    let (reason, customer_text, context) = (None, None, None);
+    Route { goto, update, graph, reason, customer_text, context, epoch }
 }
 
 /// Every conversation, as its entries tell.

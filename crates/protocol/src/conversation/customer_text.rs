@@ -1,0 +1,99 @@
+//! Why a conversation changes hands, as its customer is told. A model's own reason is for
+//! colleagues; a customer gets the words that the sender chose for them, or a sentence of ours in
+//! their language.
+
+use super::event::{How, Routed};
+use crate::aaep::texts::{DEFAULT_LANGUAGE, Message};
+use crate::rejection::Rejection;
+
+/// A sentence or two: a customer waits while they read it.
+pub const CUSTOMER_TEXT_BYTES_MAX: usize = 500;
+
+/// Who asked for a person, and what they said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asked<'a> {
+    /// As the record names them.
+    pub by: &'a str,
+    pub reason: &'a str,
+    pub customer_text: &'a str,
+}
+
+/// The words for the customer as they are recorded; empty for none.
+pub fn check(text: Option<&str>) -> Result<String, Rejection> {
+    match text {
+        Some(text) if text.trim().is_empty() || text.len() > CUSTOMER_TEXT_BYTES_MAX => {
+            Err(Rejection::SchemaInvalid {
+                field: "customer_text".to_owned(),
+                expected: format!("1 to {CUSTOMER_TEXT_BYTES_MAX} bytes of text"),
+            })
+        }
+        Some(text) => Ok(text.to_owned()),
+        None => Ok(String::new()),
+    }
+}
+
+/// Between bots. `language` is a BCP 47 tag; `from` and `to` are what people call them.
+pub fn of_route(routed: &Routed, language: Option<&str>, from: &str, to: &str) -> String {
+    if !routed.customer_text.is_empty() {
+        return routed.customer_text.clone();
+    }
+    let message = match routed.how {
+        How::UserSelection => Message::RouteChanged { from, to },
+        How::AgentHandoff | How::SupervisorRouting | How::Graph => {
+            Message::RouteRequested { from, to }
+        }
+    };
+    message.in_language(language.unwrap_or(DEFAULT_LANGUAGE)).normal
+}
+
+/// To a person. What the customer said themselves is theirs to see.
+pub fn of_request(asked: Asked<'_>, language: Option<&str>, queue: &str) -> String {
+    said(asked).map_or_else(
+        || {
+            let message = Message::TransferRequested { queue };
+            message.in_language(language.unwrap_or(DEFAULT_LANGUAGE)).normal
+        },
+        str::to_owned,
+    )
+}
+
+/// What somebody said that the customer may see, if they did.
+fn said(asked: Asked<'_>) -> Option<&str> {
+    let Asked { by, reason, customer_text } = asked;
+    if !customer_text.is_empty() {
+        return Some(customer_text);
+    }
+    Some(reason).filter(|reason| !reason.is_empty() && is_customer(by))
+}
+
+/// Whether the record names a customer.
+pub fn is_customer(by: &str) -> bool {
+    by.starts_with("customer:")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aaep::texts::catalogues;
+
+    #[test]
+    fn a_customer_is_told_what_was_meant_for_them() {
+        let fixed = "A person is asked to take over, through \u{2068}Support\u{2069}.";
+        for (by, reason, customer_text, expected) in [
+            ("agent:bob", "customer is abusive, fraud score 0.93", "", fixed),
+            ("system", "frustration above 0.7 for 2 turns", "", fixed),
+            ("agent:bob", "abusive", "Hana knows more of this.", "Hana knows more of this."),
+            ("customer:c", "my bill", "", "my bill"),
+            ("customer:c", "", "", fixed),
+        ] {
+            let asked = Asked { by, reason, customer_text };
+            assert_eq!(of_request(asked, None, "Support"), expected, "{asked:?}");
+        }
+        let asked = Asked { by: "agent:bob", reason: "abusive", customer_text: "" };
+        for language in catalogues().iter().map(|catalogue| catalogue.language) {
+            let told = of_request(asked, Some(language), "Support");
+            assert!(!told.contains("abusive") && told.contains("Support"), "{told}");
+            assert_eq!(told == fixed, language == "en", "{language}: {told}");
+        }
+    }
+}
