@@ -11,6 +11,7 @@ const BOUNDS: Bounds = Bounds {
     string_bytes_max: 256 * 1024,
     array_items_max: 1_000,
     object_keys_max: 256,
+    free_text: &[],
 };
 
 fuzz_target!(|bytes: &[u8]| {

@@ -221,7 +221,8 @@ fn read_answer(bytes: &[u8]) -> Result<Option<Vec<Part>>, String> {
     if bytes.trim_ascii().is_empty() {
         return Ok(None);
     }
-    let bounds = Bounds { string_bytes_max: ANSWER_BYTES_MAX, ..Bounds::default() };
+    let bounds =
+        Bounds { string_bytes_max: ANSWER_BYTES_MAX, free_text: &["text"], ..Bounds::default() };
     let parts = match strict::parse(bytes, &bounds) {
         Ok(Value::Object(mut said)) if said.len() == 1 => said.remove("parts"),
         Ok(_) | Err(_) => None,

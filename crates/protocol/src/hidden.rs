@@ -1,48 +1,193 @@
-//! Characters without width: a person sees one text, and a program has another. They are let pass,
-//! as some texts are full of them by accident, but they are pointed out, and shown.
+//! Characters that nobody sees: a person reads one text, and a program has another. They are how
+//! prompts are hidden from people. What languages and emoji need of them is not hidden: joiners
+//! between letters, marks of direction in text from right to left, and sequences that make one
+//! picture. The rest is pointed out, shown as a mark in a terminal, and written out for programs.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use crate::json::is_forbidden;
+
+const JOINER: char = '\u{200D}';
+const NON_JOINER: char = '\u{200C}';
+
+/// Which tags make another flag of it.
+const BLACK_FLAG: char = '\u{1F3F4}';
+const TAGS_END: char = '\u{E007F}';
+
+/// A country and a part of it, as `gbsct`; what is longer is a message, not a flag.
+const TAGS_MIN: usize = 3;
+const TAGS_MAX: usize = 6;
 
 /// The first character of a text that hides in it.
 pub fn first_hidden(text: &str) -> Option<char> {
-    // Nearly all text is plain ASCII.
-    if text.is_ascii() {
+    if is_plain(text) {
         return None;
     }
-    let mut found = hidden(text).zip(text.chars());
+    let mut found = hidden(text).into_iter().zip(text.chars());
     found.find_map(|(is_hidden, character)| is_hidden.then_some(character))
 }
 
 /// Of each character of a text, whether it hides in it.
-pub fn hidden(text: &str) -> impl Iterator<Item = bool> {
-    let before = std::iter::once(None).chain(text.chars().map(Some));
-    let after = text.chars().skip(1).map(Some).chain(std::iter::once(None));
-    before.zip(text.chars()).zip(after).map(|((before, character), after)| match character {
-        '\u{180E}' | '\u{200B}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}' => true,
-        // Joiners shape many scripts, and make one picture of several; never in plain ASCII.
-        '\u{200C}' | '\u{200D}' => {
-            [before, after].into_iter().flatten().any(|neighbour| neighbour.is_ascii())
+pub fn hidden(text: &str) -> Vec<bool> {
+    if is_plain(text) {
+        return vec![false; text.chars().count()];
+    }
+    let characters: Vec<char> = text.chars().collect();
+    let is_leftward = characters.iter().any(|character| runs_leftward(*character));
+    let places = 0..characters.len();
+    let mut hidden: Vec<bool> = places.map(|at| is_hidden(&characters, at, is_leftward)).collect();
+    let mut at = 0;
+    while at < characters.len() {
+        let n_characters = emoji(&characters[at..]);
+        hidden[at..at + n_characters].fill(false);
+        at += n_characters.max(1);
+    }
+    hidden
+}
+
+/// The text with what hides in it written out, as in `\u{202E}`, so that a program has what a
+/// person would see.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if first_hidden(text).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for (character, is_hidden) in text.chars().zip(hidden(text)) {
+        match is_hidden {
+            true => {
+                let _ = write!(shown, "\\u{{{:04X}}}", u32::from(character));
+            }
+            false => shown.push(character),
         }
-        _ => false,
-    })
+    }
+    Cow::Owned(shown)
+}
+
+/// The same for every text of a document.
+pub fn make_visible(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(shown) = visible(text) {
+                *text = shown;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(make_visible),
+        Value::Object(members) => members.values_mut().for_each(make_visible),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Nearly all text is: then nothing has to be looked at twice.
+fn is_plain(text: &str) -> bool {
+    let is_plain = |byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t' | b'\r');
+    text.bytes().all(is_plain) || !text.chars().any(is_suspect)
+}
+
+/// Whether a character can hide: it does, unless something around it needs it.
+fn is_suspect(character: char) -> bool {
+    let is_blank = matches!(
+        character,
+        // Fillers, which look like nothing or like a space.
+        '\u{00AD}' | '\u{034F}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}'
+            | '\u{2800}' | '\u{3164}' | '\u{FFA0}' | '\u{1D159}'
+            // Selectors of a variation.
+            | '\u{180B}'..='\u{180F}' | '\u{FE00}'..='\u{FE0F}'
+    );
+    let is_format = matches!(
+        character,
+        '\u{061C}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}'
+            | '\u{FEFF}' | '\u{FFF0}'..='\u{FFFB}' | '\u{1BCA0}'..='\u{1BCA3}'
+            | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}'
+    );
+    is_blank || is_format || is_forbidden(character)
+}
+
+fn is_hidden(characters: &[char], at: usize, is_leftward: bool) -> bool {
+    let character = characters[at];
+    let before = at.checked_sub(1).and_then(|before| characters.get(before)).copied();
+    let after = characters.get(at + 1).copied();
+    match character {
+        // They shape many scripts, and stand alone between letters.
+        JOINER | NON_JOINER => {
+            let is_letter = |it: char| !it.is_ascii() && !it.is_whitespace() && !is_picture(it);
+            let is_shaped = |it: char| is_letter(it) && !is_suspect(it);
+            !(before.is_some_and(is_shaped) && after.is_none_or(is_shaped))
+        }
+        '\u{061C}' | '\u{200E}' | '\u{200F}' => {
+            let is_alone = [before, after].into_iter().flatten().all(|it| !is_suspect(it));
+            !(is_leftward && is_alone)
+        }
+        // A space between letters of braille.
+        '\u{2800}' => {
+            let is_braille = |it: char| matches!(it, '\u{2801}'..='\u{28FF}');
+            ![before, after].into_iter().flatten().any(is_braille)
+        }
+        other => is_suspect(other),
+    }
+}
+
+/// Whether a letter belongs to a script that runs from right to left.
+fn runs_leftward(character: char) -> bool {
+    matches!(
+        character,
+        '\u{0590}'..='\u{08FF}' | '\u{FB1D}'..='\u{FDFF}' | '\u{FE70}'..='\u{FEFE}'
+            | '\u{10800}'..='\u{10FFF}' | '\u{1E800}'..='\u{1EFFF}'
+    ) && !is_suspect(character)
+}
+
+/// How many characters make the picture with which these begin; 0 if they begin with none.
+fn emoji(characters: &[char]) -> usize {
+    let mut n_characters = picture(characters);
+    if n_characters == 0 {
+        return 0;
+    }
+    while characters.get(n_characters) == Some(&JOINER) {
+        match picture(&characters[n_characters + 1..]) {
+            0 => break,
+            more => n_characters += 1 + more,
+        }
+    }
+    n_characters
+}
+
+/// The same for one picture, not joined to others.
+fn picture(characters: &[char]) -> usize {
+    match characters {
+        ['0'..='9' | '#' | '*', '\u{FE0F}', '\u{20E3}', ..] => 3,
+        [BLACK_FLAG, rest @ ..] if tags(rest) > 0 => 1 + tags(rest),
+        [first, rest @ ..] if is_picture(*first) => {
+            let selector = matches!(rest.first(), Some('\u{FE0E}' | '\u{FE0F}'));
+            let n_characters = 1 + usize::from(selector);
+            let skin = matches!(characters.get(n_characters), Some('\u{1F3FB}'..='\u{1F3FF}'));
+            n_characters + usize::from(skin)
+        }
+        _ => 0,
+    }
+}
+
+/// How many tags name a part of a country, with their end.
+fn tags(characters: &[char]) -> usize {
+    let is_tag = |it: &&char| matches!(it, '\u{E0030}'..='\u{E0039}' | '\u{E0061}'..='\u{E007A}');
+    let n_tags = characters.iter().take(TAGS_MAX + 1).take_while(is_tag).count();
+    let is_flag =
+        (TAGS_MIN..=TAGS_MAX).contains(&n_tags) && characters.get(n_tags) == Some(&TAGS_END);
+    if is_flag { n_tags + 1 } else { 0 }
+}
+
+/// Whether a character can be a picture of its own.
+fn is_picture(character: char) -> bool {
+    matches!(
+        character,
+        '\u{A9}' | '\u{AE}' | '\u{203C}' | '\u{2049}' | '\u{2122}' | '\u{2139}'
+            | '\u{2194}'..='\u{21AA}' | '\u{231A}'..='\u{23FF}' | '\u{24C2}'
+            | '\u{25AA}'..='\u{25FE}' | '\u{2600}'..='\u{27BF}' | '\u{2934}' | '\u{2935}'
+            | '\u{2B05}'..='\u{2B55}' | '\u{3030}' | '\u{303D}' | '\u{3297}' | '\u{3299}'
+            | '\u{1F000}'..='\u{1FAFF}'
+    )
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_languages_need_is_not_hidden() {
-        for (text, expected) in [
-            ("Pay 500 dollars", None),
-            ("Pay 5\u{200b}00 dollars", Some('\u{200b}')),
-            ("pay\u{feff}", Some('\u{feff}')),
-            ("pay\u{2060}pal", Some('\u{2060}')),
-            ("pay\u{200d}pal", Some('\u{200d}')),
-            ("می\u{200c}خواهم", None),
-            ("क्\u{200d}ष", None),
-            ("👩\u{200d}💻", None),
-            ("Zahlung an Müller", None),
-        ] {
-            assert_eq!(first_hidden(text), expected, "{text:?}");
-        }
-    }
-}
+mod tests;

@@ -49,6 +49,9 @@ pub struct Bounds {
     pub string_bytes_max: usize,
     pub array_items_max: usize,
     pub object_keys_max: usize,
+    /// Keys whose texts people wrote in a chat: they are kept as they were sent, whatever their
+    /// characters. Only U+0000 is refused, which many programs take for the end of a text.
+    pub free_text: &'static [&'static str],
 }
 
 impl Default for Bounds {
@@ -58,6 +61,7 @@ impl Default for Bounds {
             string_bytes_max: STRING_BYTES_MAX,
             array_items_max: ARRAY_ITEMS_MAX,
             object_keys_max: OBJECT_KEYS_MAX,
+            free_text: &[],
         }
     }
 }
@@ -110,7 +114,7 @@ pub fn parse(bytes: &[u8], bounds: &Bounds) -> Result<Value, JsonError> {
         literals: NumberLiterals { bytes, at: 0, n_passed: 0 },
     };
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let root = AnyValue { reading: &mut reading, depth: 0 };
+    let root = AnyValue { reading: &mut reading, depth: 0, is_free: false };
     root.deserialize(&mut deserializer)
         .and_then(|value| deserializer.end().map(|()| value))
         .map_err(|error| reading.into_error(&error))
@@ -165,7 +169,7 @@ impl Reading<'_> {
         self.path_reversed.push(Step::Key(step));
     }
 
-    fn checked_text<E: Error>(&mut self, text: &str) -> Result<String, E> {
+    fn checked_text<E: Error>(&mut self, text: &str, is_free: bool) -> Result<String, E> {
         let bytes_max = self.bounds.string_bytes_max;
         if text.len() > bytes_max {
             return Err(self.refuse(JsonErrorKind::StringTooLong { bytes_max }));
@@ -173,7 +177,10 @@ impl Reading<'_> {
         // Nearly all text is plain ASCII, and bytes are quicker to look at than characters.
         let is_plain = |byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t' | b'\r');
         if !text.bytes().all(is_plain)
-            && let Some(character) = text.chars().find(|character| is_forbidden(*character))
+            && let Some(character) = text.chars().find(|character| match is_free {
+                true => *character == '\0',
+                false => is_forbidden(*character),
+            })
         {
             return Err(self.refuse(JsonErrorKind::ForbiddenCharacter { character }));
         }
@@ -216,6 +223,8 @@ impl Reading<'_> {
 struct AnyValue<'r, 'b> {
     reading: &'r mut Reading<'b>,
     depth: usize,
+    /// The text of a chat.
+    is_free: bool,
 }
 
 impl<'r, 'b> AnyValue<'r, 'b> {
@@ -225,7 +234,7 @@ impl<'r, 'b> AnyValue<'r, 'b> {
         if self.depth == depth_max {
             return Err(self.reading.refuse(JsonErrorKind::TooDeep { depth_max }));
         }
-        Ok(AnyValue { depth: self.depth + 1, ..self })
+        Ok(AnyValue { depth: self.depth + 1, is_free: false, ..self })
     }
 }
 
@@ -273,15 +282,16 @@ impl<'de> Visitor<'de> for AnyValue<'_, '_> {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Value, E> {
-        self.reading.checked_text(text).map(Value::String)
+        self.reading.checked_text(text, self.is_free).map(Value::String)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let AnyValue { reading, depth } = self.entered()?;
+        let AnyValue { reading, depth, .. } = self.entered()?;
         let items_max = reading.bounds.array_items_max;
         let mut array = Vec::new();
         loop {
-            match items.next_element_seed(AnyValue { reading: &mut *reading, depth }) {
+            let item = AnyValue { reading: &mut *reading, depth, is_free: false };
+            match items.next_element_seed(item) {
                 Ok(None) => return Ok(Value::Array(array)),
                 Ok(Some(_)) if array.len() == items_max => {
                     return Err(reading.refuse(JsonErrorKind::TooManyItems { items_max }));
@@ -296,7 +306,7 @@ impl<'de> Visitor<'de> for AnyValue<'_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        let AnyValue { reading, depth } = self.entered()?;
+        let AnyValue { reading, depth, .. } = self.entered()?;
         let keys_max = reading.bounds.object_keys_max;
         let mut object = Map::new();
         while let Some(key) = entries.next_key_seed(Key { reading: &mut *reading })? {
@@ -310,7 +320,9 @@ impl<'de> Visitor<'de> for AnyValue<'_, '_> {
                     return Err(reading.refuse(JsonErrorKind::TooManyKeys { keys_max }));
                 }
                 Entry::Vacant(free) => {
-                    match entries.next_value_seed(AnyValue { reading: &mut *reading, depth }) {
+                    let is_free = reading.bounds.free_text.contains(&free.key().as_str());
+                    let value = AnyValue { reading: &mut *reading, depth, is_free };
+                    match entries.next_value_seed(value) {
                         Ok(value) => free.insert(value),
                         Err(error) => {
                             reading.failed_at_key(free.key());
@@ -344,7 +356,7 @@ impl<'de> Visitor<'de> for Key<'_, '_> {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<String, E> {
-        self.reading.checked_text(text)
+        self.reading.checked_text(text, false)
     }
 }
 

@@ -360,6 +360,7 @@ impl Config {
                 string_bytes_max: limits.json_string_bytes,
                 array_items_max: limits.json_array_items,
                 object_keys_max: limits.json_object_keys,
+                free_text: &[],
             },
             rate: RateLimit {
                 per_minute: at_least_one(limits.requests_per_second.saturating_mul(60)),

@@ -11,8 +11,8 @@ use protocol::hidden::hidden;
 use protocol::time::{Span, Time};
 use serde_json::Value;
 
-/// First strong isolate, and its end.
-const ISOLATE: char = '\u{2068}';
+/// What ends a part of a text with a direction of its own.
+const EMBEDDING_END: char = '\u{202c}';
 const ISOLATE_END: char = '\u{2069}';
 
 /// Why lines of data were lost, if they were.
@@ -202,32 +202,43 @@ fn harmless(text: &str) -> String {
     let harmless = |(character, is_hidden)| match character {
         '\n' | '\t' => character,
         '\r' => '\u{fffd}',
-        _ if is_hidden || protocol::json::is_forbidden(character) => '\u{fffd}',
+        _ if is_hidden => '\u{fffd}',
         _ => character,
     };
-    let text = without_isolates(text);
+    let text = without_pairs(text);
     text.chars().zip(hidden(&text)).map(harmless).collect()
 }
 
-/// Text without the pairs of characters that only keep what is between them from turning the rest
-/// around, as our own announcements have them around names. Nothing is hidden by leaving them out;
-/// one without the other stays, and is shown.
-fn without_isolates(text: &str) -> Cow<'_, str> {
-    if !text.contains(ISOLATE) {
+/// Text without the pairs of characters that give what is between them a direction of its own, as
+/// our own announcements have them around names, and as keyboards for text from right to left put
+/// them around what is pasted. Nothing is hidden by leaving them out, and nothing outside is turned
+/// around; one without the other stays, and is shown.
+fn without_pairs(text: &str) -> Cow<'_, str> {
+    let is_one =
+        |character: char| matches!(character, '\u{202a}'..='\u{202c}' | '\u{2066}'..='\u{2069}');
+    if !text.contains(is_one) {
         return Cow::Borrowed(text);
     }
     let (mut open, mut pairs) = (Vec::new(), HashSet::new());
     for (at, character) in text.char_indices() {
-        match character {
-            ISOLATE | '\u{2066}' | '\u{2067}' => open.push((at, character)),
-            ISOLATE_END => {
-                if let Some((start, ISOLATE)) = open.pop() {
-                    pairs.extend([start, at]);
-                }
+        let begins = match character {
+            '\u{202a}' | '\u{202b}' | '\u{2066}'..='\u{2068}' => {
+                open.push((at, character));
+                continue;
             }
+            EMBEDDING_END => '\u{202a}'..='\u{202b}',
+            ISOLATE_END => '\u{2066}'..='\u{2068}',
             // No direction goes on past the end of a paragraph.
-            '\n' => open.clear(),
-            _ => {}
+            '\n' => {
+                open.clear();
+                continue;
+            }
+            _ => continue,
+        };
+        if let Some((start, first)) = open.pop()
+            && begins.contains(&first)
+        {
+            pairs.extend([start, at]);
         }
     }
     let kept = text.char_indices().filter(|(at, _)| !pairs.contains(at));
@@ -301,7 +312,14 @@ mod tests {
             ("dana\u{2069}", "dana\u{fffd}"),
             ("\u{2069}dana\u{2068}", "\u{fffd}dana\u{fffd}"),
             ("\u{2068}dana\nomar\u{2069}", "\u{fffd}dana omar\u{fffd}"),
-            ("\u{2067}\u{2068}dana\u{2069}\u{2069}", "\u{fffd}dana\u{fffd}"),
+            ("\u{2067}\u{2068}dana\u{2069}\u{2069}", "dana"),
+            ("\u{202b}שלום\u{202c}", "שלום"),
+            ("\u{202b}שלום\u{2069}", "\u{fffd}שלום\u{fffd}"),
+            ("\u{202e}dana\u{202c}", "\u{fffd}dana\u{fffd}"),
+            (
+                "🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}",
+                "🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}",
+            ),
             ("\u{2068}\u{202e}dana\u{2069}", "\u{fffd}dana"),
         ];
         for (text, expected) in cases {

@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use protocol::callback::{Ask, Callback, Command, Settle};
 use protocol::caller::Caller;
 use protocol::conversation::Command as ConversationCommand;
+use protocol::hidden;
 use protocol::ids::{AgentId, ConversationId};
 use protocol::step::State as Aggregate;
 use schemars::JsonSchema;
@@ -14,7 +15,7 @@ use serde::Serialize;
 
 use super::Gateway;
 use super::conversations::{conversation_of, is_customer, submit, visible};
-use super::input::{Named, Write};
+use super::input::{Chat, Named, Write};
 use super::problem::Problem;
 
 /// How many of those who shall be called are shown.
@@ -53,7 +54,7 @@ pub struct CallbackSettled {
 pub async fn ask(
     State(gateway): State<Gateway>,
     Named(id): Named<ConversationId>,
-    write: Write<Ask>,
+    Chat(write): Chat<Ask>,
 ) -> Result<(StatusCode, Json<CallbackView>), Problem> {
     let (write, ask) = write.split();
     let caller = write.asker.caller;
@@ -106,6 +107,11 @@ pub fn view(caller: &Caller, id: ConversationId, callback: &Callback) -> Callbac
         contact: Some(callback.contact.clone()).filter(|contact| !contact.is_empty()),
         not_before: callback.not_before.map(|at| at.to_string()),
         inside: (!is_customer(caller))
-            .then(|| Inside { asked_by: callback.by.clone(), note: callback.note.clone() }),
+            .then(|| Inside { asked_by: callback.by.clone(), note: visible_text(&callback.note) }),
     }
+}
+
+/// People and programs read a note in the same view, so what hides in it is written out.
+fn visible_text(note: &str) -> String {
+    hidden::visible(note).into_owned()
 }

@@ -40,7 +40,7 @@ use super::agents;
 use super::auth::Asker;
 use super::callbacks::{self, CallbackView};
 use super::handoffs::{parse_cursor, parse_limit};
-use super::input::{Asked, Named, Write};
+use super::input::{Asked, Chat, FreeText, Named, Write};
 use super::problem::Problem;
 use super::queues;
 use super::tokens::{self, Nothing};
@@ -164,6 +164,10 @@ pub struct CloseInput {
     pub reason: Option<String>,
 }
 
+impl FreeText for CloseInput {
+    const FREE_TEXT: &'static [&'static str] = &["reason"];
+}
+
 pub async fn open(
     State(gateway): State<Gateway>,
     write: Write<Open>,
@@ -238,7 +242,7 @@ pub async fn show(
 pub async fn say(
     State(gateway): State<Gateway>,
     Named(id): Named<ConversationId>,
-    write: Write<Say>,
+    Chat(write): Chat<Say>,
 ) -> Result<(StatusCode, Json<Taken>), Problem> {
     let (write, say) = write.split();
     let key = write.key.for_action("say", Some(&id.to_string()));
@@ -278,7 +282,7 @@ pub async fn select(
 pub async fn close(
     State(gateway): State<Gateway>,
     Named(id): Named<ConversationId>,
-    write: Write<CloseInput>,
+    Chat(write): Chat<CloseInput>,
 ) -> Result<Json<ConversationView>, Problem> {
     let (write, CloseInput { reason }) = write.split();
     let caller = write.asker.caller;

@@ -1,6 +1,7 @@
 //! `/v1/events`: the ledger as a live stream. A client that comes back with `Last-Event-ID` goes on
 //! where it was; it misses nothing, and tells a repeat by its id.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,6 +14,7 @@ use engine::connections::OpenConnection;
 use engine::feed::{Followed, Follower};
 use protocol::caller::Caller;
 use protocol::conversation::reader::Reader;
+use protocol::hidden::{first_hidden, make_visible};
 use protocol::ids::AgentId;
 use protocol::ledger::Subject;
 use protocol::time::Span;
@@ -158,8 +160,29 @@ impl Filter {
                 | Subject::Ledger,
             ) => Vec::new(),
         };
+        let mut announced = announced;
+        if self.reader == Reader::Program {
+            announced.iter_mut().for_each(make_visible);
+        }
         let is_something = is_shown || !announced.is_empty();
         Ok(is_something.then_some(Told { announced, is_shown }))
+    }
+
+    /// An entry as JSON. For a program, what a person would not see of a conversation is written
+    /// out.
+    pub fn entry<'f>(&self, followed: &'f Followed) -> Cow<'f, str> {
+        let text = std::str::from_utf8(followed.json()).expect("JSON is text");
+        let is_chat = matches!(followed.sequenced.entry.stream.subject, Subject::Conversation(_));
+        if self.reader != Reader::Program || !is_chat {
+            return Cow::Borrowed(text);
+        }
+        // Controls are escaped in JSON, everything else stands in it as it is.
+        if !text.contains("\\u00") && first_hidden(text).is_none() {
+            return Cow::Borrowed(text);
+        }
+        let mut entry: Value = serde_json::from_str(text).expect("an entry is JSON");
+        make_visible(&mut entry);
+        Cow::Owned(entry.to_string())
     }
 
     /// Whether an entry is asked for, whoever may see it.
@@ -297,7 +320,7 @@ impl Sending {
             text.extend_from_slice(
                 format!("id: {}\nevent: {name}\ndata: ", followed.seq()).as_bytes(),
             );
-            text.extend_from_slice(followed.json());
+            text.extend_from_slice(self.filter.entry(followed).as_bytes());
             text.extend_from_slice(b"\n\n");
         }
         Ok(if text.is_empty() { self.beat() } else { Bytes::from(text) })

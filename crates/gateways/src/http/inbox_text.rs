@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use protocol::json;
+use protocol::hidden::hidden;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -75,18 +75,10 @@ fn pretty(value: &impl Serialize) -> String {
 fn quote(text: &mut String, written: &str) {
     let breaks = ['\n', '\r', '\u{0B}', '\u{0C}', '\u{85}', '\u{2028}', '\u{2029}'];
     for line in written.split(breaks) {
-        let shown =
-            line.chars().map(|character| if hides(character) { '\u{FFFD}' } else { character });
+        let shown = line.chars().zip(hidden(line));
+        let shown = shown.map(|(character, hides)| if hides { '\u{FFFD}' } else { character });
         text.push_str("| ");
         text.extend(shown);
         text.push('\n');
     }
-}
-
-fn hides(character: char) -> bool {
-    let is_invisible = matches!(
-        character,
-        '\u{AD}' | '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}'
-    );
-    is_invisible || json::is_forbidden(character)
 }

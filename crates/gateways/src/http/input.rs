@@ -2,13 +2,17 @@
 //! it does not fit. A body may repeat who the caller is, but not contradict it.
 
 use axum::body::Bytes;
-use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request as HttpRequest};
 use axum::http::{HeaderMap, HeaderName, header, request::Parts};
 use engine::submit::Key;
+use protocol::callback::Ask;
+use protocol::caller::Principal;
 use protocol::canonical::{self, Hash};
+use protocol::conversation::command::Say;
 use protocol::ids::{AgentId, ConversationId, GraphId, HandoffId, MessageId, TokenId, TransferId};
-use protocol::json;
+use protocol::json::{self, Bounds};
 use protocol::transfer::bundle::BundleId;
+use protocol::transfer::command::Request;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -56,20 +60,67 @@ impl GivenKey {
 impl<T: DeserializeOwned> FromRequest<Gateway> for Write<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, gateway: &Gateway) -> Result<Self, Problem> {
+    async fn from_request(request: HttpRequest, gateway: &Gateway) -> Result<Self, Problem> {
         let write = read_write(gateway, request).await?;
         let body = shape(write.body)?;
         Ok(Write { asker: write.asker, body, key: write.key })
     }
 }
 
+/// A write in a chat with a customer.
+#[derive(Debug)]
+pub struct Chat<T>(pub Write<T>);
+
+/// Which fields hold what people wrote. It is kept as it was sent, and isolated where it is shown.
+pub trait FreeText {
+    const FREE_TEXT: &'static [&'static str];
+    /// Said in the chat itself, by whoever speaks; otherwise only customers are this free.
+    const IS_SPEECH: bool = false;
+}
+
+impl FreeText for Say {
+    const FREE_TEXT: &'static [&'static str] = &["text"];
+    const IS_SPEECH: bool = true;
+}
+
+impl FreeText for Request {
+    const FREE_TEXT: &'static [&'static str] = &["reason", "words"];
+}
+
+impl FreeText for Ask {
+    const FREE_TEXT: &'static [&'static str] = &["note"];
+}
+
+impl<T: DeserializeOwned + FreeText> FromRequest<Gateway> for Chat<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: HttpRequest, gateway: &Gateway) -> Result<Self, Problem> {
+        let free_text = |asker: &Asker| {
+            let is_customer = matches!(asker.caller.principal, Principal::Customer(_));
+            if T::IS_SPEECH || is_customer { T::FREE_TEXT } else { &[] }
+        };
+        let write = read_with(gateway, request, free_text).await?;
+        let body = shape(write.body)?;
+        Ok(Chat(Write { asker: write.asker, body, key: write.key }))
+    }
+}
+
 /// Reads a write whose shape is not known yet.
-pub async fn read_write(gateway: &Gateway, request: Request) -> Result<Write<Value>, Problem> {
+pub async fn read_write(gateway: &Gateway, request: HttpRequest) -> Result<Write<Value>, Problem> {
+    read_with(gateway, request, |_| &[]).await
+}
+
+async fn read_with(
+    gateway: &Gateway,
+    request: HttpRequest,
+    free_text: impl Fn(&Asker) -> &'static [&'static str],
+) -> Result<Write<Value>, Problem> {
     let (parts, body) = request.into_parts();
     let asker = authenticate(gateway, &parts).await?;
     let limits = &gateway.limits;
     let bytes = read_body(body, limits.body_bytes_max, limits.body_read_ms_max).await?;
-    let mut body = parse(gateway, &parts, &bytes)?;
+    let bounds = Bounds { free_text: free_text(&asker), ..limits.json };
+    let mut body = parse(&bounds, &parts, &bytes)?;
     let body_hash = canonical::sha256(&[canonical::canonical(&body).as_bytes()]);
     check_identity(&asker, &mut body)?;
     let text = match key_text(&parts.headers)? {
@@ -82,7 +133,7 @@ pub async fn read_write(gateway: &Gateway, request: Request) -> Result<Write<Val
 /// Reads a document as it is, once the asker may send one.
 pub async fn read_document(
     gateway: &Gateway,
-    request: Request,
+    request: HttpRequest,
     bytes_max: usize,
     may_send: impl FnOnce(Asker) -> Result<Asker, Problem>,
 ) -> Result<Write<Bytes>, Problem> {
@@ -98,12 +149,12 @@ pub async fn read_document(
     Ok(Write { asker, body: bytes, key: GivenKey { text, body_hash } })
 }
 
-fn parse(gateway: &Gateway, parts: &Parts, bytes: &Bytes) -> Result<Value, Problem> {
+fn parse(bounds: &Bounds, parts: &Parts, bytes: &Bytes) -> Result<Value, Problem> {
     if bytes.is_empty() {
         return Ok(Value::Object(serde_json::Map::new()));
     }
     check_is_json(parts)?;
-    let value = json::parse(bytes, &gateway.limits.json)?;
+    let value = json::parse(bytes, bounds)?;
     if !value.is_object() {
         return Err(Problem::schema_invalid("body", "a JSON object"));
     }

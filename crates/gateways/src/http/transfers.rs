@@ -7,7 +7,9 @@ use axum::http::StatusCode;
 use protocol::agent::{Agent, AgentIdentity, Kind as AgentKind};
 use protocol::caller::Caller;
 use protocol::conversation::customer_text;
+use protocol::conversation::reader::Reader;
 use protocol::conversation::{Command as ConversationCommand, Conversation};
+use protocol::hidden::visible as visible_text;
 use protocol::ids::{ConversationId, TransferId};
 use protocol::queue::EstimatedWait;
 use protocol::transfer::Status;
@@ -20,8 +22,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Gateway;
 use super::auth::Asker;
-use super::conversations::{conversation_of, identity, is_customer, stream, submit, visible};
-use super::input::{Named, Write};
+use super::conversations::{conversation_of, identity, reader, stream, submit, visible};
+use super::input::{Chat, FreeText, Named, Write};
 use super::problem::Problem;
 use super::queues;
 
@@ -158,10 +160,18 @@ pub struct RateInput {
     pub comment: Option<String>,
 }
 
+impl FreeText for ReasonInput {
+    const FREE_TEXT: &'static [&'static str] = &["reason"];
+}
+
+impl FreeText for RateInput {
+    const FREE_TEXT: &'static [&'static str] = &["comment"];
+}
+
 pub async fn request(
     State(gateway): State<Gateway>,
     Named(id): Named<ConversationId>,
-    write: Write<Request>,
+    Chat(write): Chat<Request>,
 ) -> Result<(StatusCode, Json<TransferView>), Problem> {
     let (write, request) = write.split();
     let caller = write.asker.caller;
@@ -264,7 +274,7 @@ pub async fn end(
 pub async fn cancel(
     gateway: State<Gateway>,
     id: Named<TransferId>,
-    write: Write<ReasonInput>,
+    Chat(write): Chat<ReasonInput>,
 ) -> Result<Json<TransferView>, Problem> {
     let (write, ReasonInput { epoch, reason }) = write.split();
     act(gateway, id, write, epoch, Act::Cancel { reason }).await
@@ -310,7 +320,7 @@ pub async fn whisper(
 pub async fn rate(
     gateway: State<Gateway>,
     id: Named<TransferId>,
-    write: Write<RateInput>,
+    Chat(write): Chat<RateInput>,
 ) -> Result<Json<TransferView>, Problem> {
     let (write, RateInput { score, comment }) = write.split();
     act(gateway, id, write, None, Act::Rate { score, comment }).await
@@ -397,7 +407,11 @@ pub async fn view(
         queue_position,
         estimated_wait,
         asks_rating: status == Status::Completed && !transfer.rated,
-        inside: (!is_customer(caller)).then(|| inside(transfer)),
+        inside: match reader(gateway, caller).await? {
+            Reader::Customer => None,
+            Reader::Person => Some(inside(transfer)),
+            Reader::Program => Some(shown_to_program(inside(transfer))),
+        },
     })
 }
 
@@ -408,13 +422,24 @@ async fn reason(
     transfer: &Transfer,
 ) -> Result<String, Problem> {
     let Terms { requested_by: by, reason, customer_text, .. } = &*transfer.terms;
-    if !is_customer(caller) {
-        return Ok(transfer.reason().to_owned());
+    match reader(gateway, caller).await? {
+        Reader::Customer => {}
+        Reader::Person => return Ok(transfer.reason().to_owned()),
+        Reader::Program => return Ok(visible_text(transfer.reason()).into_owned()),
     }
     let queue = identity(gateway, &caller.teamspace, &transfer.queue).await?.agent_name;
     let language = conversation.setup.customer.language.as_deref();
     let asked = customer_text::Asked { by, reason, customer_text };
     Ok(customer_text::of_request(asked, language, &queue))
+}
+
+/// What a customer wrote, with what a person would not see written out.
+fn shown_to_program(mut inside: Inside) -> Inside {
+    if let Some(bundle) = &mut inside.bundle {
+        let words = bundle.customer_words.take();
+        bundle.customer_words = words.map(|words| visible_text(&words).into_owned());
+    }
+    inside
 }
 
 fn inside(transfer: &Transfer) -> Inside {

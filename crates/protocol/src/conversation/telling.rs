@@ -8,6 +8,7 @@ use super::event::{Event, Routed, Said, Speaker};
 use super::part::{Attachment, Part};
 use super::reader::is_between_people;
 use super::state::{Conversation, Customer};
+use crate::hidden::make_visible;
 use crate::ids::{AgentId, ConversationId, TeamspaceId};
 use crate::step::Effect;
 use crate::time::{Span, Time};
@@ -178,7 +179,7 @@ impl Turn {
     pub fn body(&self, teamspace: &TeamspaceId, at: Time, lines: &[Line]) -> String {
         let lines = lines.iter().filter(|line| !line.is_between_people());
         let messages: Vec<Value> = lines.map(|line| self.message(line)).collect();
-        json!({
+        let mut body = json!({
             "type": "conversation.turn",
             "timestamp": at.to_string(),
             "data": {
@@ -192,8 +193,10 @@ impl Turn {
                 "shared": self.shared,
                 "messages": messages,
             },
-        })
-        .to_string()
+        });
+        // A model reads it: what a person would not see is written out.
+        make_visible(&mut body);
+        body.to_string()
     }
 
     fn message(&self, line: &Line) -> Value {

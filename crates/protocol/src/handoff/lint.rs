@@ -3,8 +3,10 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::package::{Artifact, ArtifactKind, Offer, TestStatus};
+use crate::hidden::first_hidden;
 use crate::time::Time;
 
 /// One finding, with what to do about it.
@@ -77,12 +79,40 @@ pub fn lint(offer: &Offer, now: Time) -> Vec<Remark> {
     remarks.extend(work_state(offer));
     let artifacts = offer.artifacts.iter().enumerate();
     remarks.extend(artifacts.flat_map(|(index, artifact)| about_artifact(index, artifact)));
+    let offered = serde_json::to_value(offer).expect("an offer is plain data");
+    look_for_hidden(&offered, String::new(), &mut remarks);
     remarks
 }
 
 fn advice(field: impl Into<String>, problem: &str, fix: &str) -> Remark {
     let (problem, fix) = (problem.to_owned(), fix.to_owned());
     Remark { weight: Weight::Advice, field: field.into(), problem, fix }
+}
+
+/// What the next owner does not see, and its model does.
+fn look_for_hidden(value: &Value, field: String, remarks: &mut Vec<Remark>) {
+    match value {
+        Value::String(text) => {
+            if let Some(character) = first_hidden(text) {
+                let code = u32::from(character);
+                let problem = format!("it has the character U+{code:04X}, which is hidden");
+                let fix = "write it without: a person does not see it, and a program does";
+                remarks.push(advice(field, &problem, fix));
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                look_for_hidden(item, format!("{field}[{index}]"), remarks);
+            }
+        }
+        Value::Object(members) => {
+            for (name, member) in members {
+                let field = if field.is_empty() { name.clone() } else { format!("{field}.{name}") };
+                look_for_hidden(member, field, remarks);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 fn criteria(offer: &Offer) -> Vec<Remark> {
@@ -182,7 +212,7 @@ fn about_artifact(index: usize, artifact: &Artifact) -> Vec<Remark> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -273,6 +303,26 @@ mod tests {
         );
         offer["policy"]["requires_verifier"] = json!(true);
         assert_eq!(remarks(offer), ["task.success_criteria[1]"]);
+    }
+
+    #[test]
+    fn what_hides_in_a_text_is_named_with_its_place() {
+        for (character, field) in [
+            ('\u{200b}', "task.title"),
+            ('\u{fe00}', "task.title"),
+            ('\u{3164}', "task.title"),
+            ('\u{ad}', "task.title"),
+        ] {
+            let mut offer = sound();
+            offer["task"]["title"] = format!("Mend{character} the build").into();
+            assert_eq!(remarks(offer), [field], "{character:?}");
+        }
+        let mut offer = sound();
+        offer["context"]["known_risks"] = json!(["The lock file is shared", "a\u{115f}b"]);
+        assert_eq!(remarks(offer), ["context.known_risks[1]"]);
+        let mut offer = sound();
+        offer["task"]["title"] = "Mend the build 👩\u{200d}💻".into();
+        assert_eq!(remarks(offer), [""; 0]);
     }
 
     #[test]

@@ -44,6 +44,25 @@ fn refusals_say_where_and_what_was_expected() {
     check(r#"{"a":{"\u0000":1}}"#, "a: expected text without the character U+0000");
 }
 
+/// In a chat a text is kept as it was sent, and everything else is as strict as ever.
+#[test]
+fn what_people_wrote_in_a_chat_is_kept() {
+    let chat = Bounds { free_text: &["text"], ..Bounds::default() };
+    let sent = "\u{202b}\u{5e9}\u{202c}\u{2067}\u{2069}\u{b}\u{1b}\u{1f3f4}\u{e0067}\u{e007f}";
+    let body = serde_json::json!({ "parts": [{ "type": "text", "text": sent }] });
+    assert_eq!(parse(body.to_string().as_bytes(), &chat), Ok(body));
+    for (document, expected) in [
+        (r#"{"text":"a\u0000"}"#, "text: expected text without the character U+0000"),
+        (r#"{"name":"a\u202e"}"#, "name: expected text without the character U+202E"),
+        (r#"{"text":["a\u202e"]}"#, "text[0]: expected text without the character U+202E"),
+        (r#"{"text":{"b":"\u202e"}}"#, "text.b: expected text without the character U+202E"),
+        (r#"{"te\u202ext":1}"#, "body: expected text without the character U+202E"),
+    ] {
+        let error = parse(document.as_bytes(), &chat).unwrap_err();
+        assert_eq!(error.to_string(), expected, "{document}");
+    }
+}
+
 #[test]
 fn numbers_that_readers_would_round_are_refused() {
     for text in [
@@ -156,8 +175,13 @@ proptest! {
 
 const SAMPLE: &str = r#"{"a":[1,-2.5e3,1e300,null,true],"b":{"c":"\u00e9\n","d":"é"}}"#;
 
-const SMALL: Bounds =
-    Bounds { depth_max: 4, string_bytes_max: 8, array_items_max: 3, object_keys_max: 2 };
+const SMALL: Bounds = Bounds {
+    depth_max: 4,
+    string_bytes_max: 8,
+    array_items_max: 3,
+    object_keys_max: 2,
+    free_text: &[],
+};
 
 fn check(document: &str, expected: &str) {
     let error = parse(document.as_bytes(), &SMALL).unwrap_err();

@@ -15,6 +15,7 @@ const BOUNDS: Bounds = Bounds {
     string_bytes_max: 4 * 1024,
     array_items_max: RULES_MAX,
     object_keys_max: 256,
+    free_text: &[],
 };
 
 impl AgentGraph {

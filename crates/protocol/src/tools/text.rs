@@ -1,19 +1,17 @@
 //! Text that others wrote, made fit for a tool's description or a tool's result.
 
-use crate::json::is_forbidden;
+use crate::hidden::hidden;
 
 /// One line without characters that are obeyed or hidden, of at most so many characters. What is
 /// cut off ends with an ellipsis.
 pub(super) fn line(text: &str, chars_max: usize) -> String {
-    let visible = text.chars().filter(|c| !is_forbidden(*c) && !is_invisible(*c));
-    let spaced: String = visible.map(|c| if c.is_whitespace() { ' ' } else { c }).collect();
+    let spaced: String = seen(text).map(|c| if c.is_whitespace() { ' ' } else { c }).collect();
     cut(&spaced.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" "), chars_max)
 }
 
 /// Each line behind a mark, so that a reader sees where the words of others begin and end.
 pub(super) fn quoted(text: &str, chars_max: usize) -> String {
-    let visible: String =
-        text.chars().filter(|c| !is_forbidden(*c) && !is_invisible(*c) && *c != '\r').collect();
+    let visible: String = seen(text).filter(|c| *c != '\r').collect();
     let kept = cut(visible.trim(), chars_max);
     kept.lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n")
 }
@@ -26,13 +24,10 @@ fn cut(text: &str, chars_max: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// Marks of the writing direction and spaces without width: harmless in prose, and a way to make
-/// two names look alike.
-fn is_invisible(character: char) -> bool {
-    matches!(
-        character,
-        '\u{61C}' | '\u{200B}'..='\u{200F}' | '\u{2028}' | '\u{2029}' | '\u{2060}' | '\u{FEFF}'
-    )
+/// What a person would see of it.
+fn seen(text: &str) -> impl Iterator<Item = char> {
+    let characters = text.chars().zip(hidden(text));
+    characters.filter(|(_, is_hidden)| !is_hidden).map(|(character, _)| character)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod load;
 mod races;
 mod reconnect;
 mod script;
+mod theirs;
 mod typing;
 
 use std::time::Duration;

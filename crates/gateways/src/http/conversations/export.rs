@@ -10,6 +10,7 @@ use protocol::caller::Caller;
 use protocol::canonical;
 use protocol::conversation::Conversation;
 use protocol::conversation::reader::Reader;
+use protocol::hidden::make_visible;
 use protocol::ids::ConversationId;
 use protocol::ledger::Stream;
 use serde_json::{Value, json};
@@ -115,7 +116,10 @@ fn exported(reader: Reader, (number, line): (u64, &Sequenced)) -> Value {
     let entry = &line.entry;
     let is_withheld = !reader.may_read(&entry.name);
     let text = entry.body.text().filter(|_| !is_withheld);
-    let body = text.and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let mut body = text.and_then(|text| serde_json::from_str::<Value>(text).ok());
+    if reader == Reader::Program {
+        body.iter_mut().for_each(make_visible);
+    }
     let mut shown = json!({
         "kind": "message", "number": number, "seq": line.seq, "position": entry.position,
         "hash": canonical::hex(&entry.hash), "event": entry.name, "version": entry.version,

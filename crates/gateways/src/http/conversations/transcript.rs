@@ -16,6 +16,8 @@ use protocol::conversation::Event;
 use protocol::conversation::customer_text;
 use protocol::conversation::event::{Routed, Said, Speaker};
 use protocol::conversation::part::{Attachment, Part};
+use protocol::conversation::reader::Reader;
+use protocol::hidden::make_visible;
 use protocol::ids::{AgentId, ConversationId, TeamspaceId};
 use protocol::signal::{Escalate, SignalScore};
 use protocol::step;
@@ -114,7 +116,11 @@ pub async fn read(
         last = number;
         // What people tell each other has its place there, and is for them.
         if reader.may_read(&line.entry.name) {
-            items.push(shown(&mut names, id, number, line).await?);
+            let mut shown = shown(&mut names, id, number, line).await?;
+            if reader == Reader::Program {
+                shown.parts.iter_mut().for_each(make_visible);
+            }
+            items.push(shown);
         }
     }
     let next_cursor = (lines.len() == limit).then(|| last.to_string());

@@ -96,7 +96,9 @@ struct SelectInput {
 
 pub fn read(text: &str, bounds: &Bounds) -> Frame {
     let nameless = |problem| Frame { id: None, asks: Err(problem) };
-    let mut fields = match json::parse(text.as_bytes(), bounds) {
+    // The operation that is asked for says whose texts are kept as they were sent.
+    let bounds = Bounds { free_text: &["text", "reason", "words", "note", "comment"], ..*bounds };
+    let mut fields = match json::parse(text.as_bytes(), &bounds) {
         Ok(Value::Object(fields)) => fields,
         Ok(_) => return nameless(Problem::schema_invalid("body", "a JSON object")),
         Err(error) => return nameless(error.into()),

@@ -247,8 +247,7 @@ impl Following {
             View::Member(filter) => {
                 let told = filter.told(&gateway, followed).await.map_err(failed)?;
                 let Some(Told { announced, is_shown }) = told else { return Ok(0) };
-                let entry = || std::str::from_utf8(followed.json()).expect("JSON is text");
-                (announced, is_shown.then(|| entry().to_owned()))
+                (announced, is_shown.then(|| filter.entry(followed).into_owned()))
             }
             View::Customer(caller, id) => {
                 if line.entry.stream != stream(&caller.teamspace, *id) {
