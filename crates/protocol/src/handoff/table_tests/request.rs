@@ -7,6 +7,7 @@ use crate::handoff::artifact::{Finding, Seen};
 use crate::handoff::command::{Accept, Command, Looked, Reassign, Reject, SlaStage};
 use crate::handoff::completion::Completion;
 use crate::handoff::{Handoff, derive};
+use crate::ids::HandoffId;
 use crate::time::{Span, Time};
 
 impl World {
@@ -38,15 +39,7 @@ impl World {
                 edit: serde_json::from_value(value.clone()).expect("changes of an offer"),
             },
             "delegate" => Command::Delegate { child: other(), offer: Box::new(offered()) },
-            "reassign" => Command::Reassign(Box::new(Reassign {
-                successor: other(),
-                to: text("to").expect("an agent").parse().expect("an agent"),
-                why: text("why").expect("a reason"),
-                work_state: value.get("work_state").map(|state| {
-                    serde_json::from_value(state.clone()).expect("a state of the work")
-                }),
-                deadline: text("deadline").map(|at| at.parse().expect("a time")),
-            })),
+            "reassign" => Command::Reassign(Box::new(read_reassign(&value, other()))),
             "withdraw" => Command::Withdraw { why: text("why") },
             "extend_sla" => Command::ExtendSla {
                 due: text("due").expect("a time").parse().expect("a time"),
@@ -127,6 +120,19 @@ impl World {
         let stage = stage.map_or(SlaStage::Proposed, |text| text.parse().expect("a stage"));
         let due = value["due"].as_str().map(|text| start().plus(read_span(text)));
         Command::Elapse { stage, due: due.or(armed.map(|armed| armed.due)).unwrap_or(self.now) }
+    }
+}
+
+fn read_reassign(value: &Value, successor: HandoffId) -> Reassign {
+    let text = |field: &str| value[field].as_str().map(str::to_owned);
+    Reassign {
+        successor,
+        to: text("to").expect("an agent").parse().expect("an agent"),
+        why: text("why").expect("a reason"),
+        work_state: value
+            .get("work_state")
+            .map(|state| serde_json::from_value(state.clone()).expect("a state of the work")),
+        deadline: text("deadline").map(|at| at.parse().expect("a time")),
     }
 }
 

@@ -187,7 +187,11 @@ pub fn handoff_between(from: &str, to: &str, id: HandoffId, task: &str, status: 
         gated: None,
         loosens: None,
     };
-    State::Handoff(Box::new(Handoff::Made(Made {
+    State::Handoff(Box::new(Handoff::Made(made(terms, stage))))
+}
+
+fn made(terms: Terms, stage: Stage) -> Made {
+    Made {
         terms: terms.into(),
         stage,
         approval: Approval::NotNeeded,
@@ -200,7 +204,7 @@ pub fn handoff_between(from: &str, to: &str, id: HandoffId, task: &str, status: 
         workq: Default::default(),
         work_state: None,
         differences: Vec::new(),
-    })))
+    }
 }
 
 pub fn agent(name: &str) -> State {
