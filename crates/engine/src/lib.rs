@@ -37,6 +37,7 @@ pub mod notices;
 pub mod outbox;
 pub mod port;
 pub mod query;
+pub mod reading;
 mod requested;
 pub mod retention;
 pub mod seal;

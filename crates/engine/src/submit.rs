@@ -113,7 +113,10 @@ impl Engine {
         };
         let facts = self.facts(caller, &stream, needs, hold).await?;
         let context = Context { caller, now: self.clock.now(), facts: &facts };
-        Ok(step::step(&stream, None, &command, context)?.outcome)
+        match step::step(&stream, None, &command, context) {
+            Ok(change) => Ok(change.outcome),
+            Err(no) => Err(self.withheld(caller, &stream.teamspace, no).await?.into()),
+        }
     }
 
     async fn submit_assuming(
@@ -288,7 +291,7 @@ impl Engine {
         if let (AssumedHold::Vacant, Command::Session(_)) = (hold, asked.command) {
             return Ok(Attempt::AgainReading);
         }
-        Err(rejection.into())
+        Err(self.withheld(asked.caller, &asked.stream.teamspace, rejection).await?.into())
     }
 
     /// What was answered when the key was used before.

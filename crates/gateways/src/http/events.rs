@@ -31,7 +31,6 @@ use super::conversations::reader;
 use super::input::Asked;
 use super::problem::Problem;
 use super::queue_news::queue_changed;
-use super::view::may_see_entry;
 use super::{Gateway, OpenStreams};
 
 /// How often a quiet stream says that it is there, and a revoked token is noticed.
@@ -140,8 +139,8 @@ impl Filter {
             return Ok(None);
         }
         let line = &followed.sequenced;
-        let is_shown =
-            may_see_entry(&self.caller, &line.entry) && self.reader.may_read(&line.entry.name);
+        let is_shown = self.reader.may_read(&line.entry.name)
+            && gateway.engine.may_read_entry(&self.caller, &line.entry).await?;
         let announced = match &self.subject {
             Some(Subject::Conversation(_)) => {
                 let sight = if is_shown { Sight::Entry } else { Sight::Status };
@@ -338,13 +337,12 @@ impl Sending {
         ))
     }
 
-    async fn is_still_allowed(&self) -> bool {
-        match &self.secret {
-            None => true,
-            Some(secret) => {
-                matches!(self.gateway.engine.authenticate(secret).await, Ok(Some(_)))
-            }
-        }
+    /// Whether the bearer is still one, with the roles that it has now.
+    async fn is_still_allowed(&mut self) -> bool {
+        let Some(secret) = &self.secret else { return true };
+        let Ok(Some(bearer)) = self.gateway.engine.authenticate(secret).await else { return false };
+        self.filter.caller = bearer.caller;
+        true
     }
 }
 

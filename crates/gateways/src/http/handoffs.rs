@@ -9,7 +9,6 @@ use axum::response::{IntoResponse, Response};
 use engine::port::{HandoffFilter, ListOf};
 use engine::query::Item;
 use engine::submit::{Done, SubmitError};
-use protocol::caller::Caller;
 use protocol::handoff::command::{Accept, Reject};
 use protocol::handoff::package::OfferedWorkState;
 use protocol::handoff::workq::WorkqStatus;
@@ -27,7 +26,7 @@ use super::completion_view;
 use super::dry_run::{self, InitiateQuery};
 use super::input::{Asked, KEY_HEADER, Named, Write};
 use super::problem::Problem;
-use super::view::{self, HandoffDetail, HandoffView, ListPage, may_see, may_see_entry};
+use super::view::{self, HandoffDetail, HandoffView, ListPage};
 use super::{verdict, workq};
 
 /// A page when the client does not say how much it wants.
@@ -310,13 +309,13 @@ pub async fn submit(
         return Ok(engine.submit_new(caller, stream, command, key).await?);
     }
     // Ids are made by the server, so an offer for one that is not there does not make it.
-    if carries_offer && !Box::pin(is_visible(gateway, caller, &stream)).await? {
+    if carries_offer && !Box::pin(engine.may_read_stream(caller, &stream)).await? {
         return Err(Problem::not_found("handoff"));
     }
     let submitted = engine.submit(caller, stream.clone(), command, key).await;
-    // Whoever may not see a draft cannot tell it from one that is not there.
+    // A caller who may not read a handoff cannot tell it from one that is not there.
     if let Err(SubmitError::Rejected(_)) = &submitted
-        && !Box::pin(is_visible(gateway, caller, &stream)).await?
+        && !Box::pin(engine.may_read_stream(caller, &stream)).await?
     {
         return Err(Problem::not_found("handoff"));
     }
@@ -334,11 +333,6 @@ pub async fn submit(
         }
         Some(_) | None => Ok(done),
     }
-}
-
-async fn is_visible(gateway: &Gateway, caller: &Caller, stream: &Stream) -> Result<bool, Problem> {
-    let state = gateway.engine.current(stream).await?;
-    Ok(state.is_some_and(|state| may_see(caller, &state)))
 }
 
 pub fn stream(teamspace: &TeamspaceId, id: HandoffId) -> Stream {
@@ -363,16 +357,29 @@ pub async fn read_list(
     let before = parse_cursor(input.cursor.as_deref())?;
     let ListInput { task_id, from_agent, to_agent, status, .. } = input;
     let of = ListOf::Handoffs(HandoffFilter { task_id, from_agent, to_agent, status });
-    let page = gateway.engine.list(&asker.caller.teamspace, of, before, limit).await?;
-    Ok(ListPage {
-        items: page
-            .items
-            .iter()
-            .filter(|item| may_see(&asker.caller, &item.state))
-            .filter_map(view::handoff)
-            .collect(),
-        next_cursor: page.next.map(|row| row.to_string()),
-    })
+    let page = gateway.engine.list_for(&asker.caller, of, before, limit).await?;
+    let mut items = Vec::with_capacity(page.items.len());
+    for item in &page.items {
+        items.extend(shown(gateway, asker, item).await?);
+    }
+    Ok(ListPage { items, next_cursor: page.next.map(|row| row.to_string()) })
+}
+
+/// The handoff without the delegated parts that the caller may not read.
+async fn shown(
+    gateway: &Gateway,
+    asker: &Asker,
+    item: &Item,
+) -> Result<Option<HandoffView>, Problem> {
+    let Some(mut view) = view::handoff(item) else { return Ok(None) };
+    for part in std::mem::take(&mut view.open_delegations) {
+        let Ok(id) = part.parse() else { continue };
+        let of = stream(&asker.caller.teamspace, id);
+        if gateway.engine.may_read_stream(&asker.caller, &of).await? {
+            view.open_delegations.push(part);
+        }
+    }
+    Ok(Some(view))
 }
 
 pub async fn show(
@@ -391,9 +398,12 @@ async fn detail(gateway: &Gateway, asker: &Asker, id: HandoffId) -> Result<Hando
     };
     let text = gateway.engine.document(&item.stream, state.document_hash()).await?;
     let package: Option<Value> = text.and_then(|text| serde_json::from_str(&text).ok());
-    let handoff = view::handoff(&item).ok_or_else(|| Problem::not_found("handoff"))?;
+    let handoff = shown(gateway, asker, &item).await?;
+    let handoff = handoff.ok_or_else(|| Problem::not_found("handoff"))?;
     let completion = completion_view::of(state, package.as_ref());
-    Ok(HandoffDetail { handoff, package, completion })
+    let work_state = view::work_state(state, package.as_ref());
+    let differences = view::differences(state);
+    Ok(HandoffDetail { handoff, package, work_state, differences, completion })
 }
 
 pub async fn history(
@@ -411,15 +421,23 @@ pub async fn history(
         .last()
         .filter(|oldest| entries.len() == limit && oldest.entry.position > 1)
         .map(|oldest| oldest.entry.position.to_string());
-    let shown = entries.iter().filter(|one| may_see_entry(&asker.caller, &one.entry));
-    Ok(Json(ListPage { items: shown.map(view::entry).collect(), next_cursor }))
+    let mut items = Vec::with_capacity(entries.len());
+    for one in &entries {
+        if gateway.engine.may_read_entry(&asker.caller, &one.entry).await? {
+            items.push(view::entry(one));
+        }
+    }
+    Ok(Json(ListPage { items, next_cursor }))
 }
 
 /// The handoff, if there is one that the caller may know of.
 async fn visible(gateway: &Gateway, asker: &Asker, id: HandoffId) -> Result<Item, Problem> {
     let item = gateway.engine.item(&stream(&asker.caller.teamspace, id)).await?;
-    item.filter(|item| may_see(&asker.caller, &item.state))
-        .ok_or_else(|| Problem::not_found("handoff"))
+    let item = item.ok_or_else(|| Problem::not_found("handoff"))?;
+    match gateway.engine.may_read(&asker.caller, &item.stream, &item.state).await? {
+        true => Ok(item),
+        false => Err(Problem::not_found("handoff")),
+    }
 }
 
 pub fn parse_limit(text: Option<&str>) -> Result<usize, Problem> {

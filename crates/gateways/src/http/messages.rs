@@ -31,7 +31,7 @@ use super::inbox_text;
 use super::input::{Asked, KEY_HEADER, Named, Write};
 use super::problem::Problem;
 use super::tokens::Nothing;
-use super::view::{ListPage, may_see};
+use super::view::ListPage;
 use crate::rate::{RateLimit, RateLimiter};
 
 const MESSAGES: &str = "/v1/acp/messages";
@@ -387,8 +387,11 @@ pub async fn status(
 /// The message, if there is one that the caller may know of.
 async fn visible(gateway: &Gateway, asker: &Asker, id: MessageId) -> Result<Item, Problem> {
     let item = gateway.engine.item(&stream(&asker.caller.teamspace, id)).await?;
-    item.filter(|item| may_see(&asker.caller, &item.state))
-        .ok_or_else(|| Problem::not_found("message"))
+    let item = item.ok_or_else(|| Problem::not_found("message"))?;
+    match gateway.engine.may_read(&asker.caller, &item.stream, &item.state).await? {
+        true => Ok(item),
+        false => Err(Problem::not_found("message")),
+    }
 }
 
 fn message_of(item: &Item) -> Result<&Message, Problem> {

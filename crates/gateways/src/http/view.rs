@@ -5,16 +5,16 @@ use engine::port::Sequenced;
 use engine::query::Item;
 use engine::submit::Done;
 use protocol::caller::{Caller, Role};
+use protocol::handoff::edit::Difference;
+use protocol::handoff::package::OfferedWorkState;
 use protocol::handoff::state::{Approval, Handoff, Note};
 use protocol::handoff::{Status, derive};
-use protocol::ids::AgentId;
-use protocol::ledger::{Entry, Subject};
 use protocol::step::State;
 use protocol::token::{BearerKind, Token};
 use protocol::warning::Warning;
-use protocol::{agent, canonical, message};
+use protocol::{agent, canonical};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 use super::workq::{self, HandoffContext};
@@ -77,6 +77,12 @@ pub struct HandoffDetail {
     pub handoff: HandoffView,
     /// The sealed package, or the offer as saved so far for a draft. `null` once erased.
     pub package: Option<Value>,
+    /// The state of the work as it was said last, by the package or by its owner since.
+    pub work_state: Option<OfferedWorkState>,
+    /// What the newest counter-offer changed, or in what the policy is looser than the one that
+    /// was agreed on for the task.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub differences: Vec<Difference>,
     /// What was said when the work was reported as done, and what of it is shown.
     pub completion: Option<CompletionView>,
 }
@@ -173,116 +179,6 @@ pub struct EntryView {
     pub hash: String,
 }
 
-/// A draft concerns its sender; coordinators see everything.
-pub fn may_see(caller: &Caller, state: &State) -> bool {
-    match state {
-        State::Handoff(handoff) => match handoff.as_ref() {
-            Handoff::Draft(draft) | Handoff::Discarded { draft, .. } => {
-                caller.agent() == Some(&draft.from) || caller.is_coordinator()
-            }
-            Handoff::Made(_) => true,
-        },
-        State::Message(message) => message.is_visible_to(caller),
-        State::Conversation(conversation) => conversation.side(caller).is_some(),
-        State::Subscription(subscription) => subscription.is_of(caller) || caller.is_coordinator(),
-        State::Session(session) => session.is_shown_to(caller),
-        State::Agent(_)
-        | State::Token(_)
-        | State::Ledger(_)
-        | State::Graph(_)
-        | State::Teamspace(_) => true,
-    }
-}
-
-/// Credentials are the operator's business, a message is that of its sender and its recipients, a
-/// conversation that of whoever held it then, and a draft is its sender's, also in retrospect.
-pub fn may_see_entry(caller: &Caller, entry: &Entry) -> bool {
-    match entry.stream.subject {
-        Subject::Token(_) => caller.is_operator(),
-        // Where an agent is called or reached may hold a password.
-        Subject::Agent(_) => {
-            let names_a_url = ["agent.wake_changed", "agent.endpoint_changed"];
-            caller.is_operator() || !names_a_url.contains(&entry.name.as_ref())
-        }
-        Subject::Teamspace | Subject::Graph(_) | Subject::Ledger => true,
-        // Who listens to what is between them and the server.
-        Subject::Subscription(_) => {
-            caller.is_coordinator() || *entry.actor == *caller.principal.to_string()
-        }
-        // Others hear of a session what is meant for them.
-        Subject::Session(_) => {
-            caller.is_coordinator() || *entry.actor == *caller.principal.to_string()
-        }
-        Subject::Message(_) => {
-            let parties = entry.body.text().and_then(|text| serde_json::from_str(text).ok());
-            caller.is_coordinator()
-                || parties.is_some_and(|parties: MessageParties| {
-                    message::state::concerns(caller, &parties.from, parties.to.iter())
-                })
-        }
-        Subject::Conversation(_) => {
-            let parties = entry.body.text().and_then(|text| serde_json::from_str(text).ok());
-            caller.is_coordinator()
-                || parties.is_some_and(|parties: ConversationParties| parties.have(caller))
-        }
-        Subject::Handoff(_) => {
-            let is_sender = |sender: String| caller.agent().is_some_and(|id| id.as_str() == sender);
-            caller.is_coordinator() || drafted_by(entry).is_none_or(is_sender)
-        }
-    }
-}
-
-/// Whom an event of a message concerns; each of them says so.
-#[derive(Deserialize)]
-struct MessageParties {
-    from: AgentId,
-    to: Vec<AgentId>,
-}
-
-/// Who held a conversation when something happened in it, who spoke out of turn, who came next, and
-/// who listened.
-#[derive(Deserialize)]
-struct ConversationParties {
-    holder: AgentId,
-    #[serde(default)]
-    agent: Option<AgentId>,
-    #[serde(default)]
-    to: Option<AgentId>,
-    #[serde(default)]
-    listener: Option<AgentId>,
-}
-
-impl ConversationParties {
-    fn have(&self, caller: &Caller) -> bool {
-        let own = caller.agent();
-        let named = [self.agent.as_ref(), self.to.as_ref(), self.listener.as_ref()];
-        own.is_some() && (own == Some(&self.holder) || named.contains(&own))
-    }
-}
-
-/// The sender, if this happened to a draft. A body that was erased names nobody.
-fn drafted_by(entry: &Entry) -> Option<String> {
-    #[derive(Default, Deserialize)]
-    struct Body {
-        #[serde(default)]
-        from: String,
-        #[serde(default)]
-        from_status: String,
-    }
-    let body = || {
-        let text = entry.body.text().unwrap_or_default();
-        serde_json::from_str::<Body>(text).unwrap_or_default()
-    };
-    match entry.name.as_ref() {
-        "handoff.drafted" => Some(body().from),
-        "handoff.closed" => {
-            let Body { from, from_status } = body();
-            (from_status == "draft").then_some(from)
-        }
-        _ => None,
-    }
-}
-
 pub fn handoff(item: &Item) -> Option<HandoffView> {
     let State::Handoff(state) = item.state.as_ref() else { return None };
     let (reason, is_return, chain, hash) = match state.as_ref() {
@@ -329,6 +225,28 @@ pub fn handoff(item: &Item) -> Option<HandoffView> {
         resolution_notes: state.notes().iter().map(note).collect(),
         position: item.position,
     })
+}
+
+/// The state of the work as it was said last. Of a draft, what its offer says.
+pub fn work_state(handoff: &Handoff, package: Option<&Value>) -> Option<OfferedWorkState> {
+    let packaged = package.and_then(|package| package.get("work_state"));
+    let packaged: Option<OfferedWorkState> =
+        packaged.and_then(|state| serde_json::from_value(state.clone()).ok());
+    let said = match handoff {
+        Handoff::Made(made) => made.work_state.as_deref().cloned(),
+        Handoff::Draft(_) | Handoff::Discarded { .. } => None,
+    };
+    match said {
+        Some(said) => Some(said.or(packaged.unwrap_or_default())),
+        None => packaged,
+    }
+}
+
+pub fn differences(handoff: &Handoff) -> Vec<Difference> {
+    match handoff {
+        Handoff::Made(made) => made.differences.clone(),
+        Handoff::Draft(_) | Handoff::Discarded { .. } => Vec::new(),
+    }
 }
 
 fn approval(handoff: &Handoff) -> &'static str {

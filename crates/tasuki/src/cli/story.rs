@@ -57,7 +57,7 @@ pub fn tell(handoff: &Value, entries: &[Value], now: Time) -> String {
     if handoff["workq_status"].as_str().is_some_and(|status| status != "not_applicable") {
         lines.push(format!("  workq   {}", text("workq_status")));
     }
-    lines.extend(package(&handoff["package"]));
+    lines.extend(package(&handoff["package"], &handoff["work_state"]));
     lines.extend(completion(&handoff["completion"]));
     lines.push(String::new());
     for entry in entries {
@@ -68,7 +68,7 @@ pub fn tell(handoff: &Value, entries: &[Value], now: Time) -> String {
     lines.join("\n")
 }
 
-fn package(package: &Value) -> Vec<String> {
+fn package(package: &Value, work_state: &Value) -> Vec<String> {
     let mut lines = Vec::new();
     let mut add = |name: &str, value: &Value| {
         if let Some(text) = value.as_str() {
@@ -76,7 +76,7 @@ fn package(package: &Value) -> Vec<String> {
         }
     };
     add("summary", &package["context"]["summary"]);
-    add("next", &package["work_state"]["next_step"]);
+    add("next", &work_state["next_step"]);
     for criterion in package["task"]["success_criteria"].as_array().into_iter().flatten() {
         add("done if", criterion);
     }
@@ -119,11 +119,7 @@ fn sentence(entry: &Value) -> String {
     }
     match event {
         "handoff.drafted" => format!("{actor} saved a draft"),
-        "handoff.proposed" => {
-            let target = clean(data["parties"]["to"].as_str().unwrap_or_default());
-            let back = if data["return"].as_bool() == Some(true) { "back " } else { "" };
-            format!("{actor} proposed to hand it {back}to {target}{}", quoted("reason"))
-        }
+        "handoff.proposed" => format!("{actor} {}{}", proposal(data), quoted("reason")),
         "handoff.validation_started" => {
             format!("{actor} agreed, and the gate began to check{}", quoted("notes"))
         }
@@ -171,6 +167,33 @@ fn sentence(entry: &Value) -> String {
     }
 }
 
+fn proposal(data: &Value) -> String {
+    let target = clean(data["parties"]["to"].as_str().unwrap_or_default());
+    let back = if data["return"].as_bool() == Some(true) { "back " } else { "" };
+    let looser = match data["differences"].is_array() {
+        true => format!(", bound less than was agreed ({})", differences(data)),
+        false => String::new(),
+    };
+    format!("proposed to hand it {back}to {target}{looser}")
+}
+
+/// What a package changes, each with its value before and after.
+fn differences(data: &Value) -> String {
+    let side = |value: &Value| match value {
+        Value::Null => "nothing".to_owned(),
+        Value::String(text) => clean(text),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            clean(&value.to_string())
+        }
+    };
+    let one = |one: &Value| {
+        let field = clean(one["field"].as_str().unwrap_or_default());
+        format!("{field} from {} to {}", side(&one["before"]), side(&one["after"]))
+    };
+    let all = data["differences"].as_array().into_iter().flatten();
+    all.map(one).collect::<Vec<_>>().join("; ")
+}
+
 /// What happens between the work and its end.
 fn ending(event: &str, actor: &str, data: &Value) -> Option<String> {
     let quoted = |name: &str| match data[name].as_str() {
@@ -216,6 +239,9 @@ fn negotiation(event: &str, actor: &str, data: &Value) -> String {
         "handoff.checked" => format!("{} hold; a human must agree", list("passed")),
         "handoff.approved" => format!("{actor} approved it{why}"),
         "handoff.refused" => format!("{actor} refused it{why}"),
+        "handoff.countered" if data["differences"].is_array() => {
+            format!("{actor} proposed again, with changes: {}", differences(data))
+        }
         "handoff.countered" => format!("{actor} proposed again, with other {}", list("changes")),
         "handoff.delegated" => {
             let text = |name: &str| clean(data[name].as_str().unwrap_or_default());

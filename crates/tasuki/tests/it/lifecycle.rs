@@ -98,6 +98,22 @@ async fn an_update_says_nothing_that_was_not_sent() {
     act(&bob, &id, "activate", json!({ "work_state_update": update })).await;
     let history = ok(&bob, Call::get(format!("/v1/handoffs/{id}/history"))).await;
     assert_eq!(history["items"][0]["data"]["work_state_update"], update);
+    // The state of the work is what was said last, and goes along to somebody else.
+    let shown = ok(&alice, Call::get(format!("/v1/handoffs/{id}"))).await;
+    let mut latest = json!({
+        "next_step": "Read client.rs",
+        "percent_complete": 70.0,
+        "status": "in_progress",
+    });
+    assert_eq!(shown["work_state"], latest);
+    let cora = server.with_token(&server.token("cora", &["--role", "coordinator"]));
+    let _carl = server.agent("carl");
+    let why = json!({ "to_agent": "carl", "why": "bob is away" });
+    let instead = act(&cora, &id, "reassign", why).await;
+    let path = format!("/v1/handoffs/{}", instead["new_handoff_id"].as_str().unwrap());
+    // A package is canonical JSON.
+    latest["percent_complete"] = json!(70);
+    assert_eq!(ok(&alice, Call::get(path)).await["package"]["work_state"], latest);
 
     let mut unsaid = offer("T-10", "bob");
     unsaid["work_state"] = json!({ "next_step": "Read" });

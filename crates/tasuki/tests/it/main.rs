@@ -46,6 +46,7 @@ mod telemetry;
 mod tidy;
 mod transfers;
 mod trust;
+mod visibility;
 mod wake;
 mod warnings;
 mod wire;

@@ -1,0 +1,127 @@
+//! The ways to read a handoff: each says whether it shows one to a reader. An answer that is
+//! neither is a failure.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tasuki::client::{Answer, Call};
+
+use super::stage::{Reader, Stage, Subject};
+use crate::server::offer;
+
+#[derive(Debug, Clone, Copy)]
+pub enum Way {
+    /// One handoff by its id.
+    Show,
+    List,
+    AcpQuery,
+    History,
+    /// `/v1/events`, while it happened.
+    Stream,
+    /// `/ws`, while it happened.
+    Socket,
+    /// The answer to an action that the reader may not take, or not now.
+    Refusal,
+    AcpRefusal,
+    /// The answer to a proposal of the same task.
+    Conflict,
+    DryRun,
+    /// The history of the handoff that it is a part of.
+    WholeHistory,
+    /// The open parts of that one.
+    WholeParts,
+    CommandLine,
+}
+
+pub const WAYS: [Way; 13] = [
+    Way::Show,
+    Way::List,
+    Way::AcpQuery,
+    Way::History,
+    Way::Stream,
+    Way::Socket,
+    Way::Refusal,
+    Way::AcpRefusal,
+    Way::Conflict,
+    Way::DryRun,
+    Way::WholeHistory,
+    Way::WholeParts,
+    Way::CommandLine,
+];
+
+impl Way {
+    pub async fn reads(self, stage: &Stage, reader: &Reader, subject: &Subject) -> bool {
+        let Subject { id, task, whole, .. } = subject;
+        let ask = async |call: Call| reader.client.call(call).await.expect("the server answers");
+        let names_it = |value: &Value| value.to_string().contains(id.as_str());
+        let same_task = || {
+            let mut again = offer(task, "tara");
+            again["task"]["priority"] = json!("low");
+            again
+        };
+        match self {
+            Way::Show => is_found(&ask(Call::get(format!("/v1/handoffs/{id}"))).await),
+            Way::List => {
+                let page = ask(Call::get(format!("/v1/handoffs?task_id={task}&limit=200"))).await;
+                names_it(&page.body["items"])
+            }
+            Way::AcpQuery => {
+                let query = json!({ "action": "query", "task_id": task });
+                names_it(&ask(Call::post("/v1/acp/handoff", query)).await.body["handoffs"])
+            }
+            Way::History => is_found(&ask(Call::get(format!("/v1/handoffs/{id}/history"))).await),
+            Way::Stream => reader.streamed.iter().any(names_it),
+            Way::Socket => reader.told.iter().any(names_it),
+            Way::Refusal => {
+                let counter = json!({ "reason": "again" });
+                is_found(&ask(Call::post(format!("/v1/handoffs/{id}/counter"), counter)).await)
+            }
+            Way::AcpRefusal => {
+                let complete = json!({ "action": "complete", "handoff_id": id });
+                is_found(&ask(Call::post("/v1/acp/handoff", complete)).await)
+            }
+            Way::Conflict => {
+                let answer = ask(Call::post("/v1/handoffs", same_task())).await;
+                assert_eq!(answer.body["code"], "ownership_conflict", "{}", answer.body);
+                assert_eq!(answer.body["task_id"], task.as_str());
+                names_it(&answer.body) || answer.body.get("handoff_chain").is_some()
+            }
+            Way::DryRun => {
+                let answer = ask(Call::post("/v1/handoffs?dry_run=true", same_task())).await;
+                assert_eq!(answer.body["ok"], false, "{}", answer.body);
+                names_it(&answer.body)
+            }
+            Way::WholeHistory => {
+                let path = format!("/v1/handoffs/{whole}/history?limit=200");
+                let history = ask(Call::get(path)).await;
+                assert_eq!(history.status, 200, "all may read the whole");
+                names_it(&history.body)
+            }
+            Way::WholeParts => {
+                names_it(&ask(Call::get(format!("/v1/handoffs/{whole}"))).await.body)
+            }
+            Way::CommandLine => {
+                let output = Command::new(env!("CARGO_BIN_EXE_tasuki"))
+                    .args(["handoff", "show", id, "--server", &stage.server.url])
+                    .env("TASUKI_TOKEN", &reader.token)
+                    .output()
+                    .expect("the executable runs");
+                let shown = String::from_utf8_lossy(&output.stdout);
+                let said = String::from_utf8_lossy(&output.stderr);
+                assert!(output.status.success() || said.contains("no such handoff"), "{said}");
+                shown.contains(id.as_str())
+            }
+        }
+    }
+}
+
+/// Whether the answer is about the handoff. One that is not found says nothing else.
+fn is_found(answer: &Answer) -> bool {
+    let error = if answer.body["error"].is_object() { &answer.body["error"] } else { &answer.body };
+    if answer.status != 404 {
+        return true;
+    }
+    assert_eq!(error["code"], "not_found", "{}", answer.body);
+    assert_eq!(error["detail"], "no such handoff", "{}", answer.body);
+    false
+}
