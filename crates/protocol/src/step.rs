@@ -33,7 +33,7 @@ use derived::{deadline_changes, effect_changes, hold_changes};
 pub use derived::{deadlines, work};
 pub use evolve::evolve;
 pub use facts::{Directory, Facts, Needs, QueueOf};
-pub use outcome::{Outcome, Refused};
+pub use outcome::{Outcome, Refused, Went};
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq)]

@@ -316,8 +316,8 @@ fn taken(id: ConversationId, done: &Done) -> Taken {
         number: outcome.number.unwrap_or_default(),
         holder: outcome.holder.as_ref().map(ToString::to_string).unwrap_or_default(),
         epoch: outcome.epoch.unwrap_or_default(),
-        transfer_id: outcome.transfer.map(|transfer| transfer.to_string()),
-        instead_of: outcome.instead_of.as_ref().map(ToString::to_string),
+        transfer_id: outcome.transfer().map(|transfer| transfer.to_string()),
+        instead_of: outcome.instead_of().map(ToString::to_string),
     }
 }
 

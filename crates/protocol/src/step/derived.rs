@@ -3,7 +3,7 @@
 
 use super::{
     Command, Deadline, Effect, Event, Facts, Hold, HoldState, HoldWrite, Line, Outcome, Refused,
-    State, Tell, Wake, Work,
+    State, Tell, Wake, Went, Work,
 };
 use crate::conversation::{self, Conversation};
 use crate::handoff::command::Looked;
@@ -334,12 +334,16 @@ pub(super) fn outcome(state: &State, events: &[Event]) -> Outcome {
 
 /// Where a conversation went instead of where it should have gone.
 fn went(outcome: &mut Outcome, event: &conversation::Event) {
-    if let conversation::Event::Routed(routed) = event {
-        outcome.instead_of.clone_from(&routed.instead_of);
+    if let conversation::Event::Routed(routed) = event
+        && let Some(instead_of) = &routed.instead_of
+    {
+        let went = Went { transfer: None, instead_of: Some(instead_of.clone()) };
+        outcome.went = Some(Box::new(went));
     }
     if let conversation::Event::Transfer(transfer::Event::Requested(requested)) = event {
-        outcome.transfer = Some(requested.transfer);
-        outcome.instead_of.clone_from(&requested.instead_of);
+        let instead_of = requested.instead_of.clone();
+        let went = Went { transfer: Some(requested.transfer), instead_of };
+        outcome.went = Some(Box::new(went));
     }
 }
 

@@ -32,13 +32,9 @@ pub struct Outcome {
     /// The place of what was said in the transcript.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<u64>,
-    /// The transfer with which a person was asked for.
+    /// How a conversation came to its holder, if not as it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub transfer: Option<TransferId>,
-    /// The agent to which the conversation should have gone, where the loop guard sent it to
-    /// `holder` instead.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub instead_of: Option<AgentId>,
+    pub went: Option<Box<Went>>,
     /// What was saved, and does not work as things are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
@@ -51,4 +47,25 @@ pub struct Outcome {
 pub struct Refused {
     pub code: String,
     pub detail: String,
+}
+
+/// A person was asked for, or the loop guard sent the conversation elsewhere.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Went {
+    /// The transfer with which a person was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfer: Option<TransferId>,
+    /// The agent to which the conversation should have gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead_of: Option<AgentId>,
+}
+
+impl Outcome {
+    pub fn transfer(&self) -> Option<TransferId> {
+        self.went.as_ref().and_then(|went| went.transfer)
+    }
+
+    pub fn instead_of(&self) -> Option<&AgentId> {
+        self.went.as_ref().and_then(|went| went.instead_of.as_ref())
+    }
 }

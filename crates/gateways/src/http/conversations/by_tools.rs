@@ -202,7 +202,7 @@ fn not_offered(agent: &AgentId, request: &Request, others: &BTreeMap<String, Kin
 /// Whether what was done was asked for by a handoff to this agent.
 fn is_about(done: &Done, target: &AgentId) -> bool {
     let outcome = &done.outcome;
-    outcome.instead_of.as_ref().or(outcome.holder.as_ref()) == Some(target)
+    outcome.instead_of().or(outcome.holder.as_ref()) == Some(target)
 }
 
 /// Whether another handoff of the turn was not tried yet.
@@ -218,7 +218,7 @@ fn others_left(calls: &[Call], denied: &BTreeMap<String, String>, target: &Agent
 /// Where the loop guard sent the conversation, if it did.
 fn redirect(done: &Done, target: &AgentId) -> Option<Redirect> {
     let holder = done.outcome.holder.clone().filter(|holder| holder != target)?;
-    Some(match done.outcome.transfer {
+    Some(match done.outcome.transfer() {
         Some(_) => Redirect::Queue(holder),
         None => Redirect::Supervisor(holder),
     })

@@ -170,8 +170,8 @@ impl World {
             }
             "transfer.requested" => {
                 let instead = body.get("instead_of").and_then(Value::as_str);
-                assert_eq!(change.outcome.instead_of.as_ref().map(AgentId::as_str), instead);
-                assert!(change.outcome.transfer.is_some());
+                assert_eq!(change.outcome.instead_of().map(AgentId::as_str), instead);
+                assert!(change.outcome.transfer().is_some());
                 let instead = instead.map(|to| format!(" instead_of={to}")).unwrap_or_default();
                 format!("{place} #{number} requested{instead}")
             }
