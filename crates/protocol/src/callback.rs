@@ -41,8 +41,8 @@ pub enum Command {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ask {
-    /// Whose people call; that of the transfer that waits, or the teamspace's default when absent. A
-    /// customer names one only if the conversation or its graph lets customers do so.
+    /// Whose people call; that of the transfer that waits, or the teamspace's default when absent.
+    /// A customer names one only if the conversation or its graph lets customers do so.
     #[serde(default)]
     pub queue: Option<AgentId>,
     /// How to reach the customer: a number, an address. One line of 1 to 200 bytes.

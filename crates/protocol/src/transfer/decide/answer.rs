@@ -82,9 +82,7 @@ pub(super) fn answered(
     let transfer = asked.transfer;
     let (leg, kind, bundle, customer_text) = match place {
         Place::Transfer => (0, transfer.kind(), transfer.bundle(), String::new()),
-        Place::Leg(leg) => {
-            (leg.number, leg.kind, leg.bundle.as_deref(), leg.customer_text.clone())
-        }
+        Place::Leg(leg) => (leg.number, leg.kind, leg.bundle.as_deref(), leg.customer_text.clone()),
     };
     let passed = transfer.passed.as_ref().filter(|_| leg == 0);
     if leg != 0 && kind == Kind::SupervisorConsult {

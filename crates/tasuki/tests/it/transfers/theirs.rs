@@ -153,9 +153,8 @@ async fn what_customers_write_is_kept_and_programs_see_what_hides_in_it() {
     let said = socket.ask(json!({ "do": "say", "with": with, "body": body })).await;
     assert_eq!(said["status"], 201, "{said}");
 
-    let escaped = format!(
-        "{flag} 👩\u{200d}💻 \\u{{202B}}שלום\\u{{202C}} \\u{{2067}}x\\u{{2069}}\\u{{000B}}\\u{{001B}}[2J"
-    );
+    let hidden = r"\u{202B}שלום\u{202C} \u{2067}x\u{2069}\u{000B}\u{001B}[2J";
+    let escaped = format!("{flag} 👩\u{200d}💻 {hidden}");
     for (who, expected) in [(&desk.customer, &sent), (&desk.operator, &sent), (&desk.bob, &escaped)]
     {
         assert_eq!(desk.texts(who).await, [expected.clone(), expected.clone()]);

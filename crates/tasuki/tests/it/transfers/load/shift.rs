@@ -226,7 +226,14 @@ impl Shift {
             _ => (transfer::Kind::Blind, QUEUE),
         };
         let context = Default::default();
-        Act::Transfer(Box::new(Asking { kind, to: id(to), reason: None, epoch: None, context }))
+        Act::Transfer(Box::new(Asking {
+            kind,
+            to: id(to),
+            reason: None,
+            customer_text: None,
+            epoch: None,
+            context,
+        }))
     }
 
     /// What brings it nearer to its end.
