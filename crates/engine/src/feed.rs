@@ -8,8 +8,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 use bytes::Bytes;
+use protocol::aaep::cursor::Cursor;
 use protocol::canonical;
 use protocol::ledger::Erased;
+use protocol::sealed_cursor::{CursorKey, Purpose, Scope};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
@@ -84,8 +86,15 @@ pub struct Rung {
 #[derive(Debug)]
 pub struct Followed {
     pub sequenced: Sequenced,
-    json: OnceLock<Bytes>,
+    shown: OnceLock<Shown>,
     announced: OnceLock<Vec<Announced>>,
+}
+
+/// An entry as members of its teamspace see it.
+#[derive(Debug)]
+struct Shown {
+    cursor: String,
+    json: Bytes,
 }
 
 /// A place in the ledger that moves forward.
@@ -298,10 +307,14 @@ impl Follower {
     }
 }
 
-/// An entry as programs see it, on the feed, in histories and in exports.
+/// An entry as programs see it: with its number where the whole ledger is shown, else with a
+/// cursor.
 #[derive(Serialize)]
 struct EntryJson<'a> {
-    seq: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seq: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cursor: Option<&'a str>,
     teamspace: &'a str,
     stream: String,
     position: u64,
@@ -315,7 +328,7 @@ struct EntryJson<'a> {
 
 impl Followed {
     pub fn new(sequenced: Sequenced) -> Self {
-        Self { sequenced, json: OnceLock::new(), announced: OnceLock::new() }
+        Self { sequenced, shown: OnceLock::new(), announced: OnceLock::new() }
     }
 
     pub fn seq(&self) -> u64 {
@@ -332,16 +345,43 @@ impl Followed {
         self.announced.get_or_init(|| listening::announced(&self.sequenced))
     }
 
-    pub fn json(&self) -> &Bytes {
-        self.json.get_or_init(|| Bytes::from(entry_json(&self.sequenced)))
+    /// Where to go on after this entry, for members of its teamspace.
+    pub fn cursor(&self, key: &CursorKey) -> &str {
+        &self.shown(key).cursor
+    }
+
+    /// The entry for members of its teamspace.
+    pub fn json(&self, key: &CursorKey) -> &Bytes {
+        &self.shown(key).json
+    }
+
+    fn shown(&self, key: &CursorKey) -> &Shown {
+        self.shown.get_or_init(|| {
+            let cursor = entry_cursor(key, &self.sequenced);
+            let json = Bytes::from(write_entry(&self.sequenced, None, Some(&cursor)));
+            Shown { cursor, json }
+        })
     }
 }
 
+/// The cursor of an entry, for members of its teamspace.
+pub fn entry_cursor(key: &CursorKey, sequenced: &Sequenced) -> String {
+    let teamspace = &sequenced.entry.stream.teamspace;
+    let scope = Scope { teamspace, purpose: Purpose::Events };
+    key.seal(scope, Cursor::of_entry(sequenced.seq))
+}
+
+/// An entry with its number, for operators of the whole server.
 pub fn entry_json(sequenced: &Sequenced) -> String {
+    write_entry(sequenced, Some(sequenced.seq), None)
+}
+
+fn write_entry(sequenced: &Sequenced, seq: Option<u64>, cursor: Option<&str>) -> String {
     let entry = &sequenced.entry;
     let data = entry.body.text().and_then(|text| serde_json::from_str::<&RawValue>(text).ok());
     let json = EntryJson {
-        seq: sequenced.seq,
+        seq,
+        cursor,
         teamspace: entry.stream.teamspace.as_str(),
         stream: entry.stream.subject.to_string(),
         position: entry.position,

@@ -54,6 +54,7 @@ use std::sync::Arc;
 
 use protocol::aaep::reply_token::ReplyKey;
 use protocol::checkpoint::Signer;
+use protocol::sealed_cursor::CursorKey;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -88,6 +89,7 @@ pub struct Engine {
     outside: Arc<outbox::Outside>,
     telling: Arc<deliver::Telling>,
     reply_key: Arc<ReplyKey>,
+    cursor_key: Arc<CursorKey>,
     asked: Arc<listening::Asked>,
     announcing: Arc<announce::Announcing>,
 }
@@ -127,7 +129,9 @@ impl Engine {
     /// An engine without loops: commands and queries work, deadlines do not fire by themselves.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Self {
         let settings = Arc::<settings::KnownSettings>::default();
-        let reply_key = Arc::new(ReplyKey::from_seed(&ids.bytes()));
+        let seed = ids.bytes();
+        let reply_key = Arc::new(ReplyKey::from_seed(&seed));
+        let cursor_key = Arc::new(CursorKey::from_seed(&seed));
         let graphs = Arc::<graphs::KnownGraphs>::default();
         let access = Arc::<access::KnownBearers>::default();
         let heeding = Heeding {
@@ -155,6 +159,7 @@ impl Engine {
             outside: Arc::default(),
             telling: Arc::default(),
             reply_key,
+            cursor_key,
             asked: Arc::default(),
             announcing: Arc::default(),
         }
@@ -171,6 +176,18 @@ impl Engine {
     pub fn asking_with(mut self, key: ReplyKey) -> Self {
         self.reply_key = Arc::new(key);
         self
+    }
+
+    /// Makes cursors with a key that outlives the process. Without one, those that were given out
+    /// before a restart are refused after it.
+    pub fn sealing_cursors_with(mut self, key: CursorKey) -> Self {
+        self.cursor_key = Arc::new(key);
+        self
+    }
+
+    /// With which cursors are made and read.
+    pub fn cursor_key(&self) -> &CursorKey {
+        &self.cursor_key
     }
 
     /// Starts the loops: deadlines, notices, connections, dispatch, the server's own voice, the

@@ -12,6 +12,7 @@ mod callbacks;
 mod completion;
 mod completion_view;
 mod conversations;
+mod cursors;
 mod delegation;
 mod dry_run;
 mod events;

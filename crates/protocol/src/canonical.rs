@@ -5,7 +5,7 @@
 //! journal entry passes through it.
 
 use std::cmp::Ordering;
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::io;
 
 use serde::Serialize;
@@ -92,16 +92,42 @@ pub fn sha256(parts: &[&[u8]]) -> Hash {
 
 /// HMAC-SHA-256 (RFC 2104). Our keys are never longer than a block.
 pub fn hmac(key: &[u8; 32], parts: &[&[u8]]) -> Hash {
-    let pad = |byte: u8| {
-        let mut block = [byte; BLOCK_BYTES];
-        for (padded, key) in block.iter_mut().zip(key) {
-            *padded ^= key;
-        }
-        block
-    };
-    let (inner, outer) = (pad(0x36), pad(0x5c));
-    let inner: Vec<&[u8]> = [inner.as_slice()].into_iter().chain(parts.iter().copied()).collect();
-    sha256(&[&outer, &sha256(&inner)])
+    HmacKey::new(key).sign(parts)
+}
+
+/// A key of [`hmac`] that is used often: both hashes have taken it in already.
+#[derive(Clone)]
+pub struct HmacKey {
+    inner: Sha256,
+    outer: Sha256,
+}
+
+impl fmt::Debug for HmacKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HmacKey")
+    }
+}
+
+impl HmacKey {
+    pub fn new(key: &[u8; 32]) -> Self {
+        let padded = |byte: u8| {
+            let mut block = [byte; BLOCK_BYTES];
+            for (padded, key) in block.iter_mut().zip(key) {
+                *padded ^= key;
+            }
+            let mut hasher = Sha256::new();
+            hasher.update(block);
+            hasher
+        };
+        Self { inner: padded(0x36), outer: padded(0x5c) }
+    }
+
+    pub fn sign(&self, parts: &[&[u8]]) -> Hash {
+        let (mut inner, mut outer) = (self.inner.clone(), self.outer.clone());
+        parts.iter().for_each(|part| inner.update(part));
+        outer.update(inner.finalize());
+        outer.finalize().into()
+    }
 }
 
 /// Lower-case hexadecimal.

@@ -13,6 +13,7 @@ use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 
 use crate::aaep::reply_token::ReplyKey;
 use crate::canonical::{Hash, hex, sha256};
+use crate::sealed_cursor::CursorKey;
 use crate::wake::WakeKey;
 
 /// The longest note that is read. C2SP asks verifiers to take 16 signatures of up to 5 kB, which
@@ -62,6 +63,11 @@ impl Signer {
     /// The key from which the tokens follow with which listeners answer.
     pub fn reply_key(&self) -> ReplyKey {
         ReplyKey::from_seed(self.key.as_bytes())
+    }
+
+    /// The key from which the cursors follow that callers are given.
+    pub fn cursor_key(&self) -> CursorKey {
+        CursorKey::from_seed(self.key.as_bytes())
     }
 
     /// The key from which the secrets follow with which agents are called.

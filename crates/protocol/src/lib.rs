@@ -14,7 +14,8 @@
 //! 4. [`ledger`], [`merkle`], [`checkpoint`]: how the record is chained, summed up and signed;
 //!    [`audit`]: how it is checked; [`fork`]: how it goes on after a loss.
 //! 5. [`tools`]: how a model asks for a handoff, and how its history goes on.
-//! 6. [`json`], [`canonical`]: JSON from outside, and JSON to be hashed.
+//! 6. [`json`], [`canonical`]: JSON from outside, and JSON to be hashed. [`sealed_cursor`]: places
+//!    in the ledger that tell a caller nothing.
 
 pub mod aaep;
 pub mod agent;
@@ -40,6 +41,7 @@ pub mod queue;
 pub mod rejection;
 pub mod roles;
 pub mod route;
+pub mod sealed_cursor;
 pub mod session;
 pub mod signal;
 pub mod step;

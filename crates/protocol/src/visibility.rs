@@ -168,7 +168,9 @@ pub fn of_entry(caller: &Caller, entry: &Entry) -> EntrySight {
             let names_a_url = ["agent.wake_changed", "agent.endpoint_changed"];
             if_so(caller.is_operator() || !names_a_url.contains(&entry.name.as_ref()))
         }
-        Subject::Teamspace | Subject::Graph(_) | Subject::Ledger => EntrySight::Yes,
+        Subject::Teamspace | Subject::Graph(_) => EntrySight::Yes,
+        // How much was lost counts what all teamspaces did.
+        Subject::Ledger => if_so(caller.is_operator()),
         // Who listens to what is between them and the server, and others hear of a session what is
         // meant for them.
         Subject::Subscription(_) | Subject::Session(_) => {

@@ -67,7 +67,8 @@ impl Node {
         let signer = ledger_key::open(&config.data, || ids.bytes())?;
         let checkpoints = CheckpointFiles::open(&config.data)?;
         let engine = Engine::new(Arc::new(store), Arc::new(SystemClock), ids)
-            .asking_with(signer.reply_key());
+            .asking_with(signer.reply_key())
+            .sealing_cursors_with(signer.cursor_key());
         if let Some(behind) = standing::behind(&config.data, &signer.verifier_key())? {
             tracing::error!(
                 ledger_size = behind.ledger_size,

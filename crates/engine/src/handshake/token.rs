@@ -2,7 +2,7 @@
 
 use protocol::aaep::handshake::Handshake;
 use protocol::aaep::read;
-use protocol::aaep::reply_token::{self, Put};
+use protocol::aaep::reply_token::Put;
 use protocol::caller::Caller;
 use protocol::ids::{AgentId, SessionId, SubscriptionId};
 use protocol::ledger::{Stream, Subject};
@@ -118,7 +118,7 @@ impl Engine {
 
     /// Reads the question of the caller's teamspace that a token names.
     async fn named(&self, caller: &Caller, token: &str) -> Result<Option<Named>, StoreError> {
-        let Some(place) = reply_token::place(token).filter(|place| place.sequence > 0) else {
+        let Some(place) = self.reply_key.place(token).filter(|place| place.sequence > 0) else {
             return Ok(None);
         };
         let page = self.store.entries(place.sequence - 1, 1).await?;

@@ -17,7 +17,6 @@ use axum::http::header;
 use engine::announce::session_stream;
 use engine::port::ListOf;
 use engine::sessions::{DECISION_WAIT_MAX, Placed, Question, SESSION_EVENTS_PAGE_MAX};
-use protocol::aaep::cursor::Cursor;
 use protocol::aaep::machine::Outcome;
 use protocol::aaep::read::read;
 use protocol::caller::Caller;
@@ -34,7 +33,8 @@ use serde_json::{Map, Number, Value};
 
 use super::Gateway;
 use super::auth::{Asker, authenticate};
-use super::handoffs::{parse_cursor, parse_limit};
+use super::cursors;
+use super::handoffs::parse_limit;
 use super::input::{Asked, Named, Names};
 use super::problem::Problem;
 use super::view::ListPage;
@@ -290,7 +290,7 @@ pub async fn list(
 ) -> Result<Json<ListPage<SessionView>>, Problem> {
     let caller = asker.member()?.caller;
     let limit = parse_limit(input.limit.as_deref())?;
-    let before = parse_cursor(input.cursor.as_deref())?;
+    let before = cursors::row_before(&gateway, &caller, "sessions", input.cursor.as_deref())?;
     let status = input.status.as_deref().map(parse_status).transpose()?;
     let page = gateway.engine.list(&caller.teamspace, ListOf::Sessions, before, limit).await?;
     let shown = page.items.iter().filter_map(|item| {
@@ -299,7 +299,10 @@ pub async fn list(
         (is_wanted && session.is_shown_to(&caller)).then(|| view(session))
     });
     let items = shown.collect();
-    Ok(Json(ListPage { items, next_cursor: page.next.map(|row| row.to_string()) }))
+    Ok(Json(ListPage {
+        items,
+        next_cursor: cursors::next_row(&gateway, &caller, "sessions", page.next),
+    }))
 }
 
 pub async fn show(
@@ -319,23 +322,25 @@ pub async fn events(
 ) -> Result<Json<SessionEvents>, Problem> {
     let caller = asker.member()?.caller;
     visible(&gateway, &caller, &id).await?;
-    let no_place = || {
-        let detail = "after: expected the cursor of an event of this session";
-        Problem::new("cursor_invalid", detail).field("after")
-    };
+    let teamspace = &caller.teamspace;
     let after = input.after.as_deref();
-    let after = after.map(|text| Cursor::parse(text).ok_or_else(no_place)).transpose()?;
+    let opened = after.map(|text| cursors::announced_after(&gateway, teamspace, ("after", text)));
+    let after_cursor = opened.transpose()?;
+    let no_place = || {
+        let expected = "the cursor of an event of this session";
+        cursors::refused("after", after.unwrap_or_default(), expected)
+    };
     let limit = parse_limit(input.limit.as_deref())?.min(SESSION_EVENTS_PAGE_MAX);
     let stream = session_stream(&caller, &id);
-    let found = gateway.engine.session_events(&stream, after, limit).await?;
+    let found = gateway.engine.session_events(&stream, after_cursor, limit).await?;
     let (events, has_more) = found.map_err(|_| no_place())?;
-    let last = events.last().map(|placed| placed.cursor.to_string());
     let show = |Placed { cursor, at, said }| SessionEvent {
-        cursor: cursor.to_string(),
+        cursor: cursors::announced(&gateway, teamspace, cursor),
         recorded_at: at.to_string(),
         event: said,
     };
-    let items = events.into_iter().map(show).collect();
+    let items: Vec<_> = events.into_iter().map(show).collect();
+    let last = items.last().map(|shown| shown.cursor.clone());
     Ok(Json(SessionEvents { items, next_cursor: last.filter(|_| has_more) }))
 }
 

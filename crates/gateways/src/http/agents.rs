@@ -15,7 +15,8 @@ use serde::Deserialize;
 
 use super::Gateway;
 use super::auth::Asker;
-use super::handoffs::{parse_cursor, parse_limit};
+use super::cursors;
+use super::handoffs::parse_limit;
 use super::input::{Asked, Named, Write};
 use super::problem::Problem;
 use super::view::{self, AgentView, ListPage};
@@ -63,7 +64,7 @@ pub async fn list(
 ) -> Result<Json<ListPage<AgentView>>, Problem> {
     let asker = asker.member()?;
     let limit = parse_limit(input.limit.as_deref())?;
-    let before = parse_cursor(input.cursor.as_deref())?;
+    let before = cursors::row_before(&gateway, &asker.caller, "agents", input.cursor.as_deref())?;
     let selectable = parse_selectable(input.selectable.as_deref())?;
     let is_wanted = |agent: &AgentView| {
         input.kind.is_none_or(|kind| agent.kind == kind)
@@ -74,7 +75,7 @@ pub async fn list(
     let agents = page.items.iter().filter_map(|item| view::agent(&asker.caller, item));
     Ok(Json(ListPage {
         items: agents.filter(is_wanted).collect(),
-        next_cursor: page.next.map(|row| row.to_string()),
+        next_cursor: cursors::next_row(&gateway, &asker.caller, "agents", page.next),
     }))
 }
 

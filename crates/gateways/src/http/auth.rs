@@ -154,6 +154,18 @@ impl Asker {
         }
     }
 
+    /// Whether this is an operator of the whole server: the owner of the data folder, or an
+    /// operator of the default teamspace. Only they see numbers that count what all teamspaces do.
+    pub fn is_server_operator(&self) -> bool {
+        let is_operator = matches!(self.caller.principal, Principal::Operator(_));
+        let is_default = self.caller.teamspace == TeamspaceId::default_teamspace();
+        match self.credential {
+            Credential::Local => is_operator,
+            Credential::Token(_) => is_operator && is_default,
+            Credential::Open => false,
+        }
+    }
+
     pub fn operator(self) -> Result<Self, Problem> {
         match self.caller.principal {
             Principal::Operator(_) => Ok(self),

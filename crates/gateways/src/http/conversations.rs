@@ -39,7 +39,8 @@ use super::Gateway;
 use super::agents;
 use super::auth::Asker;
 use super::callbacks::{self, CallbackView};
-use super::handoffs::{parse_cursor, parse_limit};
+use super::cursors;
+use super::handoffs::parse_limit;
 use super::input::{Asked, Chat, FreeText, Named, Write};
 use super::problem::Problem;
 use super::queues;
@@ -213,7 +214,7 @@ pub async fn list(
 ) -> Result<Json<ListPage<ConversationView>>, Problem> {
     let caller = asker.member()?.caller;
     let limit = parse_limit(input.limit.as_deref())?;
-    let before = parse_cursor(input.cursor.as_deref())?;
+    let before = cursors::row_before(&gateway, &caller, "conversations", input.cursor.as_deref())?;
     let own = if caller.is_coordinator() { None } else { caller.agent().cloned() };
     if let (Some(own), Some(holder)) = (&own, &input.holder)
         && own != holder
@@ -226,7 +227,7 @@ pub async fn list(
     let page = gateway.engine.list(&caller.teamspace, of, before, limit).await?;
     Ok(Json(ListPage {
         items: page.items.iter().filter_map(|item| view(&caller, item).ok()).collect(),
-        next_cursor: page.next.map(|row| row.to_string()),
+        next_cursor: cursors::next_row(&gateway, &caller, "conversations", page.next),
     }))
 }
 

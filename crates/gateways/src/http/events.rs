@@ -31,7 +31,7 @@ use super::conversations::reader;
 use super::input::Asked;
 use super::problem::Problem;
 use super::queue_news::queue_changed;
-use super::{Gateway, OpenStreams};
+use super::{Gateway, OpenStreams, cursors};
 
 /// How often a quiet stream says that it is there, and a revoked token is noticed.
 const BEAT: Span = Span::from_millis(1_000);
@@ -51,7 +51,7 @@ pub struct FollowInput {
     /// Only what this agent did or is a party to.
     #[serde(default)]
     pub agent: Option<AgentId>,
-    /// Start just after this sequence number; 0 is the beginning. Without it, and without
+    /// Start just after the entry with this cursor; 0 is the beginning. Without it, and without
     /// `Last-Event-ID`, the stream starts now.
     #[serde(default)]
     pub after: Option<String>,
@@ -66,7 +66,7 @@ pub async fn follow(
     let asker = asker.member()?;
     let filter = Filter::new(&gateway, &asker.caller, &input).await?;
     let newest = gateway.engine.newest().await?;
-    let cursor = start(&headers, &input, newest)?;
+    let cursor = start(&gateway, &asker, &headers, &input, newest)?;
     if *gateway.stopping.borrow() {
         return Err(Problem::new("stopping", "the server is stopping"));
     }
@@ -74,7 +74,18 @@ pub async fn follow(
     let (chunks, stream) = mpsc::channel::<Bytes>(CHUNKS_MAX);
     let follower = gateway.engine.follow(cursor);
     let secret = bearer_secret(&headers)?.map(str::to_owned);
-    tokio::spawn(Sending { gateway, secret, filter, follower, chunks, _place: place }.run());
+    let shows_seq = asker.is_server_operator();
+    let sending = Sending {
+        gateway,
+        secret,
+        filter,
+        shows_seq,
+        catches_up_to: Some(newest),
+        follower,
+        chunks,
+        _place: place,
+    };
+    tokio::spawn(sending.run());
     let body = Body::from_stream(ReceiverStream::new(stream).map(Ok::<_, Infallible>));
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream; charset=utf-8"),
@@ -83,22 +94,18 @@ pub async fn follow(
     Ok((headers, body).into_response())
 }
 
-fn start(headers: &HeaderMap, input: &FollowInput, newest: u64) -> Result<u64, Problem> {
+fn start(
+    gateway: &Gateway,
+    asker: &Asker,
+    headers: &HeaderMap,
+    input: &FollowInput,
+    newest: u64,
+) -> Result<u64, Problem> {
     let from_header = headers
         .get("last-event-id")
-        .map(|value| value.to_str().unwrap_or_default())
-        .map(|text| (text, "Last-Event-ID"));
-    let given = from_header.or(input.after.as_deref().map(|text| (text, "after")));
-    let Some((text, field)) = given else { return Ok(newest) };
-    known_place(text.parse().ok(), newest, field)
-}
-
-/// A place beyond the newest entry is one of another ledger; waiting for it would miss what comes.
-pub fn known_place(place: Option<u64>, newest: u64, field: &str) -> Result<u64, Problem> {
-    place.filter(|place| *place <= newest).ok_or_else(|| {
-        let detail = format!("{field}: expected the id of an event, at most {newest}");
-        Problem::new("cursor_invalid", detail).field(field)
-    })
+        .map(|value| ("Last-Event-ID", value.to_str().unwrap_or_default()));
+    let given = from_header.or(input.after.as_deref().map(|text| ("after", text)));
+    given.map_or(Ok(newest), |given| cursors::events_after(gateway, asker, given, newest))
 }
 
 /// What a stream shows. The teamspace comes from the caller and cannot be widened.
@@ -168,9 +175,24 @@ impl Filter {
     }
 
     /// An entry as JSON. For a program, what a person would not see of a conversation is written
-    /// out.
-    pub fn entry<'f>(&self, followed: &'f Followed) -> Cow<'f, str> {
-        let text = std::str::from_utf8(followed.json()).expect("JSON is text");
+    /// out. Operators of the whole server see its number besides.
+    pub fn entry<'f>(
+        &self,
+        gateway: &Gateway,
+        followed: &'f Followed,
+        shows_seq: bool,
+    ) -> Cow<'f, str> {
+        let json = followed.json(gateway.engine.cursor_key());
+        let text = self.made_visible(followed, std::str::from_utf8(json).expect("JSON is text"));
+        match text.strip_prefix('{') {
+            Some(fields) if shows_seq => {
+                Cow::Owned(format!("{{\"seq\":{},{fields}", followed.seq()))
+            }
+            Some(_) | None => text,
+        }
+    }
+
+    fn made_visible<'f>(&self, followed: &Followed, text: &'f str) -> Cow<'f, str> {
         let is_chat = matches!(followed.sequenced.entry.stream.subject, Subject::Conversation(_));
         if self.reader != Reader::Program || !is_chat {
             return Cow::Borrowed(text);
@@ -256,6 +278,9 @@ struct Sending {
     /// With which to ask again whether the caller is still allowed; none on the control socket.
     secret: Option<String>,
     filter: Filter,
+    shows_seq: bool,
+    /// The newest entry when it began, until it has come so far.
+    catches_up_to: Option<u64>,
     follower: Follower,
     chunks: mpsc::Sender<Bytes>,
     _place: Place,
@@ -270,10 +295,18 @@ enum Next {
 impl Sending {
     async fn run(mut self) {
         let mut stopping = self.gateway.stopping.clone();
+        let clock = Arc::clone(self.gateway.engine.clock());
         if self.chunks.send(Bytes::from_static(b"retry: 1000\n: tasuki\n\n")).await.is_err() {
             return;
         }
+        // At its own pace: entries that are not shown must not be heard of by an early beat.
+        let mut beat = clock.sleep(BEAT);
         loop {
+            let follower = &self.follower;
+            let has_caught_up = self.catches_up_to.take_if(|to| follower.cursor() >= *to).is_some();
+            if has_caught_up && self.chunks.send(self.beat()).await.is_err() {
+                return;
+            }
             let next = tokio::select! {
                 page = self.follower.next() => match page {
                     Ok(page) => Next::Page(page),
@@ -282,7 +315,10 @@ impl Sending {
                         Next::Stop
                     }
                 },
-                () = self.gateway.engine.clock().sleep(BEAT) => Next::Beat,
+                () = &mut beat => {
+                    beat = clock.sleep(BEAT);
+                    Next::Beat
+                }
                 () = async { let _ = stopping.wait_for(|stopping| *stopping).await; } => Next::Stop,
             };
             let is_stop = matches!(next, Next::Stop) || !self.is_still_allowed().await;
@@ -295,7 +331,7 @@ impl Sending {
                 },
                 Next::Beat | Next::Stop => self.beat(),
             };
-            if self.chunks.send(chunk).await.is_err() || is_stop {
+            if !chunk.is_empty() && self.chunks.send(chunk).await.is_err() || is_stop {
                 return;
             }
         }
@@ -303,6 +339,7 @@ impl Sending {
 
     async fn render(&self, page: &[Arc<Followed>]) -> Result<Bytes, Problem> {
         let mut text = Vec::new();
+        let key = self.gateway.engine.cursor_key();
         for followed in page {
             let told = self.filter.told(&self.gateway, followed).await?;
             let Some(Told { announced, is_shown }) = told else { continue };
@@ -312,29 +349,37 @@ impl Sending {
                 text.extend_from_slice(format!("event: {name}\ndata: {announced}\n\n").as_bytes());
             }
             if !is_shown {
-                text.extend_from_slice(format!("id: {}\n: seen\n\n", followed.seq()).as_bytes());
+                text.extend_from_slice(
+                    format!("id: {}\n: seen\n\n", followed.cursor(key)).as_bytes(),
+                );
                 continue;
             }
             let name = &followed.sequenced.entry.name;
             text.extend_from_slice(
-                format!("id: {}\nevent: {name}\ndata: ", followed.seq()).as_bytes(),
+                format!("id: {}\nevent: {name}\ndata: ", followed.cursor(key)).as_bytes(),
             );
-            text.extend_from_slice(self.filter.entry(followed).as_bytes());
+            let entry = self.filter.entry(&self.gateway, followed, self.shows_seq);
+            text.extend_from_slice(entry.as_bytes());
             text.extend_from_slice(b"\n\n");
         }
-        Ok(if text.is_empty() { self.beat() } else { Bytes::from(text) })
+        Ok(Bytes::from(text))
     }
 
     /// Moves the client's place along even when nothing passes its filter.
     fn beat(&self) -> Bytes {
-        Bytes::from(format!("id: {}\n: beat\n\n", self.follower.cursor()))
+        Bytes::from(format!("id: {}\n: beat\n\n", self.place()))
     }
 
     fn closing(&self) -> Bytes {
-        let cursor = self.follower.cursor();
+        let cursor = self.place();
         Bytes::from(format!(
-            "id: {cursor}\nevent: stream.closing\ndata: {{\"resume_after\":{cursor}}}\n\n"
+            "id: {cursor}\nevent: stream.closing\ndata: {{\"resume_after\":\"{cursor}\"}}\n\n"
         ))
+    }
+
+    fn place(&self) -> String {
+        let teamspace = &self.filter.caller.teamspace;
+        cursors::moving_place(&self.gateway, teamspace, self.follower.cursor())
     }
 
     /// Whether the bearer is still one, with the roles that it has now.

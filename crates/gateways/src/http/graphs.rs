@@ -23,7 +23,8 @@ use serde_json::Value;
 
 use super::Gateway;
 use super::auth::Asker;
-use super::handoffs::{PageInput, parse_cursor, parse_limit};
+use super::cursors;
+use super::handoffs::{PageInput, parse_limit};
 use super::input::{Asked, Named, Write, read_document};
 use super::problem::Problem;
 use super::tokens::Nothing;
@@ -164,12 +165,12 @@ pub async fn list(
 ) -> Result<Json<ListPage<GraphListed>>, Problem> {
     let caller = asker.member()?.caller;
     let limit = parse_limit(input.limit.as_deref())?;
-    let before = parse_cursor(input.cursor.as_deref())?;
+    let before = cursors::row_before(&gateway, &caller, "graphs", input.cursor.as_deref())?;
     let page = gateway.engine.list(&caller.teamspace, ListOf::Graphs, before, limit).await?;
     let graphs = page.items.iter().filter_map(|item| Some(listed(item, graph_of(item)?)));
     Ok(Json(ListPage {
         items: graphs.collect(),
-        next_cursor: page.next.map(|row| row.to_string()),
+        next_cursor: cursors::next_row(&gateway, &caller, "graphs", page.next),
     }))
 }
 

@@ -27,7 +27,7 @@ use super::dry_run::{self, InitiateQuery};
 use super::input::{Asked, KEY_HEADER, Named, Write};
 use super::problem::Problem;
 use super::view::{self, HandoffDetail, HandoffView, ListPage};
-use super::{verdict, workq};
+use super::{cursors, verdict, workq};
 
 /// A page when the client does not say how much it wants.
 const PAGE_ROWS: usize = 50;
@@ -354,15 +354,17 @@ pub async fn read_list(
     input: ListInput,
 ) -> Result<ListPage<HandoffView>, Problem> {
     let limit = parse_limit(input.limit.as_deref())?;
-    let before = parse_cursor(input.cursor.as_deref())?;
+    let caller = &asker.caller;
+    let before = cursors::row_before(gateway, caller, "handoffs", input.cursor.as_deref())?;
     let ListInput { task_id, from_agent, to_agent, status, .. } = input;
     let of = ListOf::Handoffs(HandoffFilter { task_id, from_agent, to_agent, status });
-    let page = gateway.engine.list_for(&asker.caller, of, before, limit).await?;
+    let page = gateway.engine.list_for(caller, of, before, limit).await?;
     let mut items = Vec::with_capacity(page.items.len());
     for item in &page.items {
         items.extend(shown(gateway, asker, item).await?);
     }
-    Ok(ListPage { items, next_cursor: page.next.map(|row| row.to_string()) })
+    let next_cursor = cursors::next_row(gateway, caller, "handoffs", page.next);
+    Ok(ListPage { items, next_cursor })
 }
 
 /// The handoff without the delegated parts that the caller may not read.
@@ -424,7 +426,7 @@ pub async fn history(
     let mut items = Vec::with_capacity(entries.len());
     for one in &entries {
         if gateway.engine.may_read_entry(&asker.caller, &one.entry).await? {
-            items.push(view::entry(one));
+            items.push(view::entry(&gateway, &asker, one));
         }
     }
     Ok(Json(ListPage { items, next_cursor }))

@@ -26,7 +26,8 @@ use serde_json::{Map, Value};
 
 use super::Gateway;
 use super::auth::Asker;
-use super::handoffs::{parse_cursor, parse_limit};
+use super::cursors;
+use super::handoffs::parse_limit;
 use super::inbox_text;
 use super::input::{Asked, KEY_HEADER, Named, Write};
 use super::problem::Problem;
@@ -326,7 +327,7 @@ pub async fn query(
 ) -> Result<Json<ListPage<MessageView>>, Problem> {
     let caller = asker.member()?.caller;
     let limit = parse_limit(input.limit.as_deref())?;
-    let before = parse_cursor(input.cursor.as_deref())?;
+    let before = cursors::row_before(&gateway, &caller, "messages", input.cursor.as_deref())?;
     let own = match caller.is_coordinator() {
         true => None,
         false => match mailboxes(&caller).into_iter().next() {
@@ -340,7 +341,7 @@ pub async fn query(
     let filter = MessageFilter { parties, thread_id, kind, status, topic, since, until };
     let of = ListOf::Messages(filter);
     let page = gateway.engine.list(&caller.teamspace, of, before, limit).await?;
-    let next_cursor = page.next.map(|row| row.to_string());
+    let next_cursor = cursors::next_row(&gateway, &caller, "messages", page.next);
     Ok(Json(ListPage { items: views(&caller, &page.items), next_cursor }))
 }
 
@@ -352,11 +353,11 @@ pub async fn inbox(
 ) -> Result<Response, Problem> {
     let caller = asker.member()?.caller;
     let limit = parse_limit(input.limit.as_deref())?;
-    let before = parse_cursor(input.cursor.as_deref())?;
+    let before = cursors::row_before(&gateway, &caller, "inbox", input.cursor.as_deref())?;
     let status = input.status.map_or(InboxStatus::Open, InboxStatus::Only);
     let page = gateway.engine.inbox(&caller, status, before, limit).await?;
     let items = views(&caller, &page.items);
-    let next_cursor = page.next.map(|row| row.to_string());
+    let next_cursor = cursors::next_row(&gateway, &caller, "inbox", page.next);
     Ok(match input.format.unwrap_or_else(|| accepted(&headers)) {
         Format::Json => Json(ListPage { items, next_cursor }).into_response(),
         Format::Text => inbox_text::render(&items, next_cursor.as_deref()).into_response(),

@@ -290,14 +290,12 @@ impl From<Behind> for Problem {
     fn from(behind: Behind) -> Self {
         let Behind { ledger_size, lost } = behind;
         let what = if ledger_size < lost.size { "are missing" } else { "are not the same" };
+        // How many is for operators of the whole server: the log and `tasuki doctor` say it.
         let detail = format!(
-            "{} entries were sealed, the ledger has {ledger_size}, and some {what}; it can be \
-             read, and written to once an operator has put them back or declared a fork",
-            lost.size
+            "some entries that a checkpoint vouches for {what}; the ledger can be read, and \
+             written to once an operator has put them back or declared a fork"
         );
         Self::new("ledger_behind_checkpoint", detail)
-            .fact("checkpoint_size", lost.size)
-            .fact("ledger_size", ledger_size)
     }
 }
 

@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Gateway;
-use super::auth::{Asker, Credential};
+use super::auth::Asker;
 use super::handoffs::{PageInput, parse_cursor, parse_limit};
 use super::input::{Asked, Write};
 use super::problem::Problem;
@@ -164,11 +164,9 @@ pub async fn create(
 /// The owner of the data folder, or an operator of the default teamspace.
 pub(super) fn runs_the_server(asker: Asker) -> Result<Asker, Problem> {
     let asker = asker.operator()?;
-    let is_default = asker.caller.teamspace == TeamspaceId::default_teamspace();
-    match asker.credential {
-        Credential::Local => Ok(asker),
-        Credential::Token(_) if is_default => Ok(asker),
-        Credential::Token(_) | Credential::Open => {
+    match asker.is_server_operator() {
+        true => Ok(asker),
+        false => {
             let who = "only an operator of the default teamspace may do this";
             Err(Problem::new("not_allowed", who))
         }

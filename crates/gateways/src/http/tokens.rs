@@ -21,7 +21,8 @@ use serde::Deserialize;
 use super::Gateway;
 use super::agents;
 use super::auth::Asker;
-use super::handoffs::{PageInput, parse_cursor, parse_limit};
+use super::cursors;
+use super::handoffs::{PageInput, parse_limit};
 use super::input::{Asked, Named, Write};
 use super::problem::Problem;
 use super::view::{self, ListPage, TokenIssued, TokenView};
@@ -173,10 +174,10 @@ pub async fn list(
 ) -> Result<Json<ListPage<TokenView>>, Problem> {
     let asker = asker.operator()?;
     let limit = parse_limit(input.limit.as_deref())?;
-    let before = parse_cursor(input.cursor.as_deref())?;
+    let before = cursors::row_before(&gateway, &asker.caller, "tokens", input.cursor.as_deref())?;
     let page = gateway.engine.list(&asker.caller.teamspace, ListOf::Tokens, before, limit).await?;
     Ok(Json(ListPage {
         items: page.items.iter().filter_map(view::token).collect(),
-        next_cursor: page.next.map(|row| row.to_string()),
+        next_cursor: cursors::next_row(&gateway, &asker.caller, "tokens", page.next),
     }))
 }

@@ -1,6 +1,7 @@
 //! What is shown. Separate types from the rules' own, so that those can change without changing
 //! what programs rely on.
 
+use engine::feed::entry_cursor;
 use engine::port::Sequenced;
 use engine::query::Item;
 use engine::submit::Done;
@@ -17,6 +18,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::Gateway;
+use super::auth::Asker;
 use super::workq::{self, HandoffContext};
 
 use super::completion_view::{self, CompletionView, Progress};
@@ -167,7 +170,11 @@ pub struct ListPage<T> {
 /// An entry of the ledger.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct EntryView {
-    pub seq: u64,
+    /// Its place in the whole ledger, for operators of the whole server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+    /// Where to go on with `/v1/events` after this entry.
+    pub cursor: String,
     pub stream: String,
     pub position: u64,
     pub event: String,
@@ -321,10 +328,11 @@ pub fn token(item: &Item) -> Option<TokenView> {
     })
 }
 
-pub fn entry(sequenced: &Sequenced) -> EntryView {
+pub fn entry(gateway: &Gateway, asker: &Asker, sequenced: &Sequenced) -> EntryView {
     let entry = &sequenced.entry;
     EntryView {
-        seq: sequenced.seq,
+        seq: asker.is_server_operator().then_some(sequenced.seq),
+        cursor: entry_cursor(gateway.engine.cursor_key(), sequenced),
         stream: entry.stream.subject.to_string(),
         position: entry.position,
         event: entry.name.clone().into_owned(),

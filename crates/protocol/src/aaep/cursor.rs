@@ -1,4 +1,5 @@
-//! Where an event stands among all of them.
+//! Where an event stands among all of them. What callers are given of it is
+//! [sealed](crate::sealed_cursor).
 
 use std::fmt;
 
@@ -15,29 +16,14 @@ impl Cursor {
         Self { sequence, index: u32::try_from(index).expect("an entry has few events") }
     }
 
-    /// `812.3`, in its one spelling.
-    pub fn parse(text: &str) -> Option<Self> {
-        let (sequence, index) = text.split_once('.')?;
-        let cursor = Self { sequence: sequence.parse().ok()?, index: index.parse().ok()? };
-        (cursor.to_string() == text).then_some(cursor)
+    /// Of an entry as a whole.
+    pub fn of_entry(sequence: u64) -> Self {
+        Self { sequence, index: 0 }
     }
 }
 
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.sequence, self.index)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cursor_has_one_spelling() {
-        assert_eq!(Cursor::parse("812.3"), Some(Cursor { sequence: 812, index: 3 }));
-        for text in ["", "812", "812.", ".3", "0812.3", "812.03", "812.3.1", "812.-1", "+1.1"] {
-            assert_eq!(Cursor::parse(text), None, "{text}");
-        }
     }
 }

@@ -1,6 +1,7 @@
-//! The tokens with which listeners answer. Each copy of a question has one of its own, which says
-//! where the question stands in the ledger and proves to whom it was put. Nothing is stored: what
-//! is proved follows from one key of the server, so a token is still good after a restart.
+//! The tokens with which listeners answer. Each copy of a question has one of its own, which tells
+//! the server where the question stands in the ledger and proves to whom it was put. Nothing is
+//! stored: what is proved follows from one key of the server, so a token is still good after a
+//! restart. The place is masked, because it says how much all teamspaces have done.
 //!
 //! A token is no credential. Whoever answers is known by their own, and must be entitled.
 
@@ -16,14 +17,17 @@ const PREFIX: &str = "rpl_";
 /// What the proof takes: 256 bits in base 62.
 const PROOF_CHARS: usize = 43;
 
-/// What an index takes: fewer than 62² events are in one entry.
-const INDEX_CHARS: usize = 2;
+/// What a place takes: 96 bits in base 62.
+const PLACE_CHARS: usize = 17;
 
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// From which all proofs follow.
+/// From which all proofs follow, and the masks of their places.
 #[derive(Clone, PartialEq, Eq)]
-pub struct ReplyKey(Hash);
+pub struct ReplyKey {
+    proof: Hash,
+    mask: Hash,
+}
 
 /// To whom a question was put.
 #[derive(Debug, Clone, Copy)]
@@ -45,26 +49,49 @@ impl ReplyKey {
     /// Of a secret that is used for something else, too: what follows from this one tells nothing
     /// about it.
     pub fn from_seed(seed: &[u8; 32]) -> Self {
-        Self(canonical::hmac(seed, &[b"tasuki reply tokens"]))
+        Self {
+            proof: canonical::hmac(seed, &[b"tasuki reply tokens"]),
+            mask: canonical::hmac(seed, &[b"tasuki reply token places"]),
+        }
     }
 
     pub fn token(&self, at: Cursor, put: Put<'_>) -> String {
-        let mut token = String::with_capacity(PREFIX.len() + 64);
+        let mut proof = String::with_capacity(PROOF_CHARS);
+        push_proof(&mut proof, &self.proof(at, put));
+        let mut token = String::with_capacity(PREFIX.len() + PLACE_CHARS + PROOF_CHARS);
         token.push_str(PREFIX);
-        push_digits(&mut token, at.sequence, 0);
-        push_digits(&mut token, u64::from(at.index), INDEX_CHARS);
-        push_proof(&mut token, &self.proof(at, put));
+        let place = u128::from(at.sequence) << 32 | u128::from(at.index);
+        push_digits(&mut token, place ^ self.mask(&proof));
+        token.push_str(&proof);
         token
+    }
+
+    /// Where the question stands that a token says it belongs to. Of a forged one that is anywhere.
+    pub fn place(&self, token: &str) -> Option<Cursor> {
+        let body = token.strip_prefix(PREFIX).filter(|body| body.is_ascii())?;
+        let (place, proof) = body.split_at_checked(PLACE_CHARS)?;
+        if proof.len() != PROOF_CHARS {
+            return None;
+        }
+        let place = number(place)? ^ self.mask(proof);
+        let sequence = u64::try_from(place >> 32).ok()?;
+        Some(Cursor { sequence, index: (place & u128::from(u32::MAX)) as u32 })
     }
 
     /// Whether this very token was made for this question and this listener.
     pub fn is_genuine(&self, token: &str, put: Put<'_>) -> bool {
         // The comparison of hashes of both takes as long wherever they differ.
-        let made = place(token).map(|at| self.token(at, put));
+        let made = self.place(token).map(|at| self.token(at, put));
         made.is_some_and(|made| {
-            let hash = |text: &str| canonical::hmac(&self.0, &[text.as_bytes()]);
+            let hash = |text: &str| canonical::hmac(&self.proof, &[text.as_bytes()]);
             hash(&made) == hash(token)
         })
+    }
+
+    /// 96 bits that differ for each proof.
+    fn mask(&self, proof: &str) -> u128 {
+        let hash = canonical::hmac(&self.mask, &[proof.as_bytes()]);
+        hash[..12].iter().fold(0, |mask, byte| mask << 8 | u128::from(*byte))
     }
 
     fn proof(&self, at: Cursor, put: Put<'_>) -> Hash {
@@ -77,30 +104,22 @@ impl ReplyKey {
             &at.to_string(),
         ];
         // No part has a line break, so no two lists of parts look alike.
-        canonical::hmac(&self.0, &[parts.join("\n").as_bytes()])
+        canonical::hmac(&self.proof, &[parts.join("\n").as_bytes()])
     }
 }
 
-/// Where the question stands that a token says it belongs to.
-pub fn place(token: &str) -> Option<Cursor> {
-    let body = token.strip_prefix(PREFIX).filter(|body| body.is_ascii())?;
-    let place = body.len().checked_sub(PROOF_CHARS).map(|end| &body[..end])?;
-    let (sequence, index) = place.split_at(place.len().checked_sub(INDEX_CHARS)?);
-    Some(Cursor { sequence: number(sequence)?, index: u32::try_from(number(index)?).ok()? })
-}
-
-fn push_digits(text: &mut String, mut number: u64, chars_min: usize) {
+fn push_digits(text: &mut String, mut number: u128) {
     let start = text.len();
-    while number > 0 || text.len() - start < chars_min.max(1) {
+    for _ in 0..PLACE_CHARS {
         text.insert(start, char::from(DIGITS[(number % 62) as usize]));
         number /= 62;
     }
 }
 
-fn number(digits: &str) -> Option<u64> {
-    digits.bytes().try_fold(0_u64, |number, byte| {
+fn number(digits: &str) -> Option<u128> {
+    digits.bytes().try_fold(0_u128, |number, byte| {
         let digit = DIGITS.iter().position(|digit| *digit == byte)?;
-        number.checked_mul(62)?.checked_add(digit as u64)
+        number.checked_mul(62)?.checked_add(digit as u128)
     })
 }
 
@@ -143,7 +162,7 @@ mod tests {
         };
         let at = Cursor { sequence: 81_234, index: 17 };
         let token = key.token(at, put);
-        assert_eq!(place(&token), Some(at));
+        assert_eq!(key.place(&token), Some(at));
         assert!(key.is_genuine(&token, put));
         let others = [
             Put { session: &theirs, ..put },
@@ -157,6 +176,8 @@ mod tests {
         assert!(!ReplyKey::from_seed(&[8; 32]).is_genuine(&token, put));
         let moved = key.token(Cursor { sequence: 81_235, index: 17 }, put);
         assert_ne!(moved[moved.len() - PROOF_CHARS..], token[token.len() - PROOF_CHARS..]);
+        let shown = |token: &str| token[PREFIX.len()..PREFIX.len() + PLACE_CHARS].to_owned();
+        assert_ne!(shown(&moved)[..8], shown(&token)[..8], "the next place looks like any other");
     }
 
     #[test]
@@ -166,12 +187,12 @@ mod tests {
         let (event_id, listener) = ("evt_1", "agent:bob");
         let put = Put { session: &stream, event_id, subscription: &subscription, listener };
         for sequence in [0, 1, 61, 62, 3_843, 3_844, u64::MAX] {
-            for index in [0, 1, 61, 62, 255] {
+            for index in [0, 1, 61, 62, 255, u32::MAX] {
                 let at = Cursor { sequence, index };
                 let token = key.token(at, put);
                 let body = token.strip_prefix("rpl_").unwrap();
                 assert!(body.len() <= 64 && body.bytes().all(|b| b.is_ascii_alphanumeric()));
-                assert_eq!(place(&token), Some(at), "{token}");
+                assert_eq!(key.place(&token), Some(at), "{token}");
             }
         }
         for hostile in ["", "rpl_", "rpl_0", "rpl_é", "sub_1", &format!("rpl_{}", "z".repeat(64))]

@@ -22,13 +22,13 @@ pub struct WatchArgs {
     /// Only events of this name or family, such as handoff.rejected
     #[arg(long)]
     kind: Option<String>,
-    /// Start after this sequence number; 0 is the beginning [default: now]
+    /// Start after the event with this cursor; 0 is the beginning [default: now]
     #[arg(long)]
-    after: Option<u64>,
+    after: Option<String>,
 }
 
 pub async fn run(client: &Client, args: &WatchArgs, json: bool) -> Result<()> {
-    let mut cursor = args.after.map(|after| after.to_string());
+    let mut cursor = args.after.clone();
     let mut tries = 0;
     loop {
         match follow(client, args, json, &mut cursor).await {

@@ -372,8 +372,12 @@ async fn check_read_only(server: &Server, kept: u64, lost: u64) {
             (answer.status, &answer.body["code"]),
             (503, &json!("ledger_behind_checkpoint"))
         );
-        assert_eq!(answer.body["checkpoint_size"], lost);
-        assert_eq!(answer.body["ledger_size"], kept);
+        // How far the ledger is, and was, is not for every caller.
+        let detail = answer.body["detail"].as_str().expect("a sentence");
+        assert!(!detail.contains(char::is_numeric), "{kept} of {lost} entries: {detail}");
+        for name in ["checkpoint_size", "ledger_size"] {
+            assert_eq!(answer.body.get(name), None);
+        }
     }
     for path in ["/v1/handoffs", "/v1/agents", "/v1/tokens", "/healthz", "/metrics"] {
         ok(&local, Call::get(path)).await;

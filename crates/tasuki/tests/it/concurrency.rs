@@ -9,6 +9,7 @@ use tasuki::client::Call;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
+use crate::hidden_places;
 use crate::server::{Server, initiate, is_full_run, offer, ok, raise_open_files};
 use crate::sse::whole_ledger;
 use crate::wire::{Answer, Line, Request};
@@ -28,7 +29,7 @@ async fn of_all_who_hand_over_one_task_at_once_exactly_one_succeeds() {
         tokens.push(issued["token"].as_str().unwrap().to_owned());
     }
     server.agent("target");
-    let newest = ok(&root, Call::get("/readyz")).await["newest"].as_u64().unwrap();
+    let newest = hidden_places::newest();
     let requests = (0..n_callers).map(|caller| {
         let token = &tokens[caller % SENDERS];
         Request::new("POST /v1/handoffs").token(token).json(&offer("T-1", "target"))
@@ -47,7 +48,7 @@ async fn of_all_who_hand_over_one_task_at_once_exactly_one_succeeds() {
     assert_eq!(listed["items"][0]["handoff_id"], winner);
     let ledger = whole_ledger(&root, "&kind=handoff").await;
     assert_eq!(ledger.len(), 1, "{ledger:?}");
-    assert_eq!(ok(&root, Call::get("/readyz")).await["newest"], newest + 1);
+    assert_eq!(hidden_places::newest(), newest + 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -146,7 +146,7 @@ async fn names(client: &Client, query: &str) -> Vec<String> {
 async fn a_human_who_follows_is_connected() {
     let server = Server::start();
     let operator = server.with_token(&server.token("root", &["--kind", "operator"]));
-    let mut watching = Stream::open(&operator, "/v1/events?kind=agent", Some(0)).await;
+    let mut watching = Stream::open(&operator, "/v1/events?kind=agent", Some("0")).await;
     let (dana, bob) =
         (server.with_token(&server.token("dana", &["--kind", "human"])), server.agent("bob"));
     let theirs = [

@@ -67,6 +67,7 @@ impl Server {
         let reading =
             std::thread::spawn(move || lines.map_while(Result::ok).filter_map(parse).collect());
         let log = Mutex::new(Log::Growing(reading));
+        crate::hidden_places::remember(data);
         Self { child: Mutex::new(child), log, url, data: data.to_owned(), _folder: None }
     }
 

@@ -7,6 +7,8 @@ use http_body_util::BodyExt;
 use serde_json::Value;
 use tasuki::client::{Call, Client};
 
+use crate::hidden_places::{newest, sequence_of};
+
 /// A stream says something every second; one that is silent for this long has failed.
 const SILENCE_MAX: Duration = Duration::from_secs(20);
 
@@ -15,25 +17,25 @@ pub struct Stream {
     body: Body,
     waiting: Vec<u8>,
     /// The last id that was seen: where to resume.
-    pub place: Option<u64>,
+    pub place: Option<String>,
 }
 
 /// One block of the stream. A beat has an id and no name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
-    pub id: Option<u64>,
+    pub id: Option<String>,
     pub name: Option<String>,
     pub data: Value,
 }
 
 impl Stream {
     /// Opens a stream, after a given event or from now on.
-    pub async fn open(client: &Client, path: &str, after: Option<u64>) -> Self {
-        let headers: Vec<_> = after.iter().map(|id| ("last-event-id", id.to_string())).collect();
+    pub async fn open(client: &Client, path: &str, after: Option<&str>) -> Self {
+        let headers: Vec<_> = after.iter().map(|id| ("last-event-id", (*id).to_owned())).collect();
         let response = client.open(&Call::get(path), &headers).await.expect("the server answers");
         assert_eq!(response.status().as_u16(), 200, "{path}");
         assert_eq!(response.headers()["content-type"], "text/event-stream; charset=utf-8");
-        Self { body: response.into_body(), waiting: Vec::new(), place: after }
+        Self { body: response.into_body(), waiting: Vec::new(), place: after.map(str::to_owned) }
     }
 
     /// The next block, comments alone left out. `None` once the stream has ended.
@@ -42,7 +44,7 @@ impl Stream {
             if let Some(end) = self.waiting.windows(2).position(|pair| pair == b"\n\n") {
                 let block: Vec<u8> = self.waiting.drain(..end + 2).collect();
                 let event = read_block(std::str::from_utf8(&block).expect("a stream is text"));
-                self.place = event.id.or(self.place);
+                self.place = event.id.clone().or(self.place.take());
                 if event.id.is_some() || event.name.is_some() {
                     return Some(event);
                 }
@@ -69,7 +71,8 @@ impl Stream {
     /// All entries up to a place in the ledger.
     pub async fn until(&mut self, last: u64) -> Vec<Event> {
         let mut entries = Vec::new();
-        while self.place.is_none_or(|place| place < last) {
+        let is_before = |place: &str| place == "0" || sequence_of(place) < last;
+        while self.place.as_deref().is_none_or(is_before) {
             let event = self.next().await.expect("the stream goes on");
             if event.name.is_some() {
                 entries.push(event);
@@ -81,9 +84,8 @@ impl Stream {
 
 /// Everything a caller is shown of the ledger, up to its newest entry.
 pub async fn whole_ledger(client: &Client, filter: &str) -> Vec<Event> {
-    let ready = client.call(Call::get("/readyz")).await.expect("the server answers");
-    let newest = ready.body["newest"].as_u64().expect("the newest entry");
-    Stream::open(client, &format!("/v1/events?after=0{filter}"), None).await.until(newest).await
+    let last = newest();
+    Stream::open(client, &format!("/v1/events?after=0{filter}"), None).await.until(last).await
 }
 
 fn read_block(block: &str) -> Event {
@@ -92,7 +94,7 @@ fn read_block(block: &str) -> Event {
         lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
     };
     Event {
-        id: field("id").map(|id| id.parse().expect("an id is a number")),
+        id: field("id").map(str::to_owned),
         name: field("event").map(str::to_owned),
         data: field("data").map_or(Value::Null, |data| serde_json::from_str(data).expect("JSON")),
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tasuki::client::Call;
 use tasuki::exit_code;
 
+use crate::hidden_places::sequence_of;
 use crate::ledger::{self, Ledger};
 use crate::load::{Load, Tokens, WRITERS};
 use crate::power_loss::monotonic_ns;
@@ -46,7 +47,7 @@ async fn a_server_that_is_told_to_stop_finishes_and_says_where_to_go_on() {
     let crew = tokens.crew(&server);
     let mut following = Vec::new();
     for _ in 0..STREAMS {
-        let stream = Stream::open(&crew.alice, "/v1/events", Some(0)).await;
+        let stream = Stream::open(&crew.alice, "/v1/events", Some("0")).await;
         following.push(tokio::spawn(until_closed(stream)));
     }
     let mut load = Load::new("stop", WRITERS, seed("stop"));
@@ -91,8 +92,8 @@ async fn until_closed(mut stream: Stream) -> Closed {
     let mut seen = Vec::new();
     let mut last = None;
     while let Some(event) = stream.next().await {
-        if let (Some("handoff" | "agent"), Some(id)) = (family(&event), event.id) {
-            seen.push(id);
+        if let (Some("handoff" | "agent"), Some(id)) = (family(&event), &event.id) {
+            seen.push(sequence_of(id));
         }
         last = Some(event);
     }
@@ -108,14 +109,15 @@ fn family(event: &Event) -> Option<&str> {
 async fn check_resumes(next: &Server, tokens: &Tokens, closed: Closed, ledger: &Ledger) {
     let Closed { mut seen, last } = closed;
     assert_eq!(last.name.as_deref(), Some("stream.closing"), "{last:?}");
-    let place = last.id.expect("the last words have an id");
-    assert_eq!(last.data["resume_after"], place);
+    let id = last.id.expect("the last words have an id");
+    assert_eq!(last.data["resume_after"], id);
+    let place = sequence_of(&id);
     assert!(seen.iter().all(|seq| *seq <= place));
-    let mut stream = Stream::open(&tokens.crew(next).alice, "/v1/events", Some(place)).await;
+    let mut stream = Stream::open(&tokens.crew(next).alice, "/v1/events", Some(&id)).await;
     if place < ledger.newest() {
         let rest = stream.until(ledger.newest()).await;
         let rest = rest.iter().filter(|one| matches!(family(one), Some("handoff" | "agent")));
-        seen.extend(rest.filter_map(|event| event.id));
+        seen.extend(rest.filter_map(|event| event.id.as_deref()).map(sequence_of));
     }
     assert_eq!(seen, visible(ledger));
 }

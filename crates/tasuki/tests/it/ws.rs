@@ -65,10 +65,10 @@ impl Chat {
     }
 
     /// A subscription to this conversation, after a place or from now on.
-    fn follow(&self, after: Option<u64>) -> Value {
+    fn follow(&self, after: Option<Value>) -> Value {
         let mut frame = json!({ "do": "subscribe", "conversation": self.id });
         if let Some(after) = after {
-            frame["after"] = after.into();
+            frame["after"] = after;
         }
         frame
     }

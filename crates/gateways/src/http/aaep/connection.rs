@@ -26,6 +26,7 @@ pub use self::words::{closed, refused};
 use super::EVENTS_BYTES_MAX;
 use crate::http::Gateway;
 use crate::http::auth::Asker;
+use crate::http::cursors;
 use crate::http::events::Place;
 
 /// The largest message: as much as a request over HTTP may have.
@@ -256,7 +257,9 @@ impl<W: Wire> Open<W> {
             last = told.id.or(last);
             said.push(told.text().to_owned());
         }
-        said.extend(last.filter(|_| own.tells_places).map(words::place));
+        let Connection { gateway, asker, .. } = &self.connection;
+        let sealed = |at| cursors::announced(gateway, &asker.caller.teamspace, at);
+        said.extend(last.filter(|_| own.tells_places).map(|at| words::place(&sealed(at))));
         Ok(said)
     }
 

@@ -18,7 +18,6 @@ use protocol::aaep::flaw::Flaw;
 use protocol::aaep::handshake::{
     Close, Handshake, Producer, Reason, Rejected, is_request, read_handshake,
 };
-use protocol::aaep::shape::Cursor;
 use protocol::caller::Caller;
 use protocol::ids::SubscriptionId;
 use protocol::rejection::Rejection;
@@ -31,6 +30,7 @@ use tokio::sync::watch;
 use crate::body::read_body;
 use crate::http::Gateway;
 use crate::http::auth::{Asker, authenticate, bearer_secret};
+use crate::http::cursors;
 use crate::http::events::Place;
 use crate::http::input::Asked;
 use crate::http::problem::Problem;
@@ -202,7 +202,7 @@ pub async fn listen(
 ) -> Result<Response, Problem> {
     let none = || Problem::not_found("subscription");
     let id: SubscriptionId = input.subscription_id.parse().map_err(|_| none())?;
-    let resume = resume(&headers)?;
+    let resume = resume(&gateway, &asker.caller, &headers)?;
     if *gateway.stopping.borrow() {
         return Err(Problem::new("stopping", "the server is stopping"));
     }
@@ -238,17 +238,14 @@ pub async fn listen(
     Ok((headers, body).into_response())
 }
 
-fn resume(headers: &HeaderMap) -> Result<Resume, Problem> {
+fn resume(gateway: &Gateway, caller: &Caller, headers: &HeaderMap) -> Result<Resume, Problem> {
     let Some(value) = headers.get("last-event-id") else { return Ok(Resume::No) };
     let text = value.to_str().unwrap_or_default();
-    match Cursor::parse(text) {
-        Some(cursor) => Ok(Resume::After(cursor)),
-        None if text.starts_with("evt_") => Ok(Resume::AfterEvent(text.to_owned())),
-        None => {
-            let detail = "Last-Event-ID: expected the id of an event";
-            Err(Problem::new("cursor_invalid", detail).field("Last-Event-ID"))
-        }
+    if text.starts_with("evt_") {
+        return Ok(Resume::AfterEvent(text.to_owned()));
     }
+    let given = ("Last-Event-ID", text);
+    cursors::announced_after(gateway, &caller.teamspace, given).map(Resume::After)
 }
 
 /// One open stream. It lives with its connection, and goes on as that asks for more.
@@ -318,13 +315,25 @@ impl Open {
 
     /// An event, and those that are ready to be told with it.
     fn several(&mut self, told: &Told) -> Bytes {
-        let mut text = Vec::with_capacity(told.text().len() + 64);
-        frame(&mut text, told);
+        let mut text = Vec::with_capacity(told.text().len() + 96);
+        self.frame(&mut text, told);
         while text.len() < CHUNK_BYTES {
             let Some(told) = self.listening.ready() else { break };
-            frame(&mut text, &told);
+            self.frame(&mut text, &told);
         }
         Bytes::from(text)
+    }
+
+    /// Without an id if something older is still to come: whoever returns gets it again, and knows
+    /// it by its `event_id`.
+    fn frame(&self, text: &mut Vec<u8>, told: &Told) {
+        if let Some(id) = told.id {
+            let id = cursors::announced(&self.gateway, &self.caller.teamspace, id);
+            writeln!(text, "id: {id}").expect("a vector takes everything");
+        }
+        text.extend_from_slice(b"event: aaep.event\ndata: ");
+        text.extend_from_slice(told.text().as_bytes());
+        text.extend_from_slice(b"\n\n");
     }
 
     /// The end, in the protocol's words.
@@ -360,7 +369,11 @@ impl Open {
     /// comes back to it.
     fn sign_of_life(&self, comment: &str) -> Bytes {
         match self.listening.place() {
-            Some(place) => Bytes::from(format!("id: {place}\n{comment}\n\n")),
+            Some(place) => {
+                let teamspace = &self.caller.teamspace;
+                let place = cursors::announced_so_far(&self.gateway, teamspace, place);
+                Bytes::from(format!("id: {place}\n{comment}\n\n"))
+            }
             None => Bytes::from(format!("{comment}\n\n")),
         }
     }
@@ -369,15 +382,4 @@ impl Open {
 /// Ends when the server stops.
 async fn stopped(stopping: &mut watch::Receiver<bool>) {
     let _ = stopping.wait_for(|stopping| *stopping).await;
-}
-
-/// Without an id if something older is still to come: whoever returns gets it again, and knows it
-/// by its `event_id`.
-fn frame(text: &mut Vec<u8>, told: &Told) {
-    if let Some(id) = told.id {
-        writeln!(text, "id: {id}").expect("a vector takes everything");
-    }
-    text.extend_from_slice(b"event: aaep.event\ndata: ");
-    text.extend_from_slice(told.text().as_bytes());
-    text.extend_from_slice(b"\n\n");
 }

@@ -1,6 +1,7 @@
 //! What happens in a conversation, for those who follow it as a chat: a change of hands in the
 //! words that chat clients know, and entries of the ledger as the customer may see them.
 
+use engine::feed::entry_cursor;
 use engine::port::Sequenced;
 use protocol::caller::Caller;
 use protocol::conversation::Event;
@@ -114,7 +115,7 @@ pub async fn for_customer(
         None => return Ok(None),
     };
     Ok(Some(json!({
-        "seq": line.seq,
+        "cursor": entry_cursor(gateway.engine.cursor_key(), line),
         "stream": entry.stream.subject.to_string(),
         "position": entry.position,
         "event": entry.name,

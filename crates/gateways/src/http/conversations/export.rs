@@ -50,7 +50,8 @@ pub async fn export(
     });
     let reader = reader(&gateway, &asker.caller).await?;
     let (pages, stream) = mpsc::channel(PAGES_MAX);
-    tokio::spawn(send(gateway, item.stream, reader, Ends { head, end, n_lines }, pages));
+    let ends = Ends { head, end, n_lines, shows_seq: asker.is_server_operator() };
+    tokio::spawn(send(gateway, item.stream, reader, ends, pages));
     let headers = [
         (header::CONTENT_TYPE, "application/x-ndjson; charset=utf-8"),
         (header::CACHE_CONTROL, "private, no-store"),
@@ -64,18 +65,20 @@ fn may_export(caller: &Caller, conversation: &Conversation) -> bool {
     opened || caller.is_coordinator()
 }
 
-/// The first line, the last, and how many are between them.
+/// The first line, the last, how many are between them, and whether those have their numbers.
 struct Ends {
     head: Value,
     end: Value,
     n_lines: u64,
+    /// For operators of the whole server.
+    shows_seq: bool,
 }
 
 type Pages = mpsc::Sender<Result<Bytes, StoreError>>;
 
 /// Without its last line an export is not whole: whatever goes wrong ends the answer before it.
 async fn send(gateway: Gateway, stream: Stream, reader: Reader, ends: Ends, pages: Pages) {
-    let Ends { head, end, n_lines } = ends;
+    let Ends { head, end, n_lines, shows_seq } = ends;
     if pages.send(Ok(lines(&[head]))).await.is_err() {
         return;
     }
@@ -91,8 +94,8 @@ async fn send(gateway: Gateway, stream: Stream, reader: Reader, ends: Ends, page
         };
         let read = match page {
             Ok(page) => {
-                let numbered = (after + 1..).zip(&page);
-                let shown: Vec<Value> = numbered.map(|line| exported(reader, line)).collect();
+                let shown = |line| exported(reader, line, shows_seq);
+                let shown: Vec<Value> = (after + 1..).zip(&page).map(shown).collect();
                 after += page.len() as u64;
                 Ok(lines(&shown))
             }
@@ -112,7 +115,7 @@ async fn send(gateway: Gateway, stream: Stream, reader: Reader, ends: Ends, page
 
 /// A message with all that is known of it; files are in `body`, as base64. What people tell each
 /// other keeps its place and its hash, without its words.
-fn exported(reader: Reader, (number, line): (u64, &Sequenced)) -> Value {
+fn exported(reader: Reader, (number, line): (u64, &Sequenced), shows_seq: bool) -> Value {
     let entry = &line.entry;
     let is_withheld = !reader.may_read(&entry.name);
     let text = entry.body.text().filter(|_| !is_withheld);
@@ -121,10 +124,13 @@ fn exported(reader: Reader, (number, line): (u64, &Sequenced)) -> Value {
         body.iter_mut().for_each(make_visible);
     }
     let mut shown = json!({
-        "kind": "message", "number": number, "seq": line.seq, "position": entry.position,
+        "kind": "message", "number": number, "position": entry.position,
         "hash": canonical::hex(&entry.hash), "event": entry.name, "version": entry.version,
         "actor": entry.actor.as_ref(), "at": entry.at.to_string(), "body": body,
     });
+    if shows_seq {
+        shown["seq"] = line.seq.into();
+    }
     if is_withheld {
         shown["withheld"] = true.into();
     } else if shown["body"].is_null() {

@@ -274,7 +274,7 @@ impl Open {
             return Err(Problem::new("too_many_streams", detail));
         }
         let Connection { gateway, asker, .. } = &self.connection;
-        let begun = subscription::begin(gateway, &asker.caller, id, asked, self.news.clone());
+        let begun = subscription::begin(gateway, asker, id, asked, self.news.clone());
         let (subscription, cursor) = Box::pin(begun).await?;
         self.subscriptions.push(subscription);
         Ok(json!({ "cursor": cursor }))

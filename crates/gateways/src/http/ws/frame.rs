@@ -37,15 +37,23 @@ pub enum Asks {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Subscribe {
-    /// Go on after this place; 0 is the beginning. Without it, from now on.
+    /// Go on after this cursor; 0 is the beginning. Without it, from now on.
     #[serde(default)]
-    pub after: Option<u64>,
+    pub after: Option<After>,
     #[serde(default)]
     pub conversation: Option<String>,
     #[serde(default)]
     pub kind: Option<String>,
     #[serde(default)]
     pub agent: Option<AgentId>,
+}
+
+/// A cursor, or a number as operators of the whole server may give one.
+#[derive(Debug, Deserialize)]
+#[serde(untagged, expecting = "expected a cursor, or 0 for the beginning")]
+pub enum After {
+    Cursor(String),
+    Number(u64),
 }
 
 #[derive(Debug, Deserialize)]

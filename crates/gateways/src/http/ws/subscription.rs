@@ -10,19 +10,21 @@ use axum::extract::ws::Utf8Bytes;
 use engine::feed::Followed;
 use protocol::caller::{Caller, Principal};
 use protocol::conversation::state::conversation_of;
-use protocol::ids::ConversationId;
+use protocol::ids::{ConversationId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
-use protocol::time::{Span, Time};
+use protocol::time::Span;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-use super::frame::{Subscribe, conversation_id};
+use super::frame::{After, Subscribe, conversation_id};
 use super::typing::{Listening, Who};
 use crate::http::Gateway;
+use crate::http::auth::Asker;
 use crate::http::conversations::announced::{Sight, announcements, for_customer};
 use crate::http::conversations::{stream, visible};
-use crate::http::events::{Filter, FollowInput, Told, known_place};
+use crate::http::cursors;
+use crate::http::events::{Filter, FollowInput, Told};
 use crate::http::problem::Problem;
 
 /// Subscriptions of one connection. A cockpit has one for everything and a few for what is on its
@@ -38,8 +40,9 @@ const BATCH_BYTES_MAX: usize = 64 * 1_024;
 /// Entries of a conversation that are read at a time while catching up.
 const CATCH_UP_ENTRIES: u64 = 64;
 
-/// How often a subscription that is shown nothing says how far it is.
-const PLACE_EVERY: Span = Span::from_millis(1_000);
+/// How often a subscription to a whole teamspace says how far it is, whatever happens: if it did so
+/// only when others are busy, it would tell that they are.
+const PLACE_EVERY: Span = Span::from_millis(10_000);
 
 /// What a connection passes on to its peer.
 #[derive(Debug)]
@@ -63,21 +66,26 @@ impl Drop for Subscription {
     }
 }
 
-/// Begins to follow. Returns the place after which it does.
+/// Begins to follow. Returns the cursor after which it does.
 pub async fn begin(
     gateway: &Gateway,
-    caller: &Caller,
+    asker: &Asker,
     id: String,
     asked: Subscribe,
     news: mpsc::Sender<News>,
-) -> Result<(Subscription, u64), Problem> {
+) -> Result<(Subscription, String), Problem> {
+    let caller = &asker.caller;
     let conversation = narrowed_to(caller, &asked)?;
     if let Some(conversation) = conversation {
         visible(gateway, caller, conversation).await?;
     }
     let newest = gateway.engine.newest().await?;
-    let after = match asked.after {
-        Some(after) => known_place(Some(after), newest, "after")?,
+    let given = asked.after.map(|after| match after {
+        After::Cursor(text) => text,
+        After::Number(number) => number.to_string(),
+    });
+    let after = match given {
+        Some(text) => cursors::events_after(gateway, asker, ("after", &text), newest)?,
         None => newest,
     };
     let view = match (&caller.principal, conversation) {
@@ -102,13 +110,15 @@ pub async fn begin(
         gateway: gateway.clone(),
         of: json!(id).to_string(),
         view,
+        teamspace: caller.teamspace.clone(),
+        shows_seq: asker.is_server_operator(),
         news,
         waiting: Vec::new(),
         n_bytes: 0,
-        told_at: gateway.engine.clock().now(),
     };
     let task = tokio::spawn(following.run(stream, after, newest)).abort_handle();
-    Ok((Subscription { id, task, _listening: listening }, after))
+    let cursor = cursors::moving_place(gateway, &caller.teamspace, after);
+    Ok((Subscription { id, task, _listening: listening }, cursor))
 }
 
 /// A customer has one conversation, and need not name it.
@@ -144,10 +154,11 @@ struct Following {
     /// The subscription's id, as JSON.
     of: String,
     view: View,
+    teamspace: TeamspaceId,
+    shows_seq: bool,
     news: mpsc::Sender<News>,
     waiting: Vec<Utf8Bytes>,
     n_bytes: usize,
-    told_at: Time,
 }
 
 /// Why a subscription ends: nobody reads it any more, or there is nothing to be read.
@@ -167,6 +178,8 @@ impl Following {
 
     async fn follow(&mut self, stream: Option<Stream>, after: u64, newest: u64) -> Ended {
         let mut cursor = after;
+        // One that is narrowed catches up from what it is narrowed to, from wherever it was.
+        let says_places = stream.is_none();
         if let Some(stream) = stream.filter(|_| after < newest) {
             if let Err(ended) = self.catch_up(&stream, after, newest).await {
                 return ended;
@@ -174,15 +187,25 @@ impl Following {
             cursor = newest;
         }
         let mut follower = self.gateway.engine.follow(cursor);
+        let clock = Arc::clone(self.gateway.engine.clock());
+        let mut place_due = clock.sleep(PLACE_EVERY);
         loop {
-            let page = match follower.next().await {
-                Ok(page) => page,
+            let page = tokio::select! {
+                page = follower.next() => page,
+                () = &mut place_due, if says_places => {
+                    place_due = clock.sleep(PLACE_EVERY);
+                    self.say_place(follower.cursor());
+                    Ok(Vec::new())
+                }
+            };
+            let told = match page {
+                Ok(page) => self.tell(&page).await,
                 Err(error) => {
                     tracing::warn!(%error, "a subscription ended early");
                     return Ended::Failed;
                 }
             };
-            if let Err(ended) = self.tell(&page, follower.cursor()).await {
+            if let Err(ended) = told {
                 return ended;
             }
         }
@@ -215,49 +238,50 @@ impl Following {
             page.retain(|one| one.entry.position >= position && one.seq <= newest);
             let Some(last) = page.last() else { break };
             position = last.entry.position + 1;
-            let place = last.seq;
             let page: Vec<_> = page.into_iter().map(Followed::new).map(Arc::new).collect();
-            self.tell(&page, place).await?;
+            self.tell(&page).await?;
         }
         Ok(())
     }
 
-    async fn tell(&mut self, page: &[Arc<Followed>], cursor: u64) -> Result<(), Ended> {
-        let mut n_told = 0;
+    async fn tell(&mut self, page: &[Arc<Followed>]) -> Result<(), Ended> {
         for followed in page {
-            n_told += self.add(followed).await?;
+            self.add(followed).await?;
             if self.n_bytes >= BATCH_BYTES_MAX {
                 self.hand_on().await?;
             }
         }
-        let now = self.gateway.engine.clock().now();
-        if n_told == 0 && now >= self.told_at.plus(PLACE_EVERY) {
-            self.push(format!("{{\"cursor\":{cursor},\"of\":{}}}", self.of));
-        }
         self.hand_on().await
+    }
+
+    /// How far this is, though nothing of it was shown.
+    fn say_place(&mut self, sequence: u64) {
+        let cursor = cursors::moving_place(&self.gateway, &self.teamspace, sequence);
+        self.push(format!("{{\"cursor\":\"{cursor}\",\"of\":{}}}", self.of));
     }
 
     /// Adds what is told of an entry: last the entry itself, if it is shown, with the cursor that
     /// says that all is there.
-    async fn add(&mut self, followed: &Followed) -> Result<usize, Ended> {
+    async fn add(&mut self, followed: &Followed) -> Result<(), Ended> {
         let line = &followed.sequenced;
         let gateway = self.gateway.clone();
         let failed = |_problem: Problem| Ended::Failed;
         let (announced, event) = match &self.view {
             View::Member(filter) => {
                 let told = filter.told(&gateway, followed).await.map_err(failed)?;
-                let Some(Told { announced, is_shown }) = told else { return Ok(0) };
-                (announced, is_shown.then(|| filter.entry(followed).into_owned()))
+                let Some(Told { announced, is_shown }) = told else { return Ok(()) };
+                let entry = || filter.entry(&gateway, followed, self.shows_seq).into_owned();
+                (announced, is_shown.then(entry))
             }
             View::Customer(caller, id) => {
                 if line.entry.stream != stream(&caller.teamspace, *id) {
-                    return Ok(0);
+                    return Ok(());
                 }
                 let announced = announcements(&gateway, caller, Sight::Entry, line);
                 let announced = announced.await.map_err(failed)?;
                 let shown = for_customer(&gateway, caller, *id, line).await.map_err(failed)?;
                 if announced.is_empty() && shown.is_none() {
-                    return Ok(0);
+                    return Ok(());
                 }
                 (announced, shown.map(|shown| shown.to_string()))
             }
@@ -267,9 +291,9 @@ impl Following {
             self.push(announced.to_string());
         }
         let event = event.map(|event| format!(",\"event\":{event}")).unwrap_or_default();
-        let cursor = followed.seq();
-        self.push(format!("{{\"cursor\":{cursor},\"of\":{}{event}}}", self.of));
-        Ok(1)
+        let cursor = followed.cursor(gateway.engine.cursor_key());
+        self.push(format!("{{\"cursor\":\"{cursor}\",\"of\":{}{event}}}", self.of));
+        Ok(())
     }
 
     fn push(&mut self, frame: String) {
@@ -283,7 +307,6 @@ impl Following {
         }
         let frames = std::mem::take(&mut self.waiting);
         self.n_bytes = 0;
-        self.told_at = self.gateway.engine.clock().now();
         self.news.send(News::Frames(frames)).await.map_err(|_| Ended::Unread)
     }
 }

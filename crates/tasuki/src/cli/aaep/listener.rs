@@ -131,8 +131,8 @@ impl Listener {
     }
 
     fn hear(&mut self, heard: Heard) -> Result<Next> {
-        let (text, event, cursor) = match heard {
-            Heard::Event { text, event, cursor } => (text, event, cursor),
+        let (text, event, is_in_order) = match heard {
+            Heard::Event { text, event, is_in_order } => (text, event, is_in_order),
             Heard::Away => {
                 output::remark("the server does not answer; trying again");
                 return Ok(Next::On);
@@ -144,7 +144,7 @@ impl Listener {
             Heard::Closed(_) | Heard::Failed(_) => return Ok(Next::Leave),
         };
         if let Some(recorder) = &mut self.recorder {
-            recorder.event(&text, &event, cursor)?;
+            recorder.event(&text, &event, is_in_order)?;
         }
         self.tell(&event);
         let session = event["session_id"].as_str().unwrap_or_default().to_owned();

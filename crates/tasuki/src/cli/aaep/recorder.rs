@@ -7,8 +7,8 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use protocol::aaep::shape::{Cursor, put_into_extension, take_from_extension};
-use protocol::aaep::{EXTENSION, RECORDED_FROM_HERE, reply_token};
+use protocol::aaep::shape::{put_into_extension, take_from_extension};
+use protocol::aaep::{EXTENSION, RECORDED_FROM_HERE};
 use protocol::time::Time;
 use serde_json::{Map, Value};
 
@@ -26,9 +26,6 @@ pub struct Recorder {
 struct Early {
     text: String,
     event: Value,
-    /// Questions carry their place in their token.
-    cursor: Option<Cursor>,
-    at: Option<Time>,
 }
 
 impl Recorder {
@@ -43,7 +40,7 @@ impl Recorder {
         Ok(Self { out, early: Vec::new(), begun: HashSet::new(), n_events: 0 })
     }
 
-    pub fn event(&mut self, text: &str, event: &Value, cursor: Option<Cursor>) -> Result<()> {
+    pub fn event(&mut self, text: &str, event: &Value, is_in_order: bool) -> Result<()> {
         if is_stands(event) {
             // The server says it to whoever begins to listen; nobody announced it.
             return Ok(());
@@ -51,16 +48,11 @@ impl Recorder {
         self.n_events += 1;
         let plain = as_announced(event);
         let text = plain.as_deref().unwrap_or(text);
-        let at = event["timestamp"].as_str().and_then(|at| at.parse().ok());
-        let Some(cursor) = cursor else {
-            let cursor = event["reply_token"].as_str().and_then(reply_token::place);
-            self.early.push(Early { text: text.to_owned(), event: event.clone(), cursor, at });
+        if !is_in_order {
+            self.early.push(Early { text: text.to_owned(), event: event.clone() });
             return Ok(());
-        };
-        let is_before = |early: &Early| match early.cursor {
-            Some(place) => place < cursor,
-            None => early.at < at,
-        };
+        }
+        let is_before = |early: &Early| is_announced_before(&early.event, event);
         let (before, after): (Vec<_>, _) = self.early.drain(..).partition(is_before);
         self.early = after;
         for early in before {
@@ -104,6 +96,19 @@ impl Recorder {
         let written = writeln!(self.out, "{text}").and_then(|()| self.out.flush());
         written.context("cannot write the recording")
     }
+}
+
+/// Whether one event was announced before another one: by the numbers of their session, where both
+/// have one, else by their times. At the same time, what came early is the later one: it is a
+/// question, or the end of something.
+fn is_announced_before(early: &Value, other: &Value) -> bool {
+    let number = |event: &Value| event["sequence_number"].as_u64();
+    let is_same_session = early["session_id"] == other["session_id"];
+    if let (true, Some(early), Some(other)) = (is_same_session, number(early), number(other)) {
+        return early < other;
+    }
+    let at = |event: &Value| event["timestamp"].as_str().and_then(|at| at.parse::<Time>().ok());
+    at(early) < at(other)
 }
 
 /// What a producer marks so is recorded, unless it says nothing either.
@@ -150,19 +155,24 @@ mod tests {
         let shared = Shared::default();
         let out = Box::new(shared.clone());
         let mut recorder = Recorder { out, early: Vec::new(), begun: HashSet::new(), n_events: 0 };
-        let mut tell = |text: &str, second: u32, index: Option<u32>| {
+        let mut tell = |text: &str, second: u32, number: Option<u32>, is_in_order: bool| {
             let name = if text == "first" { "session.started" } else { "progress.updated" };
-            let event = json!({ "type": format!("aaep:agent.{name}"),
+            let event = json!({ "type": format!("aaep:agent.{name}"), "sequence_number": number,
                 "timestamp": format!("2026-05-24T14:22:{second:02}Z") });
-            let cursor = index.map(|index| Cursor { sequence: 1, index });
-            recorder.event(text, &event, cursor).unwrap();
+            recorder.event(text, &event, is_in_order).unwrap();
         };
-        tell("critical", 3, None);
-        tell("first", 1, Some(0));
-        tell("second", 3, Some(1));
-        tell("last", 4, Some(3));
+        tell("critical", 3, None, false);
+        tell("first", 1, None, true);
+        tell("second", 3, None, true);
+        tell("third", 4, None, true);
+        tell("question", 5, Some(6), false);
+        tell("fifth", 5, Some(5), true);
+        tell("seventh", 5, Some(7), true);
+        tell("end", 5, Some(8), false);
         recorder.message("reply").unwrap();
         let bytes = shared.0.lock().unwrap().clone();
-        assert_eq!(String::from_utf8(bytes).unwrap(), "first\nsecond\ncritical\nlast\nreply\n");
+        let expected = "first second critical third fifth question seventh end reply";
+        let written = String::from_utf8(bytes).unwrap();
+        assert_eq!(written.split_whitespace().collect::<Vec<_>>().join(" "), expected);
     }
 }

@@ -12,7 +12,6 @@ use protocol::aaep::capabilities::Capabilities;
 use protocol::aaep::handshake::{Accepted, Handshake, Request};
 use protocol::aaep::jws::Jwks;
 use protocol::aaep::manifest::verify;
-use protocol::aaep::shape::Cursor;
 use protocol::time::Span;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -45,7 +44,8 @@ pub enum Heard {
     Event {
         text: String,
         event: Value,
-        cursor: Option<Cursor>,
+        /// Whether it has an id: one without has overtaken others.
+        is_in_order: bool,
     },
     Away,
     Back,
@@ -219,7 +219,7 @@ impl Stream {
             let mut lines = block.lines();
             lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
         };
-        let cursor = field("id").and_then(Cursor::parse);
+        let is_in_order = field("id").is_some();
         if let Some(id) = field("id") {
             self.cursor = Some(id.to_owned());
         }
@@ -242,7 +242,7 @@ impl Stream {
         {
             self.known.remove(&oldest);
         }
-        Some(Heard::Event { text, event, cursor })
+        Some(Heard::Event { text, event, is_in_order })
     }
 
     async fn tell(&self, heard: Heard) {

@@ -115,6 +115,9 @@ impl Transcript {
         if word.strip_prefix("tasuki_").is_some_and(is_hex) {
             return "[token]".to_owned();
         }
+        if word.strip_prefix("cur_").is_some_and(|rest| rest.len() == 32) {
+            return "[cursor]".to_owned();
+        }
         if is_uuid(word) {
             let n_ids = self.names.values().filter(|name| name.starts_with("[id-")).count();
             let name = format!("[id-{}]", n_ids + 1);

@@ -204,12 +204,12 @@ async fn the_same_message_is_not_there_twice() {
     }
     assert_eq!(numbers, [1, 1, 1]);
     ok(&desk.customer, words(&desk, "bye", None)).await;
-    let (mut place, mut told) = (0, Vec::new());
+    let (mut place, mut told) = (json!(0), Vec::new());
     while told.last().is_none_or(|text| text != "bye") {
         let mut socket = Socket::open(&desk.server, token).await;
         socket.ok(json!({ "do": "subscribe", "after": place })).await;
         let frame = socket.event().await;
-        place = frame["cursor"].as_u64().expect("a cursor");
+        place = frame["cursor"].clone();
         told.extend(frame["event"]["data"]["parts"][0]["text"].as_str().map(str::to_owned));
     }
     assert_eq!(told, ["hello", "bye"]);

@@ -49,10 +49,10 @@ impl Stage {
     }
 
     /// Follows the conversation, after a place or from now on.
-    pub fn follow(&self, after: Option<u64>) -> Value {
+    pub fn follow(&self, after: Option<Value>) -> Value {
         let mut frame = json!({ "do": "subscribe", "conversation": self.desk.conversation });
         if let Some(after) = after {
-            frame["after"] = after.into();
+            frame["after"] = after;
         }
         frame
     }

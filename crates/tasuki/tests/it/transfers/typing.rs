@@ -5,6 +5,7 @@ use serde_json::json;
 use tasuki::client::Call;
 
 use super::script::{Screen, Stage};
+use crate::hidden_places::place_in;
 use crate::server::{is_full_run, ok};
 use crate::ws::socket::Socket;
 
@@ -184,7 +185,7 @@ impl Chat {
         let mut newest = 0;
         while self.said().len() < n_texts {
             let frame = self.socket.event().await;
-            let cursor = frame["cursor"].as_u64().expect("a cursor");
+            let cursor = place_in(&frame);
             assert!(cursor > newest, "told twice: {frame}");
             newest = cursor;
             if frame["event"]["event"] == "conversation.said" {

@@ -138,7 +138,7 @@ async fn a_bad_frame_is_answered_and_changes_nothing() {
     let chat = Chat::start().await;
     let mut ana = chat.socket(&chat.customer).await;
     let mut bob = chat.socket(&chat.bob).await;
-    bob.ok(chat.follow(Some(0))).await;
+    bob.ok(chat.follow(Some(json!(0)))).await;
     let before = whole_ledger(&chat.operator, "").await;
     let mut rows: Vec<(String, String)> = Vec::new();
     for line in BAD.lines().filter(|line| !line.is_empty()) {

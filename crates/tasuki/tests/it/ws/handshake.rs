@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use tasuki::client::Call;
 
 use super::{Chat, Socket};
+use crate::hidden_places::{newest, place_in};
 use crate::server::{Server, ok};
 use crate::wire::Request;
 
@@ -77,7 +78,7 @@ async fn nobody_is_told_of_another_teamspace_or_another_conversation() {
     let mut dora = chat.socket(&chat.server.token("dora", &[])).await;
     let typing = json!({ "do": "typing", "conversation": chat.id });
     for socket in [&mut far, &mut stranger, &mut dora] {
-        for frame in [chat.follow(Some(0)), chat.say("psst"), typing.clone()] {
+        for frame in [chat.follow(Some(json!(0))), chat.say("psst"), typing.clone()] {
             assert_eq!(socket.refused(frame).await.0, 404);
         }
         socket.ok(json!({ "do": "subscribe", "after": 0 })).await;
@@ -103,7 +104,7 @@ async fn nobody_is_told_of_another_teamspace_or_another_conversation() {
     while !json!(seen).to_string().contains("hello stranger") {
         seen.push(stranger.told().await);
     }
-    let last = ok(&chat.operator, Call::get("/readyz")).await["newest"].as_u64().unwrap();
+    let last = newest();
     ok(&chat.operator, Call::put("/v1/agents/eve", json!({ "kind": "worker" }))).await;
     while seen_by(&mut dora).await <= last {}
     for frames in [seen, far.all_told().await, dora.all_told().await] {
@@ -115,5 +116,5 @@ async fn nobody_is_told_of_another_teamspace_or_another_conversation() {
 async fn seen_by(socket: &mut Socket) -> u64 {
     let frame: Value = socket.told().await;
     assert!(!frame.to_string().contains("my secret"), "{frame}");
-    frame["cursor"].as_u64().expect("a cursor")
+    place_in(&frame)
 }

@@ -8,9 +8,9 @@ use crate::server::ok;
 use crate::sse::whole_ledger;
 
 /// What a reader has of the ledger, by cursor.
-fn entry(frame: &Value) -> Option<(u64, Value)> {
+fn entry(frame: &Value) -> Option<(Value, Value)> {
     let event = frame.get("event")?.clone();
-    Some((frame["cursor"].as_u64().expect("a cursor"), event))
+    Some((frame["cursor"].clone(), event))
 }
 
 /// Each of these is a step after which the connection is gone, without a farewell.
@@ -46,11 +46,11 @@ async fn whoever_comes_back_after_any_frame_misses_nothing_and_repeats_nothing()
             }
             // Frames that are read before the connection breaks off.
             for n_read in 1..=6 {
-                let (mut place, mut read, mut announced) = (0, Vec::new(), Vec::new());
+                let (mut place, mut read, mut announced) = (json!(0), Vec::new(), Vec::new());
                 while read.len() < n_entries {
                     let mut socket = chat.socket(token).await;
                     let mut frame = frame.clone();
-                    frame["after"] = json!(place);
+                    frame["after"] = place.clone();
                     socket.ok(frame).await;
                     // A change of hands takes three frames; with fewer nobody would get past it.
                     let mut n_frames = 0;
@@ -58,14 +58,14 @@ async fn whoever_comes_back_after_any_frame_misses_nothing_and_repeats_nothing()
                         let told = socket.told().await;
                         n_frames += 1;
                         if let Some((cursor, event)) = entry(&told) {
-                            place = cursor;
+                            place = cursor.clone();
                             read.push((cursor, event));
                         }
                         announced.extend(told.get("eventId").cloned());
                     }
                 }
-                let places: Vec<_> = read.iter().map(|(cursor, _)| *cursor).collect();
-                let ids: Vec<_> = expected.iter().filter_map(|event| event.id).collect();
+                let places: Vec<_> = read.iter().map(|(cursor, _)| cursor.clone()).collect();
+                let ids: Vec<_> = expected.iter().map(|event| json!(event.id)).collect();
                 assert_eq!(places, ids, "{n_read} frames at a time");
                 for ((_, event), entry) in read.iter().zip(&expected) {
                     assert_eq!(event["event"], entry.data["event"]);
@@ -92,7 +92,7 @@ async fn a_reader_of_everything_that_keeps_coming_back_has_the_ledger() {
             ana.ok(frame).await;
         }
     });
-    let (mut place, mut read) = (0, Vec::new());
+    let (mut place, mut read) = (json!(0), Vec::new());
     let (mut n_connections, mut n_said) = (0, 0);
     while n_said < 150 {
         let mut socket = chat.socket(&root).await;
@@ -103,14 +103,14 @@ async fn a_reader_of_everything_that_keeps_coming_back_has_the_ledger() {
                 break;
             }
             let told = socket.told().await;
-            place = told["cursor"].as_u64().expect("a cursor");
+            place = told["cursor"].clone();
             n_said += usize::from(told["event"]["event"] == "conversation.said");
             read.extend(entry(&told));
         }
     }
     writing.await.unwrap();
     let ledger = whole_ledger(&chat.operator, "").await;
-    let ledger: Vec<_> = ledger.into_iter().map(|event| (event.id.unwrap(), event.data)).collect();
+    let ledger: Vec<_> = ledger.into_iter().map(|event| (json!(event.id), event.data)).collect();
     assert_eq!(read, ledger[..read.len()]);
     println!("{n_connections} connections for {} entries", read.len());
 }
@@ -119,7 +119,7 @@ async fn a_reader_of_everything_that_keeps_coming_back_has_the_ledger() {
 async fn a_slow_reader_catches_up_and_holds_up_nobody() {
     let chat = Chat::start().await;
     let mut slow = chat.socket(&chat.bob).await;
-    let id = slow.begin(chat.follow(Some(0))).await;
+    let id = slow.begin(chat.follow(Some(json!(0)))).await;
     let ana = chat.server.with_token(&chat.customer);
     let mut quick = chat.socket(&chat.bob).await;
     quick.ok(chat.follow(None)).await;

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use tasuki::client::Call;
 
 use super::{Chat, Socket};
+use crate::hidden_places::newest;
 use crate::server::ok;
 
 /// What a frame is about, in a word.
@@ -27,7 +28,7 @@ async fn a_customer_talks_with_one_bot_and_then_with_another() {
     let mut ana = chat.socket(&chat.customer).await;
     let mut bob = chat.socket(&chat.bob).await;
     let mut carol = chat.socket(&chat.carol).await;
-    let from = ana.ok(chat.follow(None)).await["cursor"].as_u64().expect("a cursor");
+    let from = ana.ok(chat.follow(None)).await["cursor"].clone();
     bob.ok(chat.follow(Some(from))).await;
     assert_eq!(carol.refused(chat.follow(None)).await, (404, "not_found".to_owned()));
 
@@ -148,7 +149,7 @@ async fn typing_is_seen_by_the_other_side_and_by_nobody_else() {
         sockets.push(socket);
     }
     let [ana, bob, operator, boss] = &mut sockets[..] else { unreachable!("there are four") };
-    let before = ok(&chat.operator, Call::get("/readyz")).await["newest"].clone();
+    let before = newest();
     let typing = |on: bool| json!({ "do": "typing", "conversation": chat.id, "on": on });
 
     ana.ok(json!({ "do": "typing" })).await;
@@ -180,8 +181,8 @@ async fn typing_is_seen_by_the_other_side_and_by_nobody_else() {
     let is_typing = |frame: &Value| frame.get("typing").is_some();
     assert!(!bob.all_told().await.iter().any(is_typing));
     assert!(!operator.all_told().await.iter().any(is_typing));
-    let after = ok(&chat.operator, Call::get("/readyz")).await["newest"].clone();
-    assert_eq!(after.as_u64(), before.as_u64().map(|before| before + 1), "only the route is kept");
+    let after = newest();
+    assert_eq!(after, before + 1, "only the route is kept");
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ use super::line::{Frame, Line, Next};
 use super::lines::Key;
 use super::{Mount, is_still_allowed, now, readable};
 use crate::http::Gateway;
+use crate::http::cursors;
 use crate::http::events::Place;
 use crate::http::problem::Problem;
 
@@ -40,7 +41,8 @@ pub async fn listen(
     // The place is older than the membership: what happens in between is told.
     let newest = now(&gateway).await?;
     let joined = gateway.compat.lines.join(&Key::of(&mount), gateway.engine.clock().now());
-    let from = joined.from.or_else(|| resumed(&headers, newest)).unwrap_or(newest);
+    let from =
+        joined.from.or_else(|| resumed(&gateway, &mount, &headers, newest)).unwrap_or(newest);
     let line = Line::open(gateway.clone(), mount.clone(), joined, from).await?;
     let (chunks, stream) = mpsc::channel::<Bytes>(CHUNKS_MAX);
     tokio::spawn(Sending { gateway, mount, line, chunks, _place: place }.run());
@@ -54,9 +56,16 @@ pub async fn listen(
 }
 
 /// Where a browser was that comes back by itself. Anybody else begins anew.
-fn resumed(headers: &HeaderMap, newest: Cursor) -> Option<Cursor> {
+fn resumed(
+    gateway: &Gateway,
+    mount: &Mount,
+    headers: &HeaderMap,
+    newest: Cursor,
+) -> Option<Cursor> {
     let text = headers.get("last-event-id")?.to_str().ok()?;
-    Cursor::parse(text).filter(|cursor| cursor.sequence <= newest.sequence)
+    let given = ("Last-Event-ID", text);
+    let cursor = cursors::announced_after(gateway, &mount.asker.caller.teamspace, given).ok()?;
+    Some(cursor).filter(|cursor| cursor.sequence <= newest.sequence)
 }
 
 /// One open stream.
@@ -127,18 +136,20 @@ impl Sending {
         Ok(frames.ok().map(|frames| {
             let mut text = String::new();
             for frame in &frames {
-                write(&mut text, frame);
+                self.write(&mut text, frame);
             }
             Bytes::from(text)
         }))
     }
-}
 
-fn write(text: &mut String, frame: &Frame) {
-    if let Some(id) = frame.id {
-        text.push_str(&format!("id: {id}\n"));
+    fn write(&self, text: &mut String, frame: &Frame) {
+        if let Some(id) = frame.id {
+            let teamspace = &self.mount.asker.caller.teamspace;
+            let id = cursors::announced(&self.gateway, teamspace, id);
+            text.push_str(&format!("id: {id}\n"));
+        }
+        text.push_str("data: ");
+        text.push_str(&frame.text);
+        text.push_str("\n\n");
     }
-    text.push_str("data: ");
-    text.push_str(&frame.text);
-    text.push_str("\n\n");
 }

@@ -12,7 +12,7 @@ use protocol::aaep::handshake::{
     Handshake, Reason, Rejected, Request, is_handshake, is_request, read_handshake,
 };
 use protocol::aaep::negotiate;
-use protocol::aaep::shape::Cursor;
+use protocol::caller::Caller;
 use protocol::ids::SubscriptionId;
 use protocol::session::event::Said as Event;
 
@@ -21,9 +21,11 @@ use super::{
     ASKING_MAX, Announced, Connection, Farewell, MESSAGE_BYTES_MAX, Open, Pending, Said,
     Subscribed, Wire,
 };
+use crate::http::Gateway;
 use crate::http::aaep::critical::count_critical;
 use crate::http::aaep::listening::refused as flawed;
 use crate::http::aaep::{events_in, session_of};
+use crate::http::cursors;
 use crate::http::problem::Problem;
 
 /// What to say, or why the message is refused; or that the connection is over.
@@ -170,11 +172,12 @@ impl<W: Wire> Open<W> {
             return Ok(Ok(vec![Handshake::Rejected(rejected).write()]));
         }
         let scope = negotiate::scope(&request.capabilities).unwrap_or_default();
+        let Connection { gateway, asker, .. } = &self.connection;
+        let resume = |text: &str| resume(gateway, &asker.caller, text);
         let resume = match scope.resume_after.as_deref().map(resume).transpose() {
             Ok(resume) => resume.unwrap_or(Resume::No),
             Err(problem) => return Ok(Err(problem)),
         };
-        let Connection { gateway, asker, .. } = &self.connection;
         let (engine, caller) = (&gateway.engine, &asker.caller);
         let accepted = match engine.subscribe(caller, &gateway.host(), request).await {
             Ok(Ok(accepted)) => accepted,
@@ -208,14 +211,10 @@ impl<W: Wire> Open<W> {
     }
 }
 
-fn resume(text: &str) -> Result<Resume, Problem> {
-    match Cursor::parse(text) {
-        Some(cursor) => Ok(Resume::After(cursor)),
-        None if text.starts_with("evt_") => Ok(Resume::AfterEvent(text.to_owned())),
-        None => {
-            let field = "capabilities.tasuki.resume_after";
-            let detail = format!("{field}: expected a place that was told, or the id of an event");
-            Err(Problem::new("cursor_invalid", detail).field(field))
-        }
+fn resume(gateway: &Gateway, caller: &Caller, text: &str) -> Result<Resume, Problem> {
+    if text.starts_with("evt_") {
+        return Ok(Resume::AfterEvent(text.to_owned()));
     }
+    let given = ("capabilities.tasuki.resume_after", text);
+    cursors::announced_after(gateway, &caller.teamspace, given).map(Resume::After)
 }

@@ -9,7 +9,6 @@ use protocol::aaep::handshake::{
 };
 use protocol::aaep::machine::Outcome;
 use protocol::aaep::read;
-use protocol::aaep::shape::Cursor;
 use protocol::aaep::stamp::stamp;
 use protocol::ids::SessionId;
 use protocol::session::{Given, Response};
@@ -75,8 +74,8 @@ pub fn refused(number: u64, problem: Problem) -> String {
 }
 
 /// From where the listener may go on.
-pub fn place(cursor: Cursor) -> String {
-    json!({ "type": "tasuki.place", "resume_after": cursor.to_string() }).to_string()
+pub fn place(cursor: &str) -> String {
+    json!({ "type": "tasuki.place", "resume_after": cursor }).to_string()
 }
 
 /// The end, where the transport has no words for it.
