@@ -188,6 +188,9 @@ async fn what_is_refused_is_named_with_its_rule() {
     assert!(problem["rule"].is_string() && problem["expected"].is_string(), "{problem}");
     let (status, nothing) = bank.get("teller", &format!("/aaep/v1/sessions/{SESSION}")).await;
     assert_eq!(status, 404, "all of a request or nothing: {nothing}");
+    // The number that `tasuki aaep validate` gives for it.
+    let (_, problem) = bank.post("teller", &[progress(1)]).await;
+    assert_eq!((&problem["rule"], &problem["field"]), (&json!("4.1.1"), &json!("type")));
     let mut nobody = started();
     nobody["event_id"] = Value::Null;
     let (status, problem) = bank.post("teller", &[nobody]).await;

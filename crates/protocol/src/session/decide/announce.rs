@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use super::{Decision, Known};
 use crate::aaep::event::{self, Payload};
 use crate::aaep::flaw::{Flaw, Tier};
+use crate::aaep::machine::rules::STARTS;
 use crate::aaep::machine::{Followed, Used, Weak};
 use crate::aaep::manifest::AGENT_ID;
 use crate::aaep::read::read;
@@ -185,9 +186,9 @@ impl Batch<'_> {
         let Payload::SessionStarted { .. } = event.payload else {
             return Err(Closed::Flawed(Flaw {
                 tier: Tier::Session,
-                rule: "4.5.1",
+                rule: STARTS.number,
                 field: "type".to_owned(),
-                expected: "aaep:agent.session.started as the first event of a session".to_owned(),
+                expected: "aaep:agent.session.started, the first event of a session".to_owned(),
             }));
         };
         let is_server = self.context.caller.principal == Principal::System;
