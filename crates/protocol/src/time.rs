@@ -7,7 +7,9 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 
-/// Milliseconds since the Unix epoch, written as RFC 3339 in UTC.
+/// Milliseconds since the Unix epoch, written as RFC 3339 in UTC. What is shown ([`fmt::Display`])
+/// always has three digits of a fraction, so that times sort as text. What is stored and hashed
+/// ([`Serialize`]) leaves out zeros at the end, and must stay so: entries were hashed in that form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Time(i64);
@@ -82,23 +84,45 @@ impl TryFrom<String> for Time {
 
 impl Serialize for Time {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.text(&mut [0; TEXT_BYTES_MAX]))
+        serializer.serialize_str(self.stored_text(&mut [0; TEXT_BYTES]))
     }
 }
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.text(&mut [0; TEXT_BYTES_MAX]))
+        f.pad(self.text(&mut [0; TEXT_BYTES]))
     }
 }
 
 /// `9999-12-31T23:59:59.999Z`
-const TEXT_BYTES_MAX: usize = 24;
+const TEXT_BYTES: usize = 24;
 
 impl Time {
-    /// Written by hand, because every entry is hashed with its time in this form. Zeros at the end
-    /// of the fraction are left out, and so is a fraction of nothing.
-    fn text(self, buffer: &mut [u8; TEXT_BYTES_MAX]) -> &str {
+    /// For fields of what is shown, with `serialize_with`: as it is displayed, not as it is stored.
+    pub fn serialize_shown<S: Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(time)
+    }
+
+    /// As entries of the ledger have it.
+    pub fn to_stored_string(self) -> String {
+        self.stored_text(&mut [0; TEXT_BYTES]).to_owned()
+    }
+
+    /// Zeros at the end of the fraction are left out, and so is a fraction of nothing.
+    fn stored_text(self, buffer: &mut [u8; TEXT_BYTES]) -> &str {
+        let millis = self.0 % 1_000;
+        self.text(buffer);
+        let n_digits = [0, 1, 2, 3].into_iter().find(|n| millis % 10_i64.pow(3 - n) == 0);
+        let end = match n_digits {
+            Some(0) | None => 19,
+            Some(n_digits) => 20 + n_digits as usize,
+        };
+        buffer[end] = b'Z';
+        std::str::from_utf8(&buffer[..=end]).expect("digits are ASCII")
+    }
+
+    /// Written by hand, because every entry is hashed with its time.
+    fn text(self, buffer: &mut [u8; TEXT_BYTES]) -> &str {
         let (seconds, millis) = (self.0 / 1_000, self.0 % 1_000);
         let (year, month, day) = date(seconds / 86_400);
         let second_of_day = seconds % 86_400;
@@ -110,13 +134,7 @@ impl Time {
         write_digits(&mut buffer[14..16], second_of_day / 60 % 60);
         write_digits(&mut buffer[17..19], second_of_day % 60);
         write_digits(&mut buffer[20..23], millis);
-        let n_digits = [0, 1, 2, 3].into_iter().find(|n| millis % 10_i64.pow(3 - n) == 0);
-        let end = match n_digits {
-            Some(0) | None => 19,
-            Some(n_digits) => 20 + n_digits as usize,
-        };
-        buffer[end] = b'Z';
-        std::str::from_utf8(&buffer[..=end]).expect("digits are ASCII")
+        std::str::from_utf8(buffer).expect("digits are ASCII")
     }
 }
 
@@ -240,7 +258,7 @@ mod tests {
     #[test]
     fn times_read_as_rfc_3339() {
         let time: Time = "2026-02-21T14:00:00Z".parse().unwrap();
-        assert_eq!(time.to_string(), "2026-02-21T14:00:00Z");
+        assert_eq!(time.to_string(), "2026-02-21T14:00:00.000Z");
         assert_eq!(time.plus(Span::from_millis(5)).to_string(), "2026-02-21T14:00:00.005Z");
         assert_eq!("2026-02-21T15:00:00+01:00".parse::<Time>().unwrap(), time);
     }
@@ -268,6 +286,13 @@ mod tests {
     }
 
     #[test]
+    fn shown_times_sort_as_text() {
+        let shown = [0, 1, 9, 10, 99, 100, 120, 999, 1_000, 1_001, 60_000]
+            .map(|millis| Time::from_millis(1_771_682_392_000 + millis).to_string());
+        assert!(shown.is_sorted() && shown.iter().all(|text| text.len() == 24), "{shown:?}");
+    }
+
+    #[test]
     fn spans_are_a_number_and_a_unit() {
         for (text, millis) in [("0ms", 0), ("90s", 90_000), ("15m", 900_000), ("3d", 259_200_000)] {
             assert_eq!(text.parse::<Span>().map(Span::as_millis), Ok(millis), "{text}");
@@ -288,9 +313,10 @@ mod tests {
         for millis in moments.chain([MILLIS_MAX, MILLIS_MAX - 999]) {
             let time = Time::from_millis(millis);
             let stamp = jiff::Timestamp::from_millisecond(time.as_millis()).unwrap();
-            assert_eq!(time.to_string(), stamp.to_string());
+            assert_eq!(time.to_string(), format!("{stamp:.3}"));
             assert_eq!(time.to_string().parse(), Ok(time));
-            assert_eq!(serde_json::to_string(&time).unwrap(), format!("\"{time}\""));
+            assert_eq!(time.to_stored_string(), stamp.to_string(), "as it was always stored");
+            assert_eq!(serde_json::to_string(&time).unwrap(), format!("\"{stamp}\""));
         }
     }
 

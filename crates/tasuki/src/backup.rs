@@ -40,6 +40,7 @@ pub type Progress<'p> = &'p mut dyn FnMut(Stage, u64, u64);
 pub struct Made {
     #[serde(serialize_with = "files::as_text")]
     pub file: PathBuf,
+    #[serde(serialize_with = "Time::serialize_shown")]
     pub made_at: Time,
     pub n_entries: u64,
     /// Entries that a signed checkpoint vouches for.

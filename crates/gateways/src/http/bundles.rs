@@ -10,13 +10,14 @@ use protocol::ids::ConversationId;
 use protocol::ledger::Erased;
 use protocol::transfer::Event;
 use protocol::transfer::bundle::{Bundle, BundleId};
+use serde_json::Value;
 
 use super::Gateway;
 use super::auth::Asker;
 use super::conversations::{conversation_of, stream, transcript};
 use super::input::Named;
 use super::problem::Problem;
-use super::transfers::{found, may_pick_up};
+use super::transfers::{found, may_pick_up, shown_bundle};
 
 /// Entries that are read at a time on the way back to where the bundle was made.
 const PAGE: usize = 200;
@@ -25,7 +26,7 @@ pub async fn show(
     State(gateway): State<Gateway>,
     asker: Asker,
     Named(id): Named<BundleId>,
-) -> Result<Json<Bundle>, Problem> {
+) -> Result<Json<Value>, Problem> {
     let caller = asker.member()?.caller;
     let conversation = found(&gateway, &caller, id.transfer).await.map_err(|_| nothing())?;
     if !may_see(&gateway, &caller, conversation, id).await? {
@@ -41,7 +42,7 @@ pub async fn show(
         before = oldest.entry.position;
         for line in &page {
             if let Some(made) = made_by(line, id) {
-                return made.map(Json).ok_or_else(nothing);
+                return made.map(|made| Json(shown_bundle(&made))).ok_or_else(nothing);
             }
         }
     }

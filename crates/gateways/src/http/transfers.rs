@@ -18,7 +18,8 @@ use protocol::transfer::command::{Act, Command, Request, Transfer as TransferInp
 use protocol::transfer::decide::is_in_queue;
 use protocol::transfer::state::{Kind, Leg, LegStage, Stage, Terms, Transfer, transfer_key};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
 
 use super::Gateway;
 use super::auth::Asker;
@@ -26,6 +27,7 @@ use super::conversations::{conversation_of, identity, reader, stream, submit, vi
 use super::input::{Chat, FreeText, Named, Write};
 use super::problem::Problem;
 use super::queues;
+use super::view::show_times;
 
 /// A transfer, as the caller sees it.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -69,7 +71,7 @@ pub struct Inside {
     pub customer_text: String,
     pub priority: i32,
     /// What the person should know beforehand: the newest.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "show_bundle")]
     pub bundle: Option<Bundle>,
     /// Until when it rings, or is on hold.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,6 +80,19 @@ pub struct Inside {
     pub previous: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leg: Option<LegView>,
+}
+
+/// A bundle is stored as one document; its time is shown in the form that answers have.
+pub fn shown_bundle(bundle: &Bundle) -> Value {
+    let mut shown = serde_json::to_value(bundle).expect("a bundle is plain data");
+    if let Some(fields) = shown.as_object_mut() {
+        show_times(fields, &["createdAt"]);
+    }
+    shown
+}
+
+fn show_bundle<S: Serializer>(bundle: &Option<Bundle>, serializer: S) -> Result<S::Ok, S::Error> {
+    bundle.as_ref().map(shown_bundle).serialize(serializer)
 }
 
 /// Another person who is asked in.
@@ -92,7 +107,7 @@ pub struct LegView {
     pub status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "show_bundle")]
     pub bundle: Option<Bundle>,
 }
 

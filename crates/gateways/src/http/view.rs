@@ -11,12 +11,13 @@ use protocol::handoff::package::OfferedWorkState;
 use protocol::handoff::state::{Approval, Handoff, Note};
 use protocol::handoff::{Status, derive};
 use protocol::step::State;
+use protocol::time::Time;
 use protocol::token::{BearerKind, Token};
 use protocol::warning::Warning;
 use protocol::{agent, canonical};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::Gateway;
 use super::auth::Asker;
@@ -274,8 +275,19 @@ fn note(note: &Note) -> Value {
         && let Some(fields) = inner.as_object_mut()
     {
         fields.remove("parties");
+        show_times(fields, &["at", "escalated_at"]);
     }
     value
+}
+
+/// Times of what is shown as it is stored, in the form that answers have.
+pub fn show_times(fields: &mut Map<String, Value>, names: &[&str]) {
+    for name in names {
+        let stored = fields.get(*name).and_then(Value::as_str);
+        if let Some(at) = stored.and_then(|text| text.parse::<Time>().ok()) {
+            fields.insert((*name).to_owned(), at.to_string().into());
+        }
+    }
 }
 
 pub fn action_done(id: &str, done: &Done) -> ActionDone {

@@ -8,7 +8,7 @@ use super::kind::Kind;
 use super::state;
 use crate::handoff::Handoff;
 use crate::handoff::command::SlaStage;
-use crate::handoff::event::{Escalated, Event, Rejected};
+use crate::handoff::event::{Escalated, Event, Rejected, SlaWarned};
 use crate::handoff::package::Priority;
 use crate::ids::HandoffId;
 
@@ -37,9 +37,7 @@ pub fn of(id: HandoffId, event: &Event, handoff: &Handoff) -> Option<Outgoing> {
             (Kind::StatusBlocked, state::coordinators(), Priority::High, what_to_do(escalated))
         }
         Event::SlaWarned(warned) => {
-            let says =
-                vec![("stage", warned.stage.as_str().to_owned()), ("due", warned.due.to_string())];
-            (Kind::StatusUpdate, warned.parties.to.clone(), Priority::Normal, says)
+            (Kind::StatusUpdate, warned.parties.to.clone(), Priority::Normal, until_when(warned))
         }
         Event::CompletionFailed(failure) => {
             let says =
@@ -97,6 +95,11 @@ pub fn of(id: HandoffId, event: &Event, handoff: &Handoff) -> Option<Outgoing> {
         payload,
         ..Outgoing::default()
     })
+}
+
+/// The time is part of a message that is stored, and written like all that is.
+fn until_when(warned: &SlaWarned) -> Vec<(&'static str, String)> {
+    vec![("stage", warned.stage.as_str().to_owned()), ("due", warned.due.to_stored_string())]
 }
 
 fn why(rejected: &Rejected) -> Vec<(&'static str, String)> {

@@ -38,6 +38,7 @@ pub struct Fork {
     /// The entry that declares it.
     pub declared_in: u64,
     pub declared_by: String,
+    #[serde(serialize_with = "Time::serialize_shown")]
     pub declared_at: Time,
     pub reason: String,
 }

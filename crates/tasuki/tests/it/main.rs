@@ -46,6 +46,7 @@ mod support;
 mod teamspaces;
 mod telemetry;
 mod tidy;
+mod times;
 mod transfers;
 mod trust;
 mod visibility;

@@ -37,6 +37,22 @@ fn an_export_verifies_alone() {
     assert_eq!(newest, in_data);
 }
 
+/// An export of a ledger from when answers, too, left out zeros at the end of a fraction. What is
+/// hashed still does.
+#[test]
+fn a_ledger_of_times_without_zeros_verifies() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("export.jsonl");
+    let text = include_str!("times_without_zeros.jsonl");
+    assert!(text.contains(r#""at":"2026-11-16T18:32:01.99Z""#));
+    fs::write(&path, text).unwrap();
+    let source = Source::Export(path);
+    let report = verify(&source, &Options::default(), &mut |_, _| {}).unwrap();
+    assert_eq!((findings(&report).as_str(), report.n_entries), ("", 16));
+    let shown = engine::feed::entry_json(&audit::tail(&source, 1).unwrap()[0]);
+    assert!(shown.contains(r#""at":"2026-11-16T18:32:11.850Z""#), "{shown}");
+}
+
 #[test]
 fn every_change_to_an_export_is_found_and_named() {
     check("a byte of a body", "entry 9 (handoff/…the hash does not follow", |lines| {

@@ -60,7 +60,10 @@ async fn a_tail_follows_the_ledger() {
     let mut tail = Tail::open(folder.path(), 2).unwrap();
     let newest = tail.look().unwrap();
     let shown: Vec<String> = newest.iter().map(audit::human_line).collect();
-    assert!(shown[0].starts_with("      19  2026-02-21T14:06:16Z  default  handoff/"), "{shown:?}");
+    assert!(
+        shown[0].starts_with("      19  2026-02-21T14:06:16.000Z  default  handoff/"),
+        "{shown:?}"
+    );
     assert!(shown[0].ends_with("#2  handoff.escalated  by system"), "{shown:?}");
     assert!(entry_json(&newest[1]).starts_with(r#"{"seq":20,"teamspace":"default","stream":"#));
     assert!(tail.look().unwrap().is_empty());

@@ -62,7 +62,7 @@ async fn a_person_who_is_gone_loses_the_work_and_is_told_before() {
     drop(connection);
     assert_eq!(desk.after(moment).await, "connected hana@3");
     // Her own record says until when she is waited for.
-    let until = support::start().plus(Span::from_millis(30_000)).to_string();
+    let until = support::start().plus(Span::from_millis(30_000)).to_stored_string();
     let lost = ("agent.connection_lost".to_owned(), json!({ "until": until }));
     assert_eq!(desk.last(&agent_stream("hana")).await, lost);
     assert_eq!(desk.after(Span::from_millis(29_999)).await, "connected hana@3");
