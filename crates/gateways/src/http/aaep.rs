@@ -43,7 +43,7 @@ use critical::count_critical;
 
 pub use critical::PRODUCER_CRITICAL;
 
-/// The largest request. Events have a few hundred bytes, and the longest 64 KiB.
+/// The largest request. Events have a few hundred bytes, and the longest 256 KiB.
 pub const EVENTS_BYTES_MAX: usize = 1024 * 1024;
 
 const NDJSON: &str = "application/x-ndjson";

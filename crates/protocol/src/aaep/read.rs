@@ -30,7 +30,7 @@ use self::table::{Field, Kind};
 use self::walk::{Got, Key, Reading, Walk, demand, find};
 use super::event::Event;
 use super::flaw::Flaw;
-use super::{EVENT_BYTES_MAX, FIELDS_MAX, secrets};
+use super::{EVENT_BYTES_ADVISED, EVENT_BYTES_MAX, FIELDS_MAX, secrets};
 
 /// What was found in a document.
 #[derive(Debug)]
@@ -62,6 +62,9 @@ fn examined(text: &str, report: Report) -> Examined<'_> {
     if text.len() > EVENT_BYTES_MAX {
         let expected = format_args!("at most {EVENT_BYTES_MAX} bytes");
         walk.report.spec("3.7", &Path::Root, expected);
+    } else if text.len() > EVENT_BYTES_ADVISED {
+        let expected = format_args!("at most {EVENT_BYTES_ADVISED} bytes: some tools take no more");
+        walk.report.warn("3.7", &Path::Root, expected);
     }
     let mut reading = EventReading { walk: &mut walk, text, core: None, knows_type: false };
     let read = read_object(text, &mut reading);

@@ -58,8 +58,9 @@ pub const AHEAD_MAX: usize = 4_096;
 /// before them are a few writes to the same connection.
 pub const LEADING_EVENTS_MAX: usize = 32;
 
-/// A long text is not waited for longer than this, however slowly it is spoken.
-pub const PACE_WAIT_MS_MAX: i64 = 30_000;
+/// A long text is not waited for longer than this, however slowly it is spoken. A text of the
+/// longest event that is advised is spoken in this time at a usual pace.
+pub const PACE_WAIT_MS_MAX: i64 = 3_600_000;
 
 const MS_PER_MINUTE: i64 = 60_000;
 

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::event::Verbosity;
 use crate::json::is_forbidden;
-pub use catalogue::{Catalogue, Direction};
+pub use catalogue::{Catalogue, Direction, Levels};
 
 /// What stands in for all others: it has every text.
 pub const DEFAULT_LANGUAGE: &str = "en";
@@ -40,7 +40,7 @@ const ISOLATE_END: char = '\u{2069}';
 
 static CATALOGUES: LazyLock<Vec<Catalogue>> = LazyLock::new(|| {
     let read = |(tag, file): &(&str, &'static str)| {
-        Catalogue::read(file).unwrap_or_else(|error| panic!("texts/{tag}.txt: {error}"))
+        Catalogue::read(file, TEXTS).unwrap_or_else(|error| panic!("texts/{tag}.txt: {error}"))
     };
     FILES.iter().map(read).collect()
 });
@@ -129,6 +129,8 @@ messages! {
     TargetUnknown { queue: &'a str } = "target_unknown";
     /// A handoff was requested, and nothing came of it.
     HandoverRefused { to: &'a str } = "handover_refused";
+    /// A handoff was requested, and the teamspace has no default queue.
+    HandoverWithoutQueue { to: &'a str } = "handover_without_queue";
     CallbackAsked = "callback_asked";
     CallbackArranged { queue: &'a str } = "callback_arranged";
     ConversationClosed = "conversation_closed";

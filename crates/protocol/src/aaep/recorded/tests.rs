@@ -71,7 +71,7 @@ fn a_recording_is_judged_by_what_it_has() {
 
 #[test]
 fn what_cannot_be_read_explains_one_thing_that_is_missing() {
-    for (session, n_lines) in [(Some("sess_1"), 1), (None, 2)] {
+    for session in [Some("sess_1"), None] {
         let mut recorded = Recorded::default();
         let mut script = Script::default();
         let mut told = Vec::new();
@@ -82,7 +82,7 @@ fn what_cannot_be_read_explains_one_thing_that_is_missing() {
             }
         }
         let told: Vec<_> = told.iter().map(tell).collect();
-        assert_eq!(told, ["assumed 4.5.2", "broken 4.5.2"], "{session:?}, {n_lines}");
+        assert_eq!(told, ["assumed 4.5.2", "broken 4.5.2"], "{session:?}");
     }
 }
 

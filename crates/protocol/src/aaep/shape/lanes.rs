@@ -245,17 +245,25 @@ impl Shaper {
     fn readiness(&self, lane: usize, now: Time) -> Readiness {
         let held = &self.lanes[lane].held;
         let Some(first) = held.front() else { return Readiness::Later };
+        let is_early = now < self.spoken_at && output(&first.last).is_some();
+        // The end of a session hurries nothing: what was said last is heard at the same pace.
+        if is_early && !self.is_full() && (!first.is_closed || self.only_the_end_follows(lane)) {
+            return Readiness::At(self.spoken_at);
+        }
         if first.is_closed || self.is_full() {
             return Readiness::Now;
-        }
-        if now < self.spoken_at && output(&first.last).is_some() {
-            return Readiness::At(self.spoken_at);
         }
         let behind = Behind {
             since: held.get(1).map(|one| one.since),
             has_text: self.terms.is_low && held.iter().skip(1).any(Held::has_text_to_tell),
         };
         first.readiness(&self.terms, behind, now)
+    }
+
+    /// Whether nothing but text and the end of the session is held after the first.
+    fn only_the_end_follows(&self, lane: usize) -> bool {
+        let mut followers = self.lanes[lane].held.iter().skip(1);
+        followers.len() > 0 && followers.all(|one| output(&one.last).is_some() || one.last.is_end())
     }
 
     fn lane(&mut self, session_id: &Arc<str>) -> usize {

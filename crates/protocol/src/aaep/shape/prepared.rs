@@ -114,6 +114,11 @@ impl Prepared {
         }
     }
 
+    /// Whether it ends its session, and is not critical.
+    pub fn is_end(&self) -> bool {
+        ["aaep:agent.session.completed", "aaep:agent.session.cancelled"].contains(&self.name())
+    }
+
     pub fn is_question(&self) -> bool {
         matches!(self.kind, Kind::Question { .. })
     }

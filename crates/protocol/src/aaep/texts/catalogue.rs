@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::TEXTS;
+/// The names of texts, with their placeholders.
+pub type Known = [(&'static str, &'static [&'static str])];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Catalogue {
@@ -45,8 +46,9 @@ impl Levels {
 }
 
 impl Catalogue {
-    /// Reads a file. The error names the line and what was expected there.
-    pub fn read(file: &'static str) -> Result<Self, String> {
+    /// Reads a file of the texts that are known. The error names the line and what was expected
+    /// there.
+    pub fn read(file: &'static str, known: &Known) -> Result<Self, String> {
         let (mut language, mut name, mut direction) = (None, None, None);
         let mut texts: BTreeMap<&'static str, Levels> = BTreeMap::new();
         let mut section: Option<&'static str> = None;
@@ -57,8 +59,8 @@ impl Catalogue {
                 continue;
             }
             if let Some(key) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-                let known = TEXTS.iter().any(|(known, _)| *known == key);
-                if !known || texts.insert(key, Levels::default()).is_some() {
+                let is_known = known.iter().any(|(known, _)| *known == key);
+                if !is_known || texts.insert(key, Levels::default()).is_some() {
                     return Err(at(format!("a text that there is, once, not [{key}]")));
                 }
                 section = Some(key);
@@ -82,7 +84,7 @@ impl Catalogue {
                 }
                 (None, _) => return Err(at("language, name or direction".to_owned())),
                 (Some(section), level) => {
-                    check_placeholders(section, text).map_err(at)?;
+                    check_placeholders(section, text, known).map_err(at)?;
                     let levels = texts.get_mut(section).expect("a section is entered first");
                     match level {
                         "terse" => levels.terse.replace(text).is_some(),
@@ -114,8 +116,8 @@ pub fn placeholders(text: &str) -> Vec<&str> {
     parts.map(|part| part.split_once('}').map_or(part, |(name, _)| name)).collect()
 }
 
-fn check_placeholders(section: &str, text: &str) -> Result<(), String> {
-    let known = TEXTS.iter().find(|(key, _)| *key == section).map_or(&[][..], |(_, known)| *known);
+fn check_placeholders(section: &str, text: &str, known: &Known) -> Result<(), String> {
+    let known = known.iter().find(|(key, _)| *key == section).map_or(&[][..], |(_, known)| *known);
     if text.matches('{').count() != text.matches('}').count() {
         return Err("each { with its }".to_owned());
     }

@@ -120,7 +120,7 @@ fn a_file_that_is_wrong_says_where() {
         ("[transfer_place]\nterse = {place}", "expected a normal text in [transfer_place]"),
         ("[transfer_place]\nhello", "line 2: expected key = text"),
     ] {
-        assert_eq!(Catalogue::read(file).unwrap_err(), expected);
+        assert_eq!(Catalogue::read(file, TEXTS).unwrap_err(), expected);
     }
 }
 

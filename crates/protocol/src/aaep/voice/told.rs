@@ -31,6 +31,9 @@ const BY_USER: &str = "user";
 const BY_SYSTEM: &str = "system";
 const BY_TIMEOUT: &str = "timeout";
 
+/// The code of a refusal for want of the queue: every other name is looked up before.
+const NO_QUEUE: &str = "unknown_agent";
+
 impl Cause<'_> {
     /// What is said of an entry. `state` is that of the session so far; if there is none, it begins
     /// here, in the middle if it must: whoever begins to listen then is told where it stands.
@@ -58,10 +61,14 @@ impl Cause<'_> {
         let agent = self.name(holder);
         telling.say("session.started", &Message::StateHandingOff { agent }, json!({}));
         let mut how = json!({ "cancelled_by": BY_SYSTEM });
+        let mut why = Message::HandoverRefused { to: agent };
         if let HandoverOutcome::Refused { code } = &asked.handover.outcome {
             how["cancellation_reason"] = code.as_str().into();
+            if code == NO_QUEUE {
+                why = Message::HandoverWithoutQueue { to: agent };
+            }
         }
-        telling.say("session.cancelled", &Message::HandoverRefused { to: agent }, how);
+        telling.say("session.cancelled", &why, how);
         telling.told(IDLE)
     }
 

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 /// What is read at once. Large enough to be worth several threads.
 pub const WINDOW_BYTES: usize = 4 * 1024 * 1024;
 
-/// A line that is longer is no document of ours; an event has 64 KiB.
+/// A line that is longer is no document of ours; an event has 256 KiB.
 pub const LINE_BYTES_MAX: usize = 1024 * 1024;
 
 /// A document over many lines, or a list, is read whole.

@@ -190,6 +190,25 @@ async fn only_the_holder_hands_over_and_nobody_goes_round_for_ever() {
     assert_eq!(more["outcome"], "refused", "{more}");
 }
 
+#[tokio::test]
+async fn without_a_default_queue_a_request_says_so() {
+    let server = crate::server::Server::start();
+    let bob = server.agent("bob");
+    let (conversation, customer) = crate::transfers::open(&server, &bob).await;
+    let mut ear = Ear::open(&customer, "de").await;
+    let request = json!({ "target_kind": "human" });
+    let done = asked(&conversation, ("bob", &bob), "sess_q", request).await;
+    assert_eq!((&done["outcome"], &done["code"]), (&json!("refused"), &json!("unknown_agent")));
+    let told = loop {
+        let event = ear.next().await;
+        if event["type"] == "aaep:agent.session.cancelled" {
+            break event;
+        }
+    };
+    let text = Message::HandoverWithoutQueue { to: "bob" }.in_language("de").normal;
+    assert_eq!(told["summary_normal"], text, "{told}");
+}
+
 /// What is requested while the server dies is done after its start, once.
 #[tokio::test]
 async fn a_request_outlives_the_server() {

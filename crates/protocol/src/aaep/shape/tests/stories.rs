@@ -206,6 +206,23 @@ fn the_next_text_waits_until_the_last_is_spoken() {
 }
 
 #[test]
+fn the_pace_holds_to_the_end_of_a_session() {
+    let long = format!("{}. ", ["word"; 100].join(" "));
+    let heard = hear(json!({"pace_wpm": 60}), |from| {
+        from.say("sess_1", "out_1", "One two three. ");
+        from.chunk("sess_1", "out_1", "Four five. ", json!({"complete": true}));
+        from.event("sess_1", "session.completed", json!({"summary_normal": "Done."}));
+        from.say("sess_2", "out_1", &long);
+        from.chunk("sess_2", "out_1", "Last. ", json!({"complete": true}));
+        from.event("sess_2", "session.completed", json!({"summary_normal": "Done."}));
+        vec![0, 100, 200, 10_000, 10_100, 10_200]
+    });
+    let times: Vec<&str> = heard.iter().filter_map(|line| line.split(' ').next()).collect();
+    let expected = ["0", "3000", "3000", "10000", "110000", "110000"];
+    assert_eq!(times, expected, "{heard:?}");
+}
+
+#[test]
 fn a_copy_says_what_it_is_made_of() {
     let terms = honored(json!({"languages": ["yo"], "cognitive_load": "low"}));
     let mut from = Producer::default();
