@@ -52,6 +52,8 @@ impl Default for Stage {
 pub struct Play {
     stage: Stage,
     scene: Scene,
+    /// In which the user spoke.
+    language: &'static str,
     session_id: String,
     /// The same for all events of a call or an output of this session.
     names: Names,
@@ -113,20 +115,18 @@ struct Waiting {
 impl Play {
     /// Chooses the scene by what the user said.
     pub fn new(words: &str, stage: Stage, ids: &dyn Ids) -> Self {
-        Self::of(choose(words), stage, ids)
-    }
-
-    pub fn of(scene: Scene, stage: Stage, ids: &dyn Ids) -> Self {
+        let (scene, language) = choose(words);
         Self {
             stage,
             scene,
+            language,
             session_id: id("sess_", ids),
             names: Names {
                 first_call: id("call_", ids),
                 second_call: id("call_", ids),
                 output: id("out_", ids),
             },
-            steps: scenes::steps(scene).into(),
+            steps: scenes::steps(scene, language).into(),
             waiting: None,
             sequence_number: 0,
             last: Time::from_millis(0),
@@ -167,15 +167,13 @@ impl Play {
         }
         let Some(step) = self.steps.pop_front() else { return Next::Done };
         let mut event = self.envelope(&step, ids, now);
-        step.put_into(&mut event, &self.names);
+        step.put_into(&mut event, &self.names, self.language);
         if let Step::Ask(asked) = step {
             let reply_token = id("rpl_", ids);
             event.insert("reply_token".to_owned(), reply_token.as_str().into());
             let timeout_seconds = self.stage.timeout_seconds.unwrap_or_else(|| asked.timeout());
             if self.stage.timeout_seconds.is_some() {
                 event.insert("timeout_seconds".to_owned(), timeout_seconds.into());
-                // The long form tells how long the script waits.
-                event.remove("summary_detailed");
             }
             let wait = Wait { kind: asked.kind(), reply_token, timeout_seconds };
             self.waiting = Some(Waiting { wait, asked: *asked });
@@ -225,8 +223,8 @@ impl Play {
         );
         put("verbosity", "normal".into());
         put("urgency", step.urgency().as_str().into());
-        put("localization_hints", step.hints());
-        let mut link = step.link(&self.names);
+        put("localization_hints", step.hints(self.language));
+        let mut link = step.link(&self.names, self.language);
         if self.sequence_number == 0
             && let Some(conversation) = &self.stage.conversation_id
         {

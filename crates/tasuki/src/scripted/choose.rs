@@ -1,5 +1,7 @@
-//! Which scene is meant. A few words in each language, looked for at the beginnings of words and
-//! without regard to accents; the first scene with one of them is played.
+//! Which scene is meant, and in which language. A few words in each language, looked for at the
+//! beginnings of words and without regard to accents; the first scene with one of them is played.
+
+use super::words::DEFAULT_LANGUAGE;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scene {
@@ -9,127 +11,175 @@ pub enum Scene {
     Report,
     Failure,
     Person,
-    /// It says what it can do.
+    Email,
+    Delete,
+    Weather,
+    Fetch,
+    /// It asks something.
+    Ask,
+    /// It asks for a yes to what can be undone.
+    Confirm,
+    /// It greets, and says what it can do.
     Other,
 }
 
 /// How much of what the user said is looked at. Whoever wants something says so at once.
 const LOOKED_AT_CHARS_MAX: usize = 2_000;
 
-/// In this order, because "transfer me to a person" is not about money, and "the booking failed" is
-/// not a wish to book.
-const WORDS: &[(Scene, &[&str])] = &[
+/// In this order, because "transfer me to a person" is not about money, "the booking failed" is not
+/// a wish to book, and "delete my account" asks for no balance. Each word is of a language.
+const WORDS: &[(Scene, &[(&str, &[&str])])] = &[
     (
         Scene::Person,
         &[
-            "person",
-            "human",
-            "somebody",
-            "someone",
-            "representative",
-            "operator",
-            "handoff",
-            "persona",
-            "humano",
-            "alguien",
-            "agente humano",
-            "mensch",
-            "mitarbeiter",
-            "jemand",
-            "personne",
-            "humain",
-            "conseiller",
-            "quelqu'un",
-            "担当者",
-            "オペレーター",
-            "人間",
-            "eniyan",
+            ("en", &["person", "human", "somebody", "someone", "representative", "operator"]),
+            ("en", &["handoff", "hand off", "escalate"]),
+            ("es", &["persona", "humano", "alguien", "agente humano"]),
+            ("de", &["mensch", "mitarbeiter", "jemand"]),
+            ("fr", &["personne", "humain", "conseiller", "quelqu'un"]),
+            ("ja", &["担当者", "オペレーター", "人間"]),
+            ("yo", &["eniyan"]),
         ],
     ),
     (
         Scene::Failure,
         &[
-            "fail",
-            "error",
-            "broken",
-            "crash",
-            "weather",
-            "fallo",
-            "falla",
-            "fehler",
-            "kaputt",
-            "wetter",
-            "erreur",
-            "panne",
-            "echec",
-            "meteo",
-            "エラー",
-            "失敗",
-            "天気",
-            "asise",
+            ("en", &["fail", "error", "broken", "crash"]),
+            ("es", &["fallo", "falla"]),
+            ("de", &["fehler", "kaputt"]),
+            ("fr", &["erreur", "panne", "echec"]),
+            ("ja", &["エラー", "失敗"]),
+            ("yo", &["asise"]),
+        ],
+    ),
+    (
+        Scene::Delete,
+        &[
+            ("en", &["delet", "remove", "erase", "wipe", "destroy", "drop the"]),
+            ("es", &["borra", "elimina"]),
+            ("de", &["losch", "loesch", "entfern"]),
+            ("fr", &["supprim", "efface"]),
+            ("ja", &["削除", "消して", "消去"]),
+            ("yo", &["pare", "pa faili"]),
         ],
     ),
     (
         Scene::Transfer,
         &[
-            "transfer",
-            "send money",
-            "wire",
-            "pay",
-            "transferir",
-            "transferencia",
-            "enviar dinero",
-            "uberweis",
-            "ueberweis",
-            "virement",
-            "virer",
-            "envoyer de l'argent",
-            "送金",
-            "振込",
-            "振り込",
-            "fi owo",
-            "owo ranse",
+            (
+                "en",
+                &["transfer", "send money", "send $", "wire", "pay", "buy", "purchase", "order"],
+            ),
+            ("es", &["transferir", "transferencia", "enviar dinero", "paga", "compra"]),
+            ("de", &["uberweis", "ueberweis", "bezahl", "kauf"]),
+            ("fr", &["virement", "virer", "envoyer de l'argent", "paye", "achete"]),
+            ("ja", &["送金", "振込", "振り込", "支払", "購入"]),
+            ("yo", &["fi owo", "owo ranse"]),
+        ],
+    ),
+    (
+        Scene::Email,
+        &[
+            ("en", &["email", "e-mail", "mail", "send", "message", "post", "publish"]),
+            ("es", &["correo", "enviar", "envia", "mensaje"]),
+            ("de", &["nachricht", "schick", "sende"]),
+            ("fr", &["courriel", "envoie", "envoyer"]),
+            ("ja", &["メール", "送信"]),
+            ("yo", &["imeeli", "ranse"]),
+        ],
+    ),
+    (
+        Scene::Confirm,
+        &[
+            ("en", &["confirm", "approv", "permission", "consent", "reminder"]),
+            ("es", &["aprueb", "aproba", "permiso", "recordatorio"]),
+            ("de", &["bestatig", "bestaetig", "genehmig", "erinner"]),
+            ("fr", &["approuve", "rappel"]),
+            ("ja", &["確認", "承認", "通知"]),
+            ("yo", &["fowosi", "irannileti"]),
+        ],
+    ),
+    (
+        Scene::Weather,
+        &[
+            ("en", &["weather", "forecast", "rain", "sunny"]),
+            ("es", &["tiempo", "clima", "pronostico"]),
+            ("de", &["wetter", "vorhersage"]),
+            ("fr", &["meteo", "quel temps"]),
+            ("ja", &["天気"]),
+            ("yo", &["oju ojo"]),
         ],
     ),
     (
         Scene::Balance,
         &[
-            "balance",
-            "account",
-            "saldo",
-            "cuenta",
-            "kontostand",
-            "konto",
-            "solde",
-            "compte",
-            "残高",
-            "口座",
-            "akanti",
-            "iye owo",
+            ("en", &["balance", "account"]),
+            ("es", &["saldo", "cuenta"]),
+            ("de", &["kontostand", "konto"]),
+            ("fr", &["solde", "compte"]),
+            ("ja", &["残高", "口座"]),
+            ("yo", &["akanti", "iye owo"]),
         ],
     ),
     (
         Scene::Booking,
-        &["book", "reserv", "table", "restaurant", "mesa", "buch", "tisch", "tabili", "予約", "席"],
+        &[
+            ("en", &["book", "reservation", "reserve", "table", "restaurant", "flight"]),
+            ("es", &["mesa", "reserva"]),
+            ("de", &["buch", "tisch", "reservier"]),
+            ("fr", &["reserver", "reservez"]),
+            ("ja", &["予約", "席"]),
+            ("yo", &["tabili"]),
+        ],
+    ),
+    (
+        Scene::Ask,
+        &[
+            ("en", &["ask me", "ask a", "ask something", "question", "choose", "clarif"]),
+            ("es", &["pregunta"]),
+            ("de", &["frag"]),
+            ("fr", &["demande-moi", "pose-moi", "demander"]),
+            ("ja", &["質問"]),
+            ("yo", &["ibeere", "beere"]),
+        ],
     ),
     (
         Scene::Report,
         &[
-            "report",
-            "summary",
-            "informe",
-            "resumen",
-            "bericht",
-            "rapport",
-            "レポート",
-            "報告",
-            "iroyin",
+            ("en", &["report", "summar"]),
+            ("es", &["informe", "resumen"]),
+            ("de", &["bericht"]),
+            ("fr", &["rapport"]),
+            ("ja", &["レポート", "報告"]),
+            ("yo", &["iroyin"]),
+        ],
+    ),
+    (
+        Scene::Fetch,
+        &[
+            ("en", &["fetch", "look up", "lookup", "search", "find", "download", "page", "web"]),
+            ("es", &["busca", "pagina"]),
+            ("de", &["nachschlag", "such", "abruf", "seite"]),
+            ("fr", &["cherche", "trouve"]),
+            ("ja", &["検索", "調べ", "取得"]),
+            ("yo", &["sawari", "wa fun mi"]),
+        ],
+    ),
+    (
+        Scene::Other,
+        &[
+            ("en", &["hello", "hi", "hey", "help"]),
+            ("es", &["hola", "buenos", "ayuda"]),
+            ("de", &["hallo", "guten", "hilfe"]),
+            ("fr", &["bonjour", "salut", "aide"]),
+            ("ja", &["こんにちは"]),
+            ("yo", &["bawo", "e nle"]),
         ],
     ),
 ];
 
-/// The scene for what the user said.
-pub fn choose(words: &str) -> Scene {
+/// The scene for what the user said, and the language in which they said it.
+pub fn choose(words: &str) -> (Scene, &'static str) {
     let said = plain(words);
     let is_said = |word: &&str| {
         said.match_indices(word).any(|(at, _)| {
@@ -138,8 +188,16 @@ pub fn choose(words: &str) -> Scene {
             !word.is_ascii() || before.is_none_or(|before| !before.is_alphanumeric())
         })
     };
-    let found = WORDS.iter().find(|(_, words)| words.iter().any(is_said));
-    found.map_or(Scene::Other, |(scene, _)| *scene)
+    for (scene, languages) in WORDS {
+        // Of two languages that have the word, the one with the longer one is meant.
+        let all = languages.iter().flat_map(|(language, words)| {
+            words.iter().filter(|word| is_said(word)).map(move |word| (word.len(), *language))
+        });
+        if let Some((_, language)) = all.max_by_key(|(length, _)| *length) {
+            return (*scene, language);
+        }
+    }
+    (Scene::Other, DEFAULT_LANGUAGE)
 }
 
 /// In lower case and without accents.

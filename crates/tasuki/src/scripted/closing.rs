@@ -7,7 +7,7 @@ use protocol::aaep::{CONTEXT, VERSION};
 use protocol::time::Time;
 use serde_json::{Map, Value, json};
 
-use super::words::{ENDED_BY_SERVER, LANGUAGES};
+use super::words::{DEFAULT_LANGUAGE, ENDED_BY_SERVER, Extent, Said, languages};
 use super::{AGENT_NAME, id};
 
 /// A session that ends in the middle.
@@ -27,7 +27,7 @@ pub fn closing(cut: &Cut<'_>, ids: &dyn Ids, now: Time) -> Vec<Value> {
             "type": "aaep:agent.tool.completed",
             "tool": tool,
             "status": "timeout",
-            "error_message": ENDED_BY_SERVER.en,
+            "error_message": ENDED_BY_SERVER.in_language(DEFAULT_LANGUAGE),
         });
         if let Some(call) = call {
             payload["tool_call_id"] = (*call).into();
@@ -74,15 +74,9 @@ fn event(cut: &Cut<'_>, number: u64, payload: Value, ids: &dyn Ids, now: Time) -
     });
     event.insert("producer".to_owned(), producer);
     event.insert("urgency".to_owned(), "normal".into());
-    let hints = json!({ "primary_language": "en", "available_languages": LANGUAGES });
+    let languages: Vec<&str> = languages().collect();
+    let hints = json!({ "primary_language": DEFAULT_LANGUAGE, "available_languages": languages });
     event.insert("localization_hints".to_owned(), hints);
-    event.insert("summary_terse".to_owned(), "Ended by the server.".into());
-    for (language, text) in ENDED_BY_SERVER.all() {
-        let key = match language {
-            "en" => "summary_normal".to_owned(),
-            other => format!("summary_normal_{other}"),
-        };
-        event.insert(key, text.into());
-    }
+    Said::from(ENDED_BY_SERVER).put_into(&mut event, DEFAULT_LANGUAGE, Extent::Whole);
     Value::Object(event)
 }

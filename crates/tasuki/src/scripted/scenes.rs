@@ -1,13 +1,14 @@
-//! The scenes. Each is a list of steps; a question has a list for every answer.
+//! The scenes. Each is a list of steps; a question has a list for every answer. What cannot be
+//! undone is asked for first.
 
 use protocol::aaep::event::{Risk, ToolStatus};
 use serde_json::json;
 
 use super::choose::Scene;
-use super::step::{Asked, Call, Step, Summary, Which};
-use super::words::{self, Words};
+use super::step::{Asked, Call, Choice, Step, Which};
+use super::words::{self, Said, Words};
 
-/// Moving money is worth a while to think about, and to find the keyboard.
+/// What cannot be undone is worth a while to think about, and to find the keyboard.
 const CONFIRMATION_SECONDS: u32 = 180;
 
 /// A choice of three is made faster.
@@ -16,7 +17,8 @@ const CLARIFICATION_SECONDS: u32 = 120;
 const FETCH_BALANCE: Call = Call {
     which: Which::First,
     tool: "fetch_balance",
-    description: "Reads the balance of the account.",
+    doing: words::CHECKING_BALANCE,
+    done: words::BALANCE_KNOWN,
     arguments: r#"{"account":"checking"}"#,
     args_summary: "account: checking",
     risk: Risk::Low,
@@ -26,17 +28,52 @@ const FETCH_BALANCE: Call = Call {
 const TRANSFER_FUNDS: Call = Call {
     which: Which::Second,
     tool: "transfer_funds",
-    description: "Moves money from one account to another.",
+    doing: words::TRANSFERRING,
+    done: words::TRANSFERRED,
     arguments: r#"{"amount":500,"currency":"USD","from":"checking","to":"savings"}"#,
     args_summary: "500 USD, from checking to savings",
     risk: Risk::High,
     irreversible: true,
 };
 
+const SEND_EMAIL: Call = Call {
+    which: Which::First,
+    tool: "send_email",
+    doing: words::SENDING,
+    done: words::SENT,
+    arguments: r#"{"subject":"Meeting on Friday","to":"maria@example.com"}"#,
+    args_summary: "to: maria@example.com",
+    risk: Risk::Medium,
+    irreversible: true,
+};
+
+const DELETE_FILES: Call = Call {
+    which: Which::First,
+    tool: "delete_files",
+    doing: words::DELETING,
+    done: words::DELETED,
+    arguments: r#"{"files":["notes","draft","photo"]}"#,
+    args_summary: "files: 3",
+    risk: Risk::High,
+    irreversible: true,
+};
+
+const CHANGE_SETTING: Call = Call {
+    which: Which::First,
+    tool: "change_setting",
+    doing: words::CHANGING,
+    done: words::CHANGED,
+    arguments: r#"{"reminder":"weekly"}"#,
+    args_summary: "reminder: weekly",
+    risk: Risk::Low,
+    irreversible: false,
+};
+
 const FIND_TABLES: Call = Call {
     which: Which::First,
     tool: "find_tables",
-    description: "Looks for tables that are free.",
+    doing: words::SEARCHING,
+    done: words::FOUND,
     arguments: r#"{"guests":2}"#,
     args_summary: "guests: 2",
     risk: Risk::Low,
@@ -46,7 +83,8 @@ const FIND_TABLES: Call = Call {
 const BOOK_TABLE: Call = Call {
     which: Which::Second,
     tool: "book_table",
-    description: "Books a table. It can be cancelled at any time.",
+    doing: words::BOOKING,
+    done: words::BOOKED,
     arguments: r#"{"guests":2}"#,
     args_summary: "guests: 2",
     risk: Risk::Low,
@@ -56,243 +94,287 @@ const BOOK_TABLE: Call = Call {
 const ASK_WEATHER: Call = Call {
     which: Which::First,
     tool: "ask_weather",
-    description: "Asks a weather service.",
+    doing: words::ASKING_WEATHER,
+    done: words::WEATHER_KNOWN,
     arguments: "{}",
     args_summary: "",
     risk: Risk::Low,
     irreversible: false,
 };
 
-pub fn steps(scene: Scene) -> Vec<Step> {
+const FETCH_PAGE: Call = Call {
+    which: Which::First,
+    tool: "fetch_page",
+    doing: words::FETCHING,
+    done: words::FETCHED,
+    arguments: r#"{"url":"https://example.com"}"#,
+    args_summary: "url: https://example.com",
+    risk: Risk::Low,
+    irreversible: false,
+};
+
+pub fn steps(scene: Scene, language: &'static str) -> Vec<Step> {
+    let script = Script { language };
     match scene {
-        Scene::Balance => balance(),
-        Scene::Transfer => transfer(),
-        Scene::Booking => booking(),
-        Scene::Report => report(),
-        Scene::Failure => failure(),
-        Scene::Person => person(),
-        Scene::Other => other(),
+        Scene::Balance => script.balance(),
+        Scene::Transfer => script.transfer(),
+        Scene::Booking => script.booking(),
+        Scene::Report => script.report(),
+        Scene::Failure => script.failure(),
+        Scene::Person => script.person(),
+        Scene::Email => {
+            let asked = (words::ASK_EMAIL, words::ACT_EMAIL, words::EFFECT_EMAIL);
+            script.confirmed(words::SCENE_EMAIL, SEND_EMAIL, asked, words::SAY_SENT)
+        }
+        Scene::Delete => {
+            let asked = (words::ASK_DELETE, words::ACT_DELETE, words::EFFECT_DELETE);
+            script.confirmed(words::SCENE_DELETE, DELETE_FILES, asked, words::SAY_DELETED)
+        }
+        Scene::Confirm => {
+            let asked = (words::ASK_CHANGE, words::ACT_CHANGE, words::EFFECT_CHANGE);
+            script.confirmed(words::SCENE_CONFIRM, CHANGE_SETTING, asked, words::SAY_CHANGED)
+        }
+        Scene::Weather => script.looked_up(words::SCENE_WEATHER, ASK_WEATHER, words::SAY_WEATHER),
+        Scene::Fetch => script.looked_up(words::SCENE_FETCH, FETCH_PAGE, words::SAY_FETCHED),
+        Scene::Ask => script.ask(),
+        Scene::Other => script.other(),
     }
 }
 
-fn balance() -> Vec<Step> {
-    let mut steps = begin(&words::STARTED_BALANCE, &["fetch_balance"]);
-    steps.extend(use_tool(FETCH_BALANCE, &words::CHECKING_BALANCE, &words::BALANCE_KNOWN));
-    steps.push(state("calling_tool", "writing_output", &words::WRITING));
-    steps.extend(write(&["The balance is $12,500.", " It is an example; no bank was asked."]));
-    steps.push(done(&words::DONE));
-    steps
+/// A scene in the language of whoever asked for it.
+struct Script {
+    language: &'static str,
 }
 
-/// As in the specification's complete session (§4.6).
-fn transfer() -> Vec<Step> {
-    let mut steps = begin(&words::STARTED_TRANSFER, &["fetch_balance", "transfer_funds"]);
-    steps.extend(use_tool(FETCH_BALANCE, &words::CHECKING_BALANCE, &words::BALANCE_KNOWN));
-    steps.push(state("thinking", "deciding", &words::DECIDING));
-    steps.push(state("deciding", "thinking", &words::THINKING));
-
-    let mut accepted = use_tool(TRANSFER_FUNDS, &words::TRANSFERRING, &words::TRANSFERRED);
-    accepted.push(state("calling_tool", "writing_output", &words::WRITING));
-    accepted.extend(write(&["Transferred $500 successfully.", " New balance: $12,000."]));
-    accepted.push(done(&words::DONE));
-
-    let mut rejected = vec![state("awaiting_input", "deciding", &words::DECLINED)];
-    rejected.push(state("deciding", "writing_output", &words::WRITING));
-    rejected.extend(write(&["Nothing was transferred.", " The balance is still $12,500."]));
-    rejected.push(done(&words::DECLINED));
-
-    steps.push(Step::Ask(Box::new(Asked::Confirmation {
-        call: TRANSFER_FUNDS,
-        action: "Transfer 500 US dollars from the checking account to the savings account.",
-        consequence: "The money leaves the checking account at once. This cannot be undone.",
-        summary: Summary {
-            normal: &words::ASK_TRANSFER,
-            terse: Some("Transfer 500 dollars?"),
-            detailed: Some(
-                "Transfer 500 US dollars from the checking account, which holds 12,500 dollars, to \
-                 the savings account? The money leaves at once, and this cannot be undone. Without \
-                 an answer within three minutes nothing is done.",
-            ),
-        },
-        timeout_seconds: CONFIRMATION_SECONDS,
-        accepted,
-        rejected,
-        timed_out: given_up("confirmation_timed_out"),
-    })));
-    steps
-}
-
-fn booking() -> Vec<Step> {
-    let mut steps = begin(&words::STARTED_BOOKING, &["find_tables", "book_table"]);
-    steps.extend(use_tool(FIND_TABLES, &words::SEARCHING, &words::FOUND));
-    let booked = |sentence| {
-        let mut steps = vec![state("awaiting_input", "thinking", &words::THINKING)];
-        steps.extend(use_tool(BOOK_TABLE, &words::BOOKING, &words::BOOKED));
-        steps.push(state("calling_tool", "writing_output", &words::WRITING));
-        steps.extend(write(&[
-            sentence,
-            " It is an example; no restaurant was asked.",
-            " A real agent would tell here how to cancel.",
-        ]));
-        steps.push(done(&words::BOOKED));
+impl Script {
+    fn balance(&self) -> Vec<Step> {
+        let mut steps = begin(words::SCENE_BALANCE, &["fetch_balance"]);
+        steps.extend(use_tool(FETCH_BALANCE));
+        steps.push(state("calling_tool", "writing_output", words::WRITING));
+        steps.extend(self.write(&[words::SAY_BALANCE.into(), words::SAY_NO_BANK.into()]));
+        steps.push(done(words::DONE));
         steps
-    };
-    steps.push(Step::Ask(Box::new(Asked::Clarification {
-        question: "For which time should the table be booked?",
-        context: "There are free tables for two at three times this evening.",
-        summary: Summary {
-            normal: &words::ASK_TIME,
-            terse: Some("Which time?"),
-            detailed: Some(
-                "For which time should the table be booked? The choices are six o'clock, half past \
-                 seven, and nine o'clock. Without an answer within two minutes nothing is booked.",
-            ),
-        },
-        timeout_seconds: CLARIFICATION_SECONDS,
-        choices: vec![
-            ("18:00", "Six o'clock", booked("A table for two is booked for six o'clock.")),
-            ("19:30", "Half past seven", booked("A table for two is booked for half past seven.")),
-            ("21:00", "Nine o'clock", booked("A table for two is booked for nine o'clock.")),
-        ],
-        timed_out: given_up("clarification_timed_out"),
-    })));
-    steps
-}
-
-fn report() -> Vec<Step> {
-    let mut steps = begin(&words::STARTED_REPORT, &[]);
-    let progress = [
-        (25, &words::GATHERING),
-        (50, &words::COMPARING),
-        (75, &words::CHECKING),
-        (100, &words::READY),
-    ];
-    for (step, (percent, words)) in (1..).zip(progress) {
-        steps.push(Step::Progress { percent, step, n_steps: 4, summary: plain(words) });
     }
-    steps.push(state("thinking", "writing_output", &words::WRITING));
-    steps.extend(write(&[
-        "This is an example of a report, and all of its figures are invented.",
-        " In the last quarter 1,240 conversations were held.",
-        " That is 8 percent more than in the quarter before.",
-        " A person took over in 310 of them.",
-        " The median wait for a person was 40 seconds.",
-        "\n\nMost people asked about deliveries.",
-        " Questions about invoices became fewer.",
-        " Nothing needs to be decided today.",
-    ]));
-    steps.push(done(&words::DONE));
-    steps
+
+    /// As in the specification's complete session (§4.6).
+    fn transfer(&self) -> Vec<Step> {
+        let mut steps = begin(words::SCENE_TRANSFER, &["fetch_balance", "transfer_funds"]);
+        steps.extend(use_tool(FETCH_BALANCE));
+        steps.push(state("thinking", "deciding", words::DECIDING));
+        steps.push(state("deciding", "thinking", words::THINKING));
+        let asked = (words::ASK_TRANSFER, words::ACT_TRANSFER, words::EFFECT_TRANSFER);
+        let said = [words::SAY_TRANSFERRED.into(), words::SAY_NEW_BALANCE.into()];
+        steps.push(self.confirmation(TRANSFER_FUNDS, asked, &said));
+        steps
+    }
+
+    /// One thing that is asked for, and then done.
+    fn confirmed(
+        &self,
+        scene: Words,
+        call: Call,
+        asked: (Words, Words, Words),
+        said: Words,
+    ) -> Vec<Step> {
+        let mut steps = begin(scene, &[call.tool]);
+        steps.push(self.confirmation(call, asked, &[said.into(), words::SAY_EXAMPLE.into()]));
+        steps
+    }
+
+    fn confirmation(&self, call: Call, asked: (Words, Words, Words), said: &[Said]) -> Step {
+        let (summary, action, consequence) = asked;
+        let mut accepted = use_tool(call);
+        accepted.push(state("calling_tool", "writing_output", words::WRITING));
+        accepted.extend(self.write(said));
+        accepted.push(done(words::DONE));
+        let mut rejected = vec![state("awaiting_input", "deciding", words::DECLINED)];
+        rejected.push(state("deciding", "writing_output", words::WRITING));
+        let nothing = [words::SAY_NOTHING_DONE.into(), words::SAY_AS_BEFORE.into()];
+        rejected.extend(self.write(&nothing));
+        rejected.push(done(words::DECLINED));
+        Step::Ask(Box::new(Asked::Confirmation {
+            call,
+            action,
+            consequence,
+            summary,
+            timeout_seconds: CONFIRMATION_SECONDS,
+            accepted,
+            rejected,
+            timed_out: given_up("confirmation_timed_out"),
+        }))
+    }
+
+    fn looked_up(&self, scene: Words, call: Call, said: Words) -> Vec<Step> {
+        let mut steps = begin(scene, &[call.tool]);
+        steps.extend(use_tool(call));
+        steps.push(state("calling_tool", "writing_output", words::WRITING));
+        steps.extend(self.write(&[said.into(), words::SAY_EXAMPLE.into()]));
+        steps.push(done(words::DONE));
+        steps
+    }
+
+    fn booking(&self) -> Vec<Step> {
+        let mut steps = begin(words::SCENE_BOOKING, &["find_tables", "book_table"]);
+        steps.extend(use_tool(FIND_TABLES));
+        let at = |value, label: Words| {
+            let mut steps = vec![state("awaiting_input", "thinking", words::THINKING)];
+            steps.extend(use_tool(BOOK_TABLE));
+            steps.push(state("calling_tool", "writing_output", words::WRITING));
+            let booked = words::SAY_BOOKED.with("time", label);
+            steps.extend(self.write(&[booked, words::SAY_EXAMPLE.into()]));
+            steps.push(done(words::BOOKED));
+            Choice { value, label, steps }
+        };
+        steps.push(clarification(
+            words::ASK_TIME,
+            words::CONTEXT_TIME,
+            vec![
+                at("18:00", words::SIX),
+                at("19:30", words::HALF_PAST_SEVEN),
+                at("21:00", words::NINE),
+            ],
+        ));
+        steps
+    }
+
+    fn ask(&self) -> Vec<Step> {
+        let mut steps = begin(words::SCENE_ASK, &[]);
+        let colour = |value, label: Words| {
+            let mut steps = vec![state("awaiting_input", "writing_output", words::WRITING)];
+            steps.extend(self.write(&[words::SAY_COLOUR.with("colour", label)]));
+            steps.push(done(words::DONE));
+            Choice { value, label, steps }
+        };
+        steps.push(clarification(
+            words::ASK_COLOUR,
+            words::CONTEXT_COLOUR,
+            vec![
+                colour("blue", words::BLUE),
+                colour("green", words::GREEN),
+                colour("red", words::RED),
+            ],
+        ));
+        steps
+    }
+
+    fn report(&self) -> Vec<Step> {
+        let mut steps = begin(words::SCENE_REPORT, &[]);
+        let progress = [
+            (25, words::GATHERING),
+            (50, words::COMPARING),
+            (75, words::CHECKING),
+            (100, words::READY),
+        ];
+        for (step, (percent, summary)) in (1..).zip(progress) {
+            steps.push(Step::Progress { percent, step, n_steps: 4, summary: summary.into() });
+        }
+        steps.push(state("thinking", "writing_output", words::WRITING));
+        steps.extend(self.write(&[
+            words::REPORT_1.into(),
+            words::REPORT_2.into(),
+            words::REPORT_3.into(),
+            words::REPORT_4.into(),
+            words::REPORT_5.into(),
+        ]));
+        steps.push(done(words::DONE));
+        steps
+    }
+
+    fn failure(&self) -> Vec<Step> {
+        let mut steps = begin(words::SCENE_FAILURE, &[ASK_WEATHER.tool]);
+        steps.push(Step::Invoke { call: ASK_WEATHER });
+        steps.push(Step::Invoked {
+            call: ASK_WEATHER,
+            status: ToolStatus::Error,
+            summary: words::SERVICE_SILENT.into(),
+        });
+        steps.push(state("calling_tool", "deciding", words::DECIDING));
+        steps.push(Step::Errored {
+            summary: words::STOPPED.into(),
+            code: "SERVICE_UNAVAILABLE",
+            hint: words::HINT,
+        });
+        steps
+    }
+
+    fn person(&self) -> Vec<Step> {
+        let mut steps = begin(words::SCENE_PERSON, &[]);
+        steps.push(state("thinking", "handing_off", words::HANDING_OFF));
+        steps.push(Step::HandOff {
+            summary: words::TO_A_PERSON.into(),
+            // What the user said is in the conversation, if there is one, and nowhere else.
+            context: json!({
+                "user_request_summary": "The user wants to speak with a person.",
+                "tools_invoked": [],
+                "outstanding_question": "What the matter is; the scripted agent did not ask.",
+                "scripted": true,
+            }),
+        });
+        steps.push(done(words::HANDED_OVER));
+        steps
+    }
+
+    /// A greeting is short: whoever only says hello wants to hear no more.
+    fn other(&self) -> Vec<Step> {
+        let mut steps = begin(words::SCENE_OTHER, &[]);
+        steps.truncate(1);
+        steps.push(state("idle", "writing_output", words::WRITING));
+        steps.extend(self.write(&[words::SAY_HELLO.into()]));
+        steps.push(done(words::DONE));
+        steps
+    }
+
+    /// Sentences of one output, each after the other.
+    fn write(&self, sentences: &[Said]) -> Vec<Step> {
+        let mut position = 0;
+        let mut steps = Vec::with_capacity(sentences.len());
+        // Japanese has no spaces between sentences.
+        let space = if self.language == "ja" { "" } else { " " };
+        for (index, said) in sentences.iter().enumerate() {
+            let complete = index + 1 == sentences.len();
+            let before = if index == 0 { "" } else { space };
+            let text = format!("{before}{}", said.in_language(self.language));
+            let n_chars = text.chars().count();
+            steps.push(Step::Write { text, position, complete });
+            position += n_chars;
+        }
+        steps
+    }
 }
 
-fn failure() -> Vec<Step> {
-    let mut steps = begin(&words::STARTED_FAILURE, &["ask_weather"]);
-    steps.push(Step::Invoke { call: ASK_WEATHER, summary: plain(&words::ASKING_SERVICE) });
-    steps.push(Step::Invoked {
-        call: ASK_WEATHER,
-        status: ToolStatus::Error,
-        error: Some("The weather service did not answer."),
-        summary: plain(&words::SERVICE_SILENT),
-    });
-    steps.push(state("calling_tool", "deciding", &words::DECIDING));
-    steps.push(Step::Errored {
-        summary: Summary {
-            normal: &words::STOPPED,
-            terse: Some("Stopped: the weather service does not answer."),
-            detailed: None,
-        },
-        code: "SERVICE_UNAVAILABLE",
-        hint: "Try again in a few minutes.",
-    });
-    steps
-}
-
-fn person() -> Vec<Step> {
-    let mut steps = begin(&words::STARTED_PERSON, &[]);
-    steps.push(state("thinking", "handing_off", &words::HANDING_OFF));
-    steps.push(Step::HandOff {
-        summary: Summary {
-            normal: &words::TO_A_PERSON,
-            terse: Some("A handover, as a demo."),
-            detailed: None,
-        },
-        // What the user said is in the conversation, if there is one, and nowhere else.
-        context: json!({
-            "user_request_summary": "The user wants to speak with a person.",
-            "tools_invoked": [],
-            "outstanding_question": "What the matter is; the scripted agent did not ask.",
-            "scripted": true,
-        }),
-    });
-    steps.push(done(&words::HANDED_OVER));
-    steps
-}
-
-fn other() -> Vec<Step> {
-    let mut steps = begin(&words::STARTED_OTHER, &[]);
-    steps.push(state("thinking", "writing_output", &words::WRITING));
-    steps.extend(write(&[
-        "I am a scripted agent for demonstrations and understand only a few words.",
-        " Say balance, transfer, booking, report, failure or person, and I play that scene.",
-    ]));
-    steps.push(done(&words::DONE));
-    steps
-}
-
-fn begin(started: &'static Words, tools: &'static [&'static str]) -> Vec<Step> {
+fn begin(scene: Words, tools: &[&'static str]) -> Vec<Step> {
     vec![
-        Step::Started {
-            summary: Summary {
-                normal: started,
-                terse: Some("Scripted demo."),
-                detailed: Some(
-                    "Scripted demo. An agent that plays from a script answers here: it asks \
-                     nobody, changes nothing, and does not understand what is said beyond a few \
-                     words.",
-                ),
-            },
-            tools,
-        },
-        state("idle", "thinking", &words::THINKING),
+        Step::Started { summary: words::STARTED.with("scene", scene), tools: tools.to_vec() },
+        state("idle", "thinking", words::THINKING),
     ]
 }
 
-fn use_tool(call: Call, doing: &'static Words, done: &'static Words) -> Vec<Step> {
+fn use_tool(call: Call) -> Vec<Step> {
     let status = ToolStatus::Success;
-    vec![
-        Step::Invoke { call, summary: plain(doing) },
-        Step::Invoked { call, status, error: None, summary: plain(done) },
-    ]
+    vec![Step::Invoke { call }, Step::Invoked { call, status, summary: call.done.into() }]
+}
+
+fn clarification(summary: Words, context: Words, choices: Vec<Choice>) -> Step {
+    Step::Ask(Box::new(Asked::Clarification {
+        context,
+        summary,
+        timeout_seconds: CLARIFICATION_SECONDS,
+        choices,
+        timed_out: given_up("clarification_timed_out"),
+    }))
 }
 
 fn given_up(reason: &'static str) -> Vec<Step> {
     vec![
-        state("awaiting_input", "thinking", &words::NO_ANSWER),
-        Step::Cancelled { summary: plain(&words::NO_ANSWER), reason },
+        state("awaiting_input", "thinking", words::NO_ANSWER),
+        Step::Cancelled { summary: words::NO_ANSWER.into(), reason },
     ]
 }
 
-/// Sentences of one output, each after the other.
-fn write(sentences: &[&'static str]) -> Vec<Step> {
-    let mut position = 0;
-    let mut steps = Vec::with_capacity(sentences.len());
-    for (index, text) in sentences.iter().enumerate() {
-        let complete = index + 1 == sentences.len();
-        steps.push(Step::Write { text, position, complete });
-        position += text.chars().count();
-    }
-    steps
+fn state(from: &'static str, to: &'static str, words: Words) -> Step {
+    Step::State { from, to, summary: words.into() }
 }
 
-fn state(from: &'static str, to: &'static str, words: &'static Words) -> Step {
-    Step::State { from, to, summary: plain(words) }
-}
-
-fn done(words: &'static Words) -> Step {
-    Step::Completed { summary: plain(words) }
-}
-
-/// A few words already.
-fn plain(normal: &'static Words) -> Summary {
-    Summary { normal, terse: Some(normal.en), detailed: None }
+fn done(words: Words) -> Step {
+    Step::Completed { summary: words.into() }
 }

@@ -4,57 +4,55 @@ use protocol::aaep::event::{Risk, ToolStatus, Urgency};
 use protocol::canonical;
 use serde_json::{Map, Value, json};
 
-use super::words::{LANGUAGES, Words};
+use super::words::{Extent, Said, Words, languages};
 use super::{NotTaken, Reply, WaitKind};
 
 #[derive(Debug, Clone)]
 pub enum Step {
     Started {
-        summary: Summary,
-        tools: &'static [&'static str],
+        summary: Said,
+        tools: Vec<&'static str>,
     },
     State {
         from: &'static str,
         to: &'static str,
-        summary: Summary,
+        summary: Said,
     },
     Progress {
         percent: u8,
         step: u8,
         n_steps: u8,
-        summary: Summary,
+        summary: Said,
     },
     Invoke {
         call: Call,
-        summary: Summary,
     },
     Invoked {
         call: Call,
         status: ToolStatus,
-        error: Option<&'static str>,
-        summary: Summary,
+        summary: Said,
     },
     /// `position` is in characters.
     Write {
-        text: &'static str,
+        text: String,
         position: usize,
         complete: bool,
     },
     Ask(Box<Asked>),
     HandOff {
-        summary: Summary,
+        summary: Said,
         context: Value,
     },
     Completed {
-        summary: Summary,
+        summary: Said,
     },
     Errored {
-        summary: Summary,
+        summary: Said,
         code: &'static str,
-        hint: &'static str,
+        hint: Words,
     },
     Cancelled {
-        summary: Summary,
+        summary: Said,
         reason: &'static str,
     },
 }
@@ -64,31 +62,30 @@ pub enum Step {
 pub enum Asked {
     Confirmation {
         call: Call,
-        action: &'static str,
-        consequence: &'static str,
-        summary: Summary,
+        action: Words,
+        consequence: Words,
+        summary: Words,
         timeout_seconds: u32,
         accepted: Vec<Step>,
         rejected: Vec<Step>,
         timed_out: Vec<Step>,
     },
     Clarification {
-        question: &'static str,
-        context: &'static str,
-        summary: Summary,
+        context: Words,
+        /// The question itself.
+        summary: Words,
         timeout_seconds: u32,
-        /// Value, label, and what follows.
-        choices: Vec<(&'static str, &'static str, Vec<Step>)>,
+        choices: Vec<Choice>,
         timed_out: Vec<Step>,
     },
 }
 
-/// A text for those who listen: in all languages, and in English also shorter and longer.
-#[derive(Debug, Clone, Copy)]
-pub struct Summary {
-    pub normal: &'static Words,
-    pub terse: Option<&'static str>,
-    pub detailed: Option<&'static str>,
+/// One answer that may be chosen, and what follows.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    pub value: &'static str,
+    pub label: Words,
+    pub steps: Vec<Step>,
 }
 
 /// A call of a tool. Nothing is called.
@@ -96,7 +93,9 @@ pub struct Summary {
 pub struct Call {
     pub which: Which,
     pub tool: &'static str,
-    pub description: &'static str,
+    /// What is said while it is called, and once it has returned.
+    pub doing: Words,
+    pub done: Words,
     /// JSON text of an object.
     pub arguments: &'static str,
     pub args_summary: &'static str,
@@ -143,8 +142,8 @@ impl Asked {
             ) => Ok(timed_out.clone()),
             (Asked::Confirmation { .. }, Reply::Answer(_)) => Err(NotTaken::NotADecision),
             (Asked::Clarification { choices, .. }, Reply::Answer(answer)) => {
-                let chosen = choices.iter().find(|(value, _, _)| *value == answer);
-                chosen.map(|(_, _, steps)| steps.clone()).ok_or(NotTaken::NotAChoice)
+                let chosen = choices.iter().find(|choice| choice.value == answer);
+                chosen.map(|choice| choice.steps.clone()).ok_or(NotTaken::NotAChoice)
             }
             (Asked::Clarification { .. }, Reply::Accept | Reply::Reject) => {
                 Err(NotTaken::NotAChoice)
@@ -198,27 +197,28 @@ impl Step {
         }
     }
 
-    pub fn hints(&self) -> Value {
+    pub fn hints(&self, language: &str) -> Value {
         let languages: Vec<&str> = match self.summary() {
-            Some(_) => LANGUAGES.to_vec(),
-            None => vec!["en"],
+            Some(_) => languages().collect(),
+            None => vec![language],
         };
         json!({
-            "primary_language": "en",
+            "primary_language": language,
             "text_direction": "ltr",
             "available_languages": languages,
         })
     }
 
-    /// What binds a confirmation to the very call.
-    pub fn link(&self, names: &Names) -> Map<String, Value> {
+    /// What binds a confirmation to the very call, and what has no place for other languages in the
+    /// event itself.
+    pub fn link(&self, names: &Names, language: &str) -> Map<String, Value> {
         let mut link = Map::new();
         let call = match self {
             Step::Ask(asked) => match &**asked {
                 Asked::Confirmation { call, .. } => Some(call),
                 Asked::Clarification { .. } => None,
             },
-            Step::Invoke { call, .. } => Some(call).filter(|call| call.irreversible),
+            Step::Invoke { call } => Some(call).filter(|call| call.irreversible),
             Step::Started { .. }
             | Step::State { .. }
             | Step::Progress { .. }
@@ -233,23 +233,56 @@ impl Step {
             link.insert("tool_call_id".to_owned(), call.id(names).into());
             link.insert("action_hash".to_owned(), call.action_hash().into());
         }
+        let others = languages().filter(|other| *other != language);
+        let translations: Map<String, Value> =
+            others.filter_map(|other| Some((other.to_owned(), self.translated(other)?))).collect();
+        if !translations.is_empty() {
+            link.insert("translations".to_owned(), translations.into());
+        }
         link
     }
 
-    fn summary(&self) -> Option<&Summary> {
+    /// The texts in a language that are no summaries, if there are any.
+    fn translated(&self, language: &str) -> Option<Value> {
+        match self {
+            Step::Ask(asked) => Some(asked.texts(language)),
+            Step::Errored { hint, .. } => {
+                Some(json!({ "remediation_hint": hint.in_language(language) }))
+            }
+            Step::Started { .. }
+            | Step::State { .. }
+            | Step::Progress { .. }
+            | Step::Invoke { .. }
+            | Step::Invoked { .. }
+            | Step::Write { .. }
+            | Step::HandOff { .. }
+            | Step::Completed { .. }
+            | Step::Cancelled { .. } => None,
+        }
+    }
+
+    /// How much of its summary it carries.
+    fn extent(&self) -> Extent {
+        match self.urgency() {
+            Urgency::Critical => Extent::Critical,
+            Urgency::Background | Urgency::Normal => Extent::Whole,
+        }
+    }
+
+    fn summary(&self) -> Option<Said> {
         match self {
             Step::Started { summary, .. }
             | Step::State { summary, .. }
             | Step::Progress { summary, .. }
-            | Step::Invoke { summary, .. }
             | Step::Invoked { summary, .. }
             | Step::HandOff { summary, .. }
             | Step::Completed { summary }
             | Step::Errored { summary, .. }
-            | Step::Cancelled { summary, .. } => Some(summary),
+            | Step::Cancelled { summary, .. } => Some(*summary),
+            Step::Invoke { call } => Some(call.doing.into()),
             Step::Ask(asked) => match &**asked {
                 Asked::Confirmation { summary, .. } | Asked::Clarification { summary, .. } => {
-                    Some(summary)
+                    Some((*summary).into())
                 }
             },
             Step::Write { .. } => None,
@@ -257,7 +290,7 @@ impl Step {
     }
 
     /// All that its type has besides the envelope, but for the reply token.
-    pub fn put_into(&self, event: &mut Map<String, Value>, names: &Names) {
+    pub fn put_into(&self, event: &mut Map<String, Value>, names: &Names, language: &str) {
         let payload = match self {
             Step::Started { tools, .. } => json!({ "tools_available": tools }),
             Step::State { from, to, .. } => json!({ "from_state": from, "to_state": to }),
@@ -266,25 +299,25 @@ impl Step {
                     "percent": percent,
                     "step": step,
                     "total_steps": n_steps,
-                    "description": summary.normal.en,
+                    "description": summary.in_language(language),
                 },
             }),
-            Step::Invoke { call, .. } => json!({
+            Step::Invoke { call } => json!({
                 "tool": call.tool,
                 "tool_call_id": call.id(names),
-                "description": call.description,
+                "description": call.doing.in_language(language),
                 "args_summary": call.args_summary,
                 "risk_level": call.risk.as_str(),
                 "irreversible": call.irreversible,
             }),
-            Step::Invoked { call, status, error, .. } => {
+            Step::Invoked { call, status, summary } => {
                 let mut payload = json!({
                     "tool": call.tool,
                     "tool_call_id": call.id(names),
                     "status": status.as_str(),
                 });
-                if let Some(error) = error {
-                    payload["error_message"] = (*error).into();
+                if *status != ToolStatus::Success {
+                    payload["error_message"] = summary.in_language(language).into();
                 }
                 payload
             }
@@ -295,11 +328,11 @@ impl Step {
                 "coalesce_hint": "sentence",
                 "output_id": names.output,
                 "content_type": "text/plain",
-                "language": "en",
+                "language": language,
             }),
-            Step::Ask(asked) => question(asked),
+            Step::Ask(asked) => question(asked, language),
             Step::HandOff { context, summary } => json!({
-                "reason": summary.normal.en,
+                "reason": summary.in_language(language),
                 "target_kind": "human",
                 "target_uri": "queue://support",
                 "urgency_for_handoff": "medium",
@@ -310,7 +343,7 @@ impl Step {
                 "error_category": "transient",
                 "error_code": code,
                 "recoverable": true,
-                "remediation_hint": hint,
+                "remediation_hint": hint.in_language(language),
             }),
             Step::Cancelled { reason, .. } => {
                 json!({ "cancelled_by": "timeout", "cancellation_reason": reason })
@@ -319,16 +352,14 @@ impl Step {
         let Value::Object(payload) = payload else { unreachable!("each payload is an object") };
         event.extend(payload);
         if let Some(summary) = self.summary() {
-            summary.put_into(event);
+            summary.put_into(event, language, self.extent());
         }
     }
 }
 
-fn question(asked: &Asked) -> Value {
-    match asked {
-        Asked::Confirmation { call, action, consequence, timeout_seconds, .. } => json!({
-            "action": action,
-            "consequence": consequence,
+fn question(asked: &Asked, language: &str) -> Value {
+    let mut payload = match asked {
+        Asked::Confirmation { call, timeout_seconds, .. } => json!({
             "timeout_seconds": timeout_seconds,
             "default_decision": "reject",
             "risk_level": call.risk.as_str(),
@@ -336,32 +367,41 @@ fn question(asked: &Asked) -> Value {
             "reversibility": if call.irreversible { "irreversible" } else { "reversible" },
             "allowed_replies": ["accept", "reject"],
         }),
-        Asked::Clarification { question, context, timeout_seconds, choices, .. } => {
-            let choices =
-                choices.iter().map(|(value, label, _)| json!({ "value": value, "label": label }));
-            json!({
-                "question": question,
-                "context": context,
-                "timeout_seconds": timeout_seconds,
-                "accepted_response_kinds": ["multiple_choice"],
-                "choices": choices.collect::<Vec<Value>>(),
-            })
-        }
+        Asked::Clarification { timeout_seconds, .. } => json!({
+            "timeout_seconds": timeout_seconds,
+            "accepted_response_kinds": ["multiple_choice"],
+        }),
+    };
+    for (name, text) in asked.texts(language).as_object().into_iter().flatten() {
+        payload[name] = match (name.as_str(), asked) {
+            ("choices", Asked::Clarification { choices, .. }) => {
+                let label = |it: &Choice| json!({ "value": it.value, "label": text[it.value] });
+                choices.iter().map(label).collect()
+            }
+            _ => text.clone(),
+        };
     }
+    payload
 }
 
-impl Summary {
-    fn put_into(&self, event: &mut Map<String, Value>) {
-        for (language, text) in self.normal.all() {
-            let key = match language {
-                "en" => "summary_normal".to_owned(),
-                other => format!("summary_normal_{other}"),
-            };
-            event.insert(key, text.into());
-        }
-        for (key, text) in [("summary_terse", self.terse), ("summary_detailed", self.detailed)] {
-            if let Some(text) = text {
-                event.insert(key.to_owned(), text.into());
+impl Asked {
+    /// What is said of it in one language, by the names of the fields; labels by their values.
+    fn texts(&self, language: &str) -> Value {
+        match self {
+            Asked::Confirmation { action, consequence, .. } => json!({
+                "action": action.in_language(language),
+                "consequence": consequence.in_language(language),
+            }),
+            Asked::Clarification { summary, context, choices, .. } => {
+                let label = |it: &Choice| {
+                    (it.value.to_owned(), Value::from(it.label.in_language(language)))
+                };
+                let labels: Map<String, Value> = choices.iter().map(label).collect();
+                json!({
+                    "question": summary.in_language(language),
+                    "context": context.in_language(language),
+                    "choices": labels,
+                })
             }
         }
     }

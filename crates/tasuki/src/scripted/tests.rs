@@ -32,6 +32,18 @@ const WAYS: &[(&str, &[Reply<'static>])] = &[
     ("Will it fail?", &[]),
     ("Get me a person", &[]),
     ("Sing a song", &[]),
+    ("Send an email to Maria", &[Reply::Accept]),
+    ("Send an email to Maria", &[Reply::Reject]),
+    ("Delete my files", &[Reply::Accept]),
+    ("Delete my files", &[Reply::TimedOut]),
+    ("Please confirm", &[Reply::Accept]),
+    ("Please confirm", &[Reply::Reject]),
+    ("What is the weather like?", &[]),
+    ("Fetch the page", &[]),
+    ("Ask me something", &[Reply::Answer("green")]),
+    ("Wie wird das Wetter?", &[]),
+    ("メールを送信して", &[Reply::Accept]),
+    ("Pregúntame algo", &[Reply::Answer("red")]),
 ];
 
 fn play(words: &str, replies: &[Reply<'_>]) -> Vec<Value> {
@@ -109,7 +121,10 @@ fn the_transfer_has_the_shape_of_the_specification() {
     assert_eq!(asked["risk_level"], "high");
     assert_eq!(asked["irreversible"], true);
     assert_eq!(called["irreversible"], true);
-    assert_eq!(asked["extensions"]["tasuki"], called["extensions"]["tasuki"]);
+    for name in ["tool_call_id", "action_hash"] {
+        let of = |event: &Value| event["extensions"]["tasuki"][name].clone();
+        assert_eq!(of(asked), of(called));
+    }
     assert_eq!(asked["extensions"]["tasuki"]["tool_call_id"], called["tool_call_id"]);
     let action = "{\"arguments\":{\"amount\":500,\"currency\":\"USD\",\"from\":\"checking\",\
                   \"to\":\"savings\"},\"tool\":\"transfer_funds\"}";
@@ -145,7 +160,8 @@ fn check_document(name: &str, number: usize, event: &Value) {
     assert_eq!(event["aaep_version"], VERSION);
     assert_eq!(event["producer"]["agent_id"], AGENT_ID);
     assert_eq!(event["producer"]["agent_name"], AGENT_NAME);
-    assert_eq!(event["localization_hints"]["primary_language"], "en");
+    let primary = event["localization_hints"]["primary_language"].as_str().unwrap();
+    assert_eq!(primary, choose(name).1, "{at}");
     assert_eq!(event["timestamp"].as_str().unwrap().len(), "2026-09-21T13:33:20.000Z".len());
     let kind = event["type"].as_str().unwrap().strip_prefix("aaep:agent.").unwrap();
     let is_critical =
@@ -155,14 +171,19 @@ fn check_document(name: &str, number: usize, event: &Value) {
     assert_eq!(event["@context"].is_array(), is_extended, "{at}");
     if kind != "output.streaming" {
         for language in event["localization_hints"]["available_languages"].as_array().unwrap() {
-            let key = match language.as_str().unwrap() {
-                "en" => "summary_normal".to_owned(),
-                other => format!("summary_normal_{other}"),
+            let suffix = match language.as_str().unwrap() {
+                own if own == primary => String::new(),
+                other => format!("_{other}"),
             };
-            assert!(event[&key].as_str().is_some_and(|text| !text.is_empty()), "{key}, {at}");
+            let text = |level: &str| event[format!("summary_{level}{suffix}")].as_str();
+            let normal = text("normal").unwrap_or_default();
+            assert!(!normal.is_empty(), "{suffix}, {at}");
+            let longest = text("detailed").unwrap_or(normal);
+            let is_shorter = text("terse").is_some_and(|terse| terse.len() < longest.len());
+            assert!(is_critical || is_shorter, "terse and detailed differ{suffix}, {at}");
         }
     }
-    assert!(event.to_string().len() < 8 * 1024, "{at}");
+    assert!(event.to_string().len() < 12 * 1024, "{at}");
 }
 
 /// What a session must be, as a whole; the machine of the protocol follows it, with the answers
@@ -177,8 +198,6 @@ fn check_session(name: &str, events: &[Value]) {
     let ends: Vec<usize> =
         (0..events.len()).filter(|number| is_last(&kind(&events[*number]))).collect();
     assert_eq!(ends, [events.len() - 1], "{name}");
-    let started = events[0]["summary_normal"].as_str().unwrap();
-    assert!(started.starts_with("Scripted demo"), "{name}");
     let stamps: Vec<&str> = events.iter().map(|e| e["timestamp"].as_str().unwrap()).collect();
     assert!(stamps.is_sorted(), "{name}");
     let mut written = 0;
@@ -272,9 +291,10 @@ fn nothing_is_played_that_we_advise_against() {
 #[test]
 fn whoever_listens_is_told_that_nothing_is_real() {
     every_way(&mut |name, events| {
-        let started = events[0]["summary_normal"].as_str().unwrap();
-        let is_said = started.ends_with("Nothing here is real.") || started.ends_with("script.");
-        assert!(is_said, "{name}: {started}");
+        let suffix = if choose(name).1 == "en" { "" } else { "_en" };
+        let started = events[0][format!("summary_normal{suffix}")].as_str().unwrap();
+        let is_said = started.starts_with("Scripted demo: ");
+        assert!(is_said && started.ends_with("Nothing here is real."), "{name}: {started}");
     });
     let events = play("Get me a person", &[]);
     let last = events.last().unwrap();
@@ -371,7 +391,67 @@ fn the_scene_is_chosen_by_words_of_several_languages() {
         ("notable events", Scene::Other),
         ("accessible", Scene::Other),
         ("", Scene::Other),
+        ("Send an email to Bob", Scene::Email),
+        ("send $50 to Bob", Scene::Transfer),
+        ("Buy me a ticket", Scene::Transfer),
+        ("Delete my account", Scene::Delete),
+        ("Bitte alle Dateien löschen", Scene::Delete),
+        ("削除して", Scene::Delete),
+        ("What's the weather tomorrow?", Scene::Weather),
+        ("¿Qué tiempo hará?", Scene::Weather),
+        ("fetch the latest news", Scene::Fetch),
+        ("ask me something", Scene::Ask),
+        ("Pose-moi une question", Scene::Ask),
+        ("confirm", Scene::Confirm),
+        ("Book a flight", Scene::Booking),
+        ("Hello!", Scene::Other),
     ] {
-        assert_eq!(choose(words), scene, "{words}");
+        assert_eq!(choose(words).0, scene, "{words}");
     }
+    for (words, language) in [
+        ("Bonjour", "fr"),
+        ("¿Cuál es mi saldo?", "es"),
+        ("Wie ist das Wetter?", "de"),
+        ("残高を教えて", "ja"),
+        ("Mo fẹ́ fi owó ránṣẹ́", "yo"),
+        ("What is this?", "en"),
+    ] {
+        assert_eq!(choose(words).1, language, "{words}");
+    }
+}
+
+#[test]
+fn a_greeting_is_short_and_what_cannot_be_undone_is_asked() {
+    assert!(play("Hello", &[]).len() <= 5);
+    every_way(&mut |name, events| {
+        for (at, event) in events.iter().enumerate() {
+            if event["irreversible"] == true && event["type"] == "aaep:agent.tool.invoked" {
+                let is_asked = events[..at].iter().any(|it| it["default_decision"] == "reject");
+                assert!(is_asked, "{name}: {event}");
+            }
+        }
+    });
+}
+
+/// Whoever listens in a language is asked in it, whichever the session is in.
+#[test]
+fn questions_are_in_every_language() {
+    every_way(&mut |name, events| {
+        for event in events.iter().filter(|event| event.get("reply_token").is_some()) {
+            let primary = choose(name).1;
+            let translations = &event["extensions"]["tasuki"]["translations"];
+            for language in words::languages().filter(|language| *language != primary) {
+                let texts = &translations[language];
+                for field in ["action", "consequence", "question", "context"] {
+                    let (own, other) = (&event[field], &texts[field]);
+                    assert_eq!(own.is_string(), other.is_string(), "{name}, {language}, {field}");
+                    assert!(own.is_null() || own != other, "{name}, {language}, {field}");
+                }
+                for choice in event["choices"].as_array().into_iter().flatten() {
+                    let label = &texts["choices"][choice["value"].as_str().unwrap()];
+                    assert!(label.is_string() && *label != choice["label"], "{name}, {language}");
+                }
+            }
+        }
+    });
 }

@@ -110,6 +110,32 @@ async fn every_scene_plays_over_both_ways() {
             ),
             ("Will it fail?", Answer::Nothing, &["tool.completed", "session.errored"]),
             ("Get me a person", Answer::Nothing, &["handoff.requested session.completed"]),
+            (
+                "Send an email to Bob",
+                Answer::Decide("accept"),
+                &["awaiting.confirmation tool.invoked tool.completed", "session.completed"],
+            ),
+            (
+                "Delete my files",
+                Answer::Decide("reject"),
+                &["awaiting.confirmation state.changed", "session.completed"],
+            ),
+            (
+                "Please confirm",
+                Answer::Decide("accept"),
+                &["awaiting.confirmation tool.invoked tool.completed", "session.completed"],
+            ),
+            (
+                "Ask me something",
+                Answer::Choose("green"),
+                &["awaiting.clarification state.changed output.streaming session.completed"],
+            ),
+            ("What is the weather?", Answer::Nothing, &["tool.completed", "session.completed"]),
+            (
+                "Hello",
+                Answer::Nothing,
+                &["session.started state.changed output.streaming session.completed"],
+            ),
         ];
         for (words, answer, expected) in scenes {
             let events = play(&mut listener, words, *answer).await;
