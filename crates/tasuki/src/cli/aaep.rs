@@ -1,6 +1,7 @@
 //! `tasuki aaep`: what there is to do about the Agent Accessibility Event Protocol, a file for each
 //! subcommand.
 
+mod announcer;
 mod answering;
 mod capture;
 mod check;
@@ -16,6 +17,7 @@ mod produce;
 mod question;
 mod recorder;
 mod replay;
+mod speech;
 mod stdio;
 mod subscriber;
 mod terms;

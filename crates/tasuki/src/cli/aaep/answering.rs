@@ -6,7 +6,8 @@ mod tests;
 
 use protocol::aaep::event::Decision;
 
-use super::question::{Answer, Question, decision};
+use super::question::{Answer, Question};
+use super::speech::{Speech, Text};
 use crate::cli::typist::Questions;
 use crate::cli::typist::keys::Line;
 
@@ -14,8 +15,10 @@ use crate::cli::typist::keys::Line;
 const QUESTIONS_MAX: usize = 32;
 
 /// The questions that were put here, as long as they wait.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Asked {
+    /// In which decisions may be typed.
+    pub speech: Speech,
     open: Vec<Question>,
     n_asked: usize,
 }
@@ -38,6 +41,10 @@ pub enum NotAnswered {
 }
 
 impl Asked {
+    pub fn new(speech: Speech) -> Self {
+        Self { speech, open: Vec::new(), n_asked: 0 }
+    }
+
     /// The number of the next question.
     pub fn next_number(&self) -> usize {
         self.n_asked + 1
@@ -69,7 +76,7 @@ impl Asked {
         let text = text.trim();
         if let Some((number, rest)) = named(text) {
             let question = self.shown(number, began)?;
-            let answer = match split(rest) {
+            let answer = match self.split(rest) {
                 Some((_, more)) if question.is_confirmation() && !self.fits(question, more) => {
                     return Err(NotAnswered::NoSuchQuestion);
                 }
@@ -83,7 +90,7 @@ impl Asked {
             (None, Some(question)) => return Err(NotAnswered::TypedBefore(question.number)),
             (Some(first), _) => (*first, began.len() == 1),
         };
-        if let Some((word, more)) = split(text).filter(|(_, more)| !more.is_empty())
+        if let Some((word, more)) = self.split(text).filter(|(_, more)| !more.is_empty())
             && !(is_alone && self.shown(one, began).is_ok_and(|it| !it.is_confirmation()))
         {
             let (question, answer) = match self.meant(more, began) {
@@ -132,6 +139,12 @@ impl Asked {
         }
     }
 
+    /// A decision, and what stands after it.
+    fn split<'t>(&self, text: &'t str) -> Option<(&'t str, &'t str)> {
+        let (word, more) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        self.speech.decision(word).is_some().then_some((word, more.trim()))
+    }
+
     /// Whether what stands after the decision says nothing else than what stands before it.
     fn fits(&self, question: &Question, more: &str) -> bool {
         let number = more.trim_start_matches('#').parse::<usize>();
@@ -145,34 +158,20 @@ fn named(text: &str) -> Option<(usize, &str)> {
     Some((number.parse().ok()?, rest.trim()))
 }
 
-/// A decision, and what stands after it.
-fn split(text: &str) -> Option<(&str, &str)> {
-    let (word, more) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-    decision(word).is_some().then_some((word, more.trim()))
-}
-
-impl std::fmt::Display for NotAnswered {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl NotAnswered {
+    pub fn said(&self, speech: Speech) -> String {
+        let accept = speech.word(Text::Accept);
+        let about = |text: Text, number: &usize| {
+            speech.say(text, &[("number", &number.to_string()), ("accept", &accept)])
+        };
         match self {
-            NotAnswered::NothingWaits => write!(formatter, "no question waits"),
-            NotAnswered::TypedBefore(number) => write!(
-                formatter,
-                "you began to type before question {number} was asked: nothing is answered"
-            ),
-            NotAnswered::Closed(number) => {
-                write!(formatter, "question {number} is closed: nothing is answered")
-            }
-            NotAnswered::NoSuchQuestion => write!(formatter, "no such question waits"),
-            NotAnswered::Several => write!(
-                formatter,
-                "several questions wait: say which one, such as accept 2 or #2 accept"
-            ),
-            NotAnswered::NotNamed(number) => write!(
-                formatter,
-                "question {number} cannot be undone: type accept {number}, or accept and words \
-                 of the action"
-            ),
-            NotAnswered::Expected(expected) => write!(formatter, "{expected}"),
+            NotAnswered::NothingWaits => speech.word(Text::NothingWaits),
+            NotAnswered::TypedBefore(number) => about(Text::TypedBefore, number),
+            NotAnswered::Closed(number) => about(Text::AnsweredNothing, number),
+            NotAnswered::NoSuchQuestion => speech.word(Text::NoSuchQuestion),
+            NotAnswered::Several => speech.say(Text::Several, &[("accept", &accept)]),
+            NotAnswered::NotNamed(number) => about(Text::NotNamed, number),
+            NotAnswered::Expected(expected) => expected.clone(),
         }
     }
 }

@@ -7,11 +7,13 @@ use anyhow::Result;
 use clap::Args;
 use protocol::aaep::event::Verbosity;
 
+use super::announcer::Announcer;
 use super::answering::Asked;
 use super::closing::Accepted;
 use super::listen::{Answers, From, server};
 use super::listener::{Listener, Telling};
 use super::recorder::Recorder;
+use super::speech::Speech;
 use super::subscriber::Subscriber;
 use super::terms::{ScopeArgs, verbatim};
 use crate::cli::Reach;
@@ -50,7 +52,8 @@ pub async fn run(args: CaptureArgs) -> Result<u8> {
     asked.supports_confirmation_reply = Some(answers);
     asked.supports_clarification_reply = Some(answers);
     args.scope.put_into(&mut asked, args.from.start());
-    let (subscriber, accepted) = Subscriber::open(client, "tasuki-capture", asked).await?;
+    let speech = Speech::new(None);
+    let (subscriber, accepted) = Subscriber::open(client, "tasuki-capture", asked, speech).await?;
     let can_answer = accepted.honored_capabilities.supports_confirmation_reply == Some(true);
     let typist = Typist::start(Questions::new());
     output::remark("recording; Ctrl-C ends it");
@@ -58,11 +61,11 @@ pub async fn run(args: CaptureArgs) -> Result<u8> {
         subscriber,
         typist,
         telling: Telling::Nothing,
-        verbosity: Verbosity::Normal,
+        announcer: Announcer::new(speech, Verbosity::Normal),
         answers: answers && can_answer,
         recorder: Some(recorder),
         until_end: args.until_end,
-        asked: Asked::default(),
+        asked: Asked::new(speech),
         accepted: Accepted::default(),
         open: HashSet::new(),
     };

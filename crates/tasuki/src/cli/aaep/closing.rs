@@ -9,6 +9,7 @@ use protocol::time::Time;
 use serde_json::Value;
 
 use super::question::Question;
+use super::speech::Text;
 use super::words::{is_terminal, kind};
 
 /// Answers given here whose calls are remembered. Past this the oldest is forgotten.
@@ -27,20 +28,20 @@ impl Accepted {
     }
 
     /// The questions that an event closes, by their numbers, and why.
-    pub fn closed_by(&mut self, event: &Value, open: &[Question]) -> Vec<(usize, &'static str)> {
+    pub fn closed_by(&mut self, event: &Value, open: &[Question]) -> Vec<(usize, Text)> {
         let is_over = |it: &Question| it.event["session_id"] == event["session_id"];
-        let all = |why: &'static str, is_meant: &dyn Fn(&Question) -> bool| {
+        let all = |why: Text, is_meant: &dyn Fn(&Question) -> bool| {
             let concerned = open.iter().filter(|it| is_meant(it));
             concerned.map(|it| (it.number, why)).collect::<Vec<_>>()
         };
         match kind(event) {
             _ if is_terminal(event) => {
                 self.0.retain(|it| !is_over(it));
-                all("the session is over", &is_over)
+                all(Text::WhyOver, &is_over)
             }
             "state.changed" if is_withdrawal(event) => {
                 self.0.retain(|it| !is_after(event, it));
-                all("it was settled", &|it| is_after(event, it))
+                all(Text::WhySettled, &|it| is_after(event, it))
             }
             "tool.invoked" => self.called(event, open),
             QUESTION_SETTLED if event["producer"]["agent_id"] == AGENT_ID => {
@@ -57,7 +58,7 @@ impl Accepted {
 
     /// A call is made of what was accepted: the question that names it, else the only one that may
     /// be meant.
-    fn called(&mut self, call: &Value, open: &[Question]) -> Vec<(usize, &'static str)> {
+    fn called(&mut self, call: &Value, open: &[Question]) -> Vec<(usize, Text)> {
         let is_named = |it: &Question| is_after(call, it) && names(it, call);
         let named = open.iter().filter(|it| is_named(it)).map(|it| it.number).collect::<Vec<_>>();
         let n_accepted = self.0.len();
@@ -71,7 +72,7 @@ impl Accepted {
             let meant = open.iter().filter(|it| may_be_meant(it, call)).map(|it| it.number);
             Some(meant.collect::<Vec<_>>()).filter(|all| all.len() == 1).unwrap_or_default()
         };
-        meant.into_iter().map(|number| (number, "somebody accepted")).collect()
+        meant.into_iter().map(|number| (number, Text::WhyAccepted)).collect()
     }
 }
 
@@ -81,12 +82,12 @@ fn is_of(event: &Value, question: &Question) -> bool {
     event["session_id"] == asked["session_id"] && event["question"] == asked["event_id"]
 }
 
-fn why(event: &Value) -> &'static str {
+fn why(event: &Value) -> Text {
     match (event["settled_by"].as_str(), event["outcome"].as_str()) {
-        (Some("time"), _) => "its time is over",
-        (_, Some("accepted")) => "somebody accepted",
-        (_, Some("rejected")) => "somebody rejected",
-        (_, _) => "somebody answered",
+        (Some("time"), _) => Text::WhyTime,
+        (_, Some("accepted")) => Text::WhyAccepted,
+        (_, Some("rejected")) => Text::WhyRejected,
+        (_, _) => Text::WhyAnswered,
     }
 }
 
@@ -139,7 +140,8 @@ mod tests {
             }),
             more,
         );
-        Question::of(&event, number, Time::from_millis(0)).expect("it asks")
+        let speech = crate::cli::aaep::speech::Speech::new(None);
+        Question::of(&event, number, Time::from_millis(0), speech).expect("it asks")
     }
 
     fn with(mut event: Value, more: &Value) -> Value {

@@ -8,9 +8,11 @@ use clap::{Args, ValueEnum};
 use protocol::aaep::EXTENSION_CONTEXT;
 use protocol::aaep::negotiate::Start;
 
+use super::announcer::Announcer;
 use super::answering::Asked;
 use super::closing::Accepted;
 use super::listener::{Listener, Telling};
+use super::speech::Text;
 use super::subscriber::Subscriber;
 use super::terms::{ScopeArgs, TermsArgs};
 use crate::cli::Reach;
@@ -72,23 +74,23 @@ pub async fn run(args: ListenArgs) -> Result<u8> {
     asked.supported_extensions = Some(vec![EXTENSION_CONTEXT.to_owned()]);
     asked.accept_signed_manifests_only = args.signed.then_some(true);
     args.scope.put_into(&mut asked, args.from.start());
-    let (subscriber, accepted) = Subscriber::open(client, "tasuki-listen", asked).await?;
+    let speech = args.terms.speech();
+    let (subscriber, accepted) = Subscriber::open(client, "tasuki-listen", asked, speech).await?;
     let can_answer = accepted.honored_capabilities.supports_confirmation_reply == Some(true);
     let typist = Typist::start(Questions::new());
-    let id = output::clean(&subscriber.id);
-    output::remark(&format!("listening, as {id}; /help lists what can be typed"));
+    output::remark(&speech.word(Text::Listening));
     if answers && !can_answer {
-        output::remark("questions are for others to answer");
+        output::remark(&speech.word(Text::ForOthers));
     }
     let listener = Listener {
         subscriber,
         typist,
         telling: if args.reach.json { Telling::Json } else { Telling::Words },
-        verbosity: args.terms.verbosity,
+        announcer: Announcer::new(speech, args.terms.verbosity),
         answers: answers && can_answer,
         recorder: None,
         until_end: false,
-        asked: Asked::default(),
+        asked: Asked::new(speech),
         accepted: Accepted::default(),
         open: HashSet::new(),
     };

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use anyhow::Result;
 use engine::clock::{Clock, SystemClock};
 use protocol::aaep::capabilities::Capabilities;
-use protocol::aaep::event::{Decision, Verbosity};
+use protocol::aaep::event::Decision;
 use protocol::aaep::handshake::{
     ClarificationReply, Close, ConfirmationReply, Handshake, Renegotiate,
 };
@@ -15,10 +15,12 @@ use protocol::time::Span;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use super::announcer::Announcer;
 use super::answering::Asked;
 use super::closing::Accepted;
 use super::question::{Answer, Question};
 use super::recorder::Recorder;
+use super::speech::{Speech, Text};
 use super::subscriber::{Heard, Subscriber};
 use super::{terms, words};
 use crate::cli::typist::keys::Line;
@@ -29,16 +31,18 @@ use crate::{exit_code, output};
 /// How often it is looked whether the time of a question is over.
 const LOOK_EVERY: Span = Span::from_millis(500);
 
-const HELP: &str = "\
-accept 2 or reject 2    answer question 2; without a number, the only one that waits
-/questions              put again what waits
-/terse /normal /detailed
-/pace WORDS             words a minute
-/rate EVENTS            events a second
-/load low|medium|high
-/boundary none|word|sentence|paragraph|completion ...
-/language TAG ...
-/quit                   stop listening";
+/// What can be typed.
+const HELP: [Text; 9] = [
+    Text::HelpAnswer,
+    Text::HelpQuestions,
+    Text::HelpVerbosity,
+    Text::HelpPace,
+    Text::HelpRate,
+    Text::HelpLoad,
+    Text::HelpBoundary,
+    Text::HelpLanguage,
+    Text::HelpQuit,
+];
 
 /// What becomes of what is heard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +57,7 @@ pub struct Listener {
     pub subscriber: Subscriber,
     pub typist: Typist<Questions>,
     pub telling: Telling,
-    pub verbosity: Verbosity,
+    pub announcer: Announcer,
     pub answers: bool,
     pub recorder: Option<Recorder>,
     /// Whether to go when the sessions that were heard are over.
@@ -100,7 +104,7 @@ impl Listener {
                 () = interrupted => Next::Leave,
                 heard = heard.recv() => match heard {
                     Some(Heard::Closed(why)) => {
-                        output::remark(&format!("the subscription is over: {why}"));
+                        self.say(Text::Over, &[("why", &why)]);
                         return Ok(End::Over);
                     }
                     Some(Heard::Failed(error)) => return Err(error),
@@ -134,11 +138,11 @@ impl Listener {
         let (text, event, is_in_order) = match heard {
             Heard::Event { text, event, is_in_order } => (text, event, is_in_order),
             Heard::Away => {
-                output::remark("the server does not answer; trying again");
+                self.say(Text::Away, &[]);
                 return Ok(Next::On);
             }
             Heard::Back => {
-                output::remark("the server is back");
+                self.say(Text::Back, &[]);
                 return Ok(Next::On);
             }
             Heard::Closed(_) | Heard::Failed(_) => return Ok(Next::Leave),
@@ -158,14 +162,11 @@ impl Listener {
     }
 
     fn tell(&mut self, event: &Value) {
-        let question = Question::of(event, self.asked.next_number(), SystemClock.now());
+        let (now, speech) = (SystemClock.now(), self.announcer.speech);
+        let question = Question::of(event, self.asked.next_number(), now, speech);
         match (self.telling, question) {
             (Telling::Json, None) => output::json(event),
-            (Telling::Words, None) => {
-                if let Some(line) = words::announce(event, self.verbosity) {
-                    output::line(&line);
-                }
-            }
+            (Telling::Words, None) => tell_all(&self.announcer.hear(event, now)),
             (_, Some(question)) => self.hear_question(question, event),
             (Telling::Nothing, None) => {}
         }
@@ -179,7 +180,9 @@ impl Listener {
         let lines = match self.telling {
             Telling::Json => vec![output::json_text(event)],
             Telling::Nothing if is_settled => Vec::new(),
-            Telling::Words | Telling::Nothing => self.words_of(&question),
+            Telling::Words | Telling::Nothing => {
+                self.announcer.ask(&question, self.answers, SystemClock.now())
+            }
         };
         if !is_settled {
             self.asked.add(question);
@@ -187,9 +190,8 @@ impl Listener {
         self.show(&lines);
     }
 
-    fn words_of(&self, question: &Question) -> Vec<String> {
-        let is_asked = self.answers && question.settled().is_none();
-        if is_asked { question.asked() } else { question.told() }
+    fn say(&self, text: Text, filled: &[(&str, &str)]) {
+        output::remark(&self.announcer.speech.say(text, filled));
     }
 
     /// From the last of these lines on, what is typed may answer what waits now.
@@ -197,10 +199,11 @@ impl Listener {
         output::lines(lines, || self.typist.screen.set(self.asked.numbers()));
     }
 
-    fn close(&mut self, number: usize, why: &str) {
+    fn close(&mut self, number: usize, why: Text) {
         self.asked.close(number);
         self.typist.screen.set(self.asked.numbers());
-        output::remark(&format!("question {number} is closed: {why}"));
+        let why = self.announcer.speech.word(why);
+        self.say(Text::Closed, &[("number", &number.to_string()), ("why", &why)]);
     }
 
     /// What becomes of waiting.
@@ -208,7 +211,8 @@ impl Listener {
         let now = SystemClock.now();
         let is_over = |it: &&Question| now >= it.due;
         let over: Vec<_> = self.asked.open().iter().filter(is_over).map(|it| it.number).collect();
-        over.into_iter().for_each(|number| self.close(number, "its time is over"));
+        over.into_iter().for_each(|number| self.close(number, Text::WhyTime));
+        tell_all(&self.announcer.look(now));
         match &mut self.recorder {
             Some(recorder) if is_quiet => recorder.settle(),
             Some(_) | None => Ok(()),
@@ -225,33 +229,41 @@ impl Listener {
         let (verb, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
         match verb {
             "quit" => return Ok(Next::Leave),
-            "help" => output::remark(HELP),
-            "questions" if self.asked.open().is_empty() => output::remark("no question waits"),
+            "help" => self.help(),
+            "questions" if self.asked.open().is_empty() => self.say(Text::NothingWaits, &[]),
             "questions" => {
-                self.asked.open().iter().for_each(|it| self.show(&self.words_of(it)));
+                let open = self.asked.open().to_vec();
+                for question in &open {
+                    let lines = self.announcer.ask(question, self.answers, SystemClock.now());
+                    self.show(&lines);
+                }
             }
             _ => match terms::asked(verb, rest.trim()) {
-                Some(Ok(asked)) => return self.renegotiate(asked, "the terms are changed").await,
-                Some(Err(expected)) => output::remark(expected),
-                None => {
-                    let verb = output::clean(verb);
-                    output::remark(&format!("no such command: /{verb}; /help lists them"));
-                }
+                Some(Ok(asked)) => return self.renegotiate(asked, Text::TermsChanged).await,
+                Some(Err(example)) => self.say(Text::BadValue, &[("example", example)]),
+                None => self.say(Text::NoSuchCommand, &[("name", &output::clean(verb))]),
             },
         }
         Ok(Next::On)
     }
 
+    fn help(&self) {
+        let speech = self.announcer.speech;
+        let (accept, reject) = (speech.word(Text::Accept), speech.word(Text::Reject));
+        let filled = [("accept", &*accept), ("reject", &*reject)];
+        HELP.iter().for_each(|text| output::remark(&speech.say(*text, &filled)));
+    }
+
     /// Answers the question that a line was begun for, if it still waits.
     async fn answer(&mut self, line: &Line<Questions>) -> Result<()> {
         if !self.answers {
-            output::remark("answers are off: listen with --answer ask");
+            self.say(Text::AnswersOff, &[]);
             return Ok(());
         }
         let (question, answer) = match self.asked.choose(line) {
             Ok(chosen) => chosen,
             Err(why) => {
-                output::remark(&why.to_string());
+                output::remark(&why.said(self.announcer.speech));
                 return Ok(());
             }
         };
@@ -259,15 +271,18 @@ impl Listener {
         let number = question.number;
         let is_accept = answer == Answer::Decision(Decision::Accept);
         let shown = match &answer {
-            Answer::Decision(decision) => decision.as_str().to_owned(),
+            Answer::Decision(decision) => self.announcer.speech.decision_word(*decision),
             Answer::Response(_) => output::clean(line.text.trim()),
         };
         let reply = self.reply(&question, answer);
         match self.subscriber.send(&reply).await {
-            Ok(()) => output::remark(&format!("your answer to question {number} is sent: {shown}")),
+            Ok(()) => {
+                let filled = [("number", &*number.to_string()), ("answer", &*shown)];
+                self.say(Text::AnswerSent, &filled);
+            }
             Err(error) if error.downcast_ref::<Refused>().is_some() => return Err(error),
             Err(_) => {
-                output::remark("the server does not answer; the question still waits");
+                self.say(Text::StillWaits, &[]);
                 return Ok(());
             }
         }
@@ -309,8 +324,9 @@ impl Listener {
         }
     }
 
-    async fn renegotiate(&mut self, asked: Capabilities, done: &str) -> Result<Next> {
+    async fn renegotiate(&mut self, asked: Capabilities, done: Text) -> Result<Next> {
         let verbosity = asked.preferred_verbosity;
+        let languages = asked.languages.clone();
         let message = Handshake::Renegotiate(Renegotiate {
             subscription_id: self.subscriber.id.clone(),
             capabilities: asked,
@@ -318,15 +334,19 @@ impl Listener {
         });
         match self.subscriber.renegotiate(&message).await {
             Ok(_) => {
-                self.verbosity = verbosity.unwrap_or(self.verbosity);
-                output::remark(done);
+                self.announcer.verbosity = verbosity.unwrap_or(self.announcer.verbosity);
+                if let Some(languages) = languages {
+                    let speech = Speech::new(languages.first().map(String::as_str));
+                    self.announcer.speech = speech;
+                    self.asked.speech = speech;
+                }
+                self.say(done, &[]);
             }
             Err(error) => match error.downcast_ref::<Refused>() {
                 Some(refused) => {
-                    let detail = output::clean(&refused.detail);
-                    output::remark(&format!("the terms are not changed: {detail}"));
+                    self.say(Text::TermsRefused, &[("why", &output::clean(&refused.detail))]);
                 }
-                None => output::remark("the server does not answer; the terms are not changed"),
+                None => self.say(Text::TermsUnanswered, &[]),
             },
         }
         Ok(Next::On)
@@ -342,8 +362,13 @@ impl Listener {
             supports_clarification_reply: Some(false),
             ..Capabilities::default()
         };
-        let done = "nothing more can be typed: listening only, and answering no questions";
-        self.renegotiate(asked, done).await
+        self.renegotiate(asked, Text::OnlyListening).await
+    }
+}
+
+fn tell_all(lines: &[String]) {
+    if !lines.is_empty() {
+        output::lines(lines, || {});
     }
 }
 

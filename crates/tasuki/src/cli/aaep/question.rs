@@ -5,7 +5,8 @@ use protocol::aaep::handshake::Response;
 use protocol::time::{Span, Time};
 use serde_json::{Number, Value};
 
-use super::words::{kind, who};
+use super::speech::{Speech, Text};
+use super::words::{kind, translated, who};
 use crate::output::clean;
 
 /// What is shown of an agent's own context of a question. Nobody listens to more than this before
@@ -23,8 +24,7 @@ pub struct Question {
     pub event: Value,
     /// When its time is over, by the clock of whoever listens.
     pub due: Time,
-    /// Whole seconds that were left when it was heard.
-    seconds_left: u64,
+    speech: Speech,
 }
 
 /// What somebody typed, as an answer.
@@ -34,9 +34,18 @@ pub enum Answer {
     Response(Response),
 }
 
+/// What is said about undoing an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Undo {
+    No,
+    WithEffort,
+    Yes,
+    NotSaid,
+}
+
 impl Question {
     /// An event that asks.
-    pub fn of(event: &Value, number: usize, now: Time) -> Option<Self> {
+    pub fn of(event: &Value, number: usize, now: Time, speech: Speech) -> Option<Self> {
         if !matches!(kind(event), "awaiting.confirmation" | "awaiting.clarification") {
             return None;
         }
@@ -46,21 +55,23 @@ impl Question {
         let seconds_left = left.map_or(seconds, |left| left.min(seconds));
         let millis = i64::try_from(seconds_left * 1_000).unwrap_or_default();
         let due = now.plus(Span::from_millis(millis));
-        Some(Self { number, event: event.clone(), due, seconds_left })
+        Some(Self { number, event: event.clone(), due, speech })
     }
 
     /// What became of it, if that is known already when it is heard.
-    pub fn settled(&self) -> Option<&'static str> {
+    pub fn settled(&self) -> Option<Text> {
         match self.event["extensions"]["tasuki"]["settled"].as_str()? {
-            "answered" => Some("somebody has answered"),
-            "timed_out" => Some("nobody answered in time"),
-            "withdrawn" => Some("it is no longer asked"),
-            _ => Some("it is settled"),
+            "answered" => Some(Text::AskedAnswered),
+            "timed_out" => Some(Text::AskedTimedOut),
+            "withdrawn" => Some(Text::AskedWithdrawn),
+            _ => Some(Text::AskedSettled),
         }
     }
 
-    pub fn text(&self, name: &str) -> String {
-        clean(self.event[name].as_str().unwrap_or_default())
+    /// A text of it, in the listener's language if its producer gives one.
+    fn text(&self, name: &str) -> String {
+        let own = || clean(self.event[name].as_str().unwrap_or_default());
+        translated(&self.event, name, self.speech).unwrap_or_else(own)
     }
 
     pub fn is_confirmation(&self) -> bool {
@@ -68,52 +79,77 @@ impl Question {
     }
 
     /// The lines in which it is put to whoever can answer.
-    pub fn asked(&self) -> Vec<String> {
-        let mut lines = self.told();
-        lines.push(format!("  To answer, type {}", self.expected()));
+    pub fn asked(&self, now: Time) -> Vec<String> {
+        let mut lines = self.told(now);
+        let answers = self.expected();
+        lines.push(format!("  {}", self.speech.say(Text::ToAnswer, &[("answers", &answers)])));
         lines
     }
 
-    /// The same for whoever cannot.
-    pub fn told(&self) -> Vec<String> {
-        let (name, number) = (who(&self.event), self.number);
-        let mut lines = vec![match self.settled() {
-            Some(settled) => format!("{name} asked, and {settled}"),
-            None => format!("URGENT {name} asks, question {number}"),
-        }];
+    /// The same for whoever cannot. What bears on the decision is told, each thing once.
+    pub fn told(&self, now: Time) -> Vec<String> {
+        let speech = self.speech;
+        let (name, number) = (who(&self.event, speech), self.number.to_string());
+        let filled = [("name", &*name), ("number", &*number)];
+        let first = match self.settled() {
+            Some(settled) => speech.say(settled, &filled),
+            None => {
+                format!("{} {}", speech.word(Text::Urgent), speech.say(Text::Asks, &filled))
+            }
+        };
+        let mut details = Vec::new();
+        if self.is_in_another_language() && self.event["summary_normal"].is_string() {
+            let summary = self.text("summary_normal");
+            details.push(speech.say(Text::InShort, &[("text", &summary)]));
+        }
         let labels = [
-            ("summary_normal", "In short"),
-            ("action", "Action"),
-            ("consequence", "Consequence"),
-            ("question", "Question"),
-            ("context", "Context"),
-            ("risk_level", "Risk"),
+            ("action", Text::Action),
+            ("consequence", Text::Consequence),
+            ("question", Text::Question),
+            ("context", Text::Context),
         ];
         for (name, label) in labels {
             if self.event[name].is_string() {
-                lines.push(format!("  {label}: {}", self.text(name)));
+                details.push(speech.say(label, &[("text", &self.text(name))]));
             }
         }
+        details.extend(self.event["risk_level"].as_str().and_then(risk).map(|it| speech.word(it)));
         if self.is_confirmation() {
-            lines.push(format!("  Can be undone: {}", self.reversibility()));
+            details.push(speech.word(self.undo().text()));
         }
-        lines.extend(self.more());
+        details.extend(self.more());
         for (at, (value, label)) in self.choices().iter().enumerate() {
-            lines.push(format!("  {}: {} ({})", at + 1, clean(label), clean(value)));
+            let same = clean(label).to_lowercase() == value.to_lowercase();
+            let value = if same { String::new() } else { format!(" ({})", clean(value)) };
+            details.push(format!("{}: {}{value}", at + 1, clean(label)));
         }
-        if self.settled().is_some() {
-            return lines;
+        if self.settled().is_none() {
+            details.push(self.time_left(now));
         }
-        let seconds = self.seconds_left;
-        let default = match self.is_confirmation() {
-            true => format!(", then {}", self.text("default_decision")),
-            false => String::new(),
-        };
-        lines.push(format!("  Time: {seconds} seconds{default}"));
-        lines
+        let details = details.into_iter().map(|line| format!("  {line}"));
+        std::iter::once(first).chain(details).collect()
     }
 
-    /// What else the agent says of it, and what the server says about the texts.
+    fn time_left(&self, now: Time) -> String {
+        let millis = self.due.since(now.min(self.due)).as_millis();
+        let seconds = (millis as u64).div_ceil(1_000).to_string();
+        let left = self.speech.say(Text::TimeLeft, &[("seconds", &seconds)]);
+        let then = match self.event["default_decision"].as_str() {
+            Some("accept") if self.is_confirmation() => Text::ThenAccept,
+            Some(_) if self.is_confirmation() => Text::ThenReject,
+            Some(_) | None => return left,
+        };
+        format!("{left} {}", self.speech.word(then))
+    }
+
+    /// Whether its texts are in a language that the listener did not ask for.
+    fn is_in_another_language(&self) -> bool {
+        let ours = &self.event["extensions"]["tasuki"];
+        let is_translated = ours["translations"][self.speech.language()].is_object();
+        ours["texts_in"].is_string() && !is_translated
+    }
+
+    /// What else the agent says of it, and in which language.
     fn more(&self) -> Vec<String> {
         let cut = |text: &str| match text.char_indices().nth(CONTEXT_CHARS_MAX) {
             Some((end, _)) => format!("{}…", clean(&text[..end])),
@@ -124,17 +160,16 @@ impl Question {
         let n_more = context.map_or(0, |all| all.len().saturating_sub(CONTEXT_LINES_MAX));
         for (name, value) in context.into_iter().flatten().take(CONTEXT_LINES_MAX) {
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            lines.push(format!("  Also, {}: {}", cut(name), cut(&text)));
+            let filled = [("name", &*cut(name)), ("text", &*cut(&text))];
+            lines.push(self.speech.say(Text::Also, &filled));
         }
         if n_more > 0 {
-            lines.push(format!("  Also: {n_more} more, which --json shows"));
+            lines.push(self.speech.say(Text::AlsoMore, &[("count", &n_more.to_string())]));
         }
-        let ours = &self.event["extensions"]["tasuki"];
-        let labels = [("action_hash", "Hash of the action"), ("texts_in", "Language of the texts")];
-        for (name, label) in labels {
-            if let Some(text) = ours[name].as_str() {
-                lines.push(format!("  {label}: {}", cut(text)));
-            }
+        if self.is_in_another_language() {
+            let language = self.event["extensions"]["tasuki"]["texts_in"].as_str();
+            let language = cut(language.unwrap_or_default());
+            lines.push(self.speech.say(Text::TextsIn, &[("language", &language)]));
         }
         lines
     }
@@ -142,40 +177,34 @@ impl Question {
     /// Whether a yes must name the question: what may not be undone is not agreed to by a word that
     /// could have been meant for something else.
     pub fn must_be_named(&self) -> bool {
-        self.is_confirmation() && !self.reversibility().starts_with("yes")
+        self.is_confirmation() && matches!(self.undo(), Undo::No | Undo::NotSaid)
     }
 
     /// Whether these are words of what is asked. Only short words, which every text has, are not
     /// enough.
     pub fn has_words(&self, words: &str) -> bool {
-        let text = self.text(if self.is_confirmation() { "action" } else { "question" });
-        let text = text.to_lowercase();
-        let own: Vec<&str> = words_of(&text).collect();
-        let words = words.to_lowercase();
-        // Some languages write without spaces: there, a part of the text is words of it.
-        let is_part = |word: &str| !word.is_ascii() && text.contains(word);
-        let mut all = words_of(&words).peekable();
-        let is_telling = |word: &str| word.chars().count() >= if word.is_ascii() { 4 } else { 2 };
-        let has_telling = words_of(&words)
-            .any(|word| is_telling(word) || word.bytes().any(|byte| byte.is_ascii_digit()));
-        all.peek().is_some() && has_telling && all.all(|it| own.contains(&it) || is_part(it))
+        let name = if self.is_confirmation() { "action" } else { "question" };
+        let own = clean(self.event[name].as_str().unwrap_or_default());
+        has_words(&own, words) || has_words(&self.text(name), words)
     }
 
-    fn reversibility(&self) -> &'static str {
+    fn undo(&self) -> Undo {
         let marked = self.event["irreversible"].as_bool();
         match (self.event["reversibility"].as_str(), marked) {
-            (Some("irreversible"), _) | (_, Some(true)) => "no",
-            (Some("reversible_with_effort"), _) => "yes, with effort",
-            (Some("reversible"), _) | (_, Some(false)) => "yes",
-            (Some(_) | None, None) => "not said",
+            (Some("irreversible"), _) | (_, Some(true)) => Undo::No,
+            (Some("reversible_with_effort"), _) => Undo::WithEffort,
+            (Some("reversible"), _) | (_, Some(false)) => Undo::Yes,
+            (Some(_) | None, None) => Undo::NotSaid,
         }
     }
 
-    /// Values and labels.
+    /// Values and labels, which may be translated.
     fn choices(&self) -> Vec<(&str, &str)> {
         let choices = self.event["choices"].as_array().map_or(&[][..], Vec::as_slice);
-
-        choices.iter().filter_map(pair_of).collect()
+        let translations = &self.event["extensions"]["tasuki"]["translations"];
+        let labels = &translations[self.speech.language()]["choices"];
+        let translated = |(value, label)| (value, labels[value].as_str().unwrap_or(label));
+        choices.iter().filter_map(pair_of).map(translated).collect()
     }
 
     fn accepts(&self, wanted: &str) -> bool {
@@ -198,36 +227,42 @@ impl Question {
     }
 
     fn expected(&self) -> String {
+        let speech = self.speech;
+        let or = format!(" {} ", speech.word(Text::Or));
         if self.is_confirmation() {
             let allowed = Decision::ALL.iter().filter(|it| self.allows(**it));
             let word = |it: &Decision| match it {
-                Decision::Accept if self.must_be_named() => format!("accept {}", self.number),
-                Decision::Accept | Decision::Reject => it.as_str().to_owned(),
+                Decision::Accept if self.must_be_named() => {
+                    format!("{} {}", speech.decision_word(*it), self.number)
+                }
+                Decision::Accept | Decision::Reject => speech.decision_word(*it),
             };
-            return allowed.map(word).collect::<Vec<_>>().join(" or ");
+            return allowed.map(word).collect::<Vec<_>>().join(&or);
         }
         let mut ways = Vec::new();
         if !self.choices().is_empty() {
-            ways.push("the number or the value of a choice");
+            ways.push(speech.word(Text::WayChoice));
         }
         if self.accepts("yes_no") {
-            ways.push("yes or no");
+            ways.push(format!("{}{or}{}", speech.word(Text::Yes), speech.word(Text::No)));
         }
         if self.accepts("numeric") {
-            ways.push("a number");
+            ways.push(speech.word(Text::WayNumber));
         }
         if self.accepts("freetext") {
-            ways.push("a text");
+            ways.push(speech.word(Text::WayText));
         }
-        ways.join(", or ")
+        ways.join(&or)
     }
 
     /// What was typed as an answer, or what would be one.
     pub fn answer(&self, typed: &str) -> Result<Answer, String> {
         let typed = typed.trim();
-        let no = || format!("question {}: expected {}", self.number, self.expected());
+        let (number, answers) = (self.number.to_string(), self.expected());
+        let filled = [("number", &*number), ("answers", &*answers)];
+        let no = || self.speech.say(Text::Expected, &filled);
         if self.is_confirmation() {
-            let decision = decision(typed).filter(|decision| self.allows(*decision));
+            let decision = self.speech.decision(typed).filter(|decision| self.allows(*decision));
             return Ok(Answer::Decision(decision.ok_or_else(no)?));
         }
         let choices = self.choices();
@@ -236,10 +271,8 @@ impl Question {
         if let Some((value, _)) = by_value.or(by_number) {
             return Ok(Answer::Response(Response::Text((*value).to_owned())));
         }
-        match typed.to_ascii_lowercase().as_str() {
-            "yes" if self.accepts("yes_no") => return Ok(Answer::Response(Response::Truth(true))),
-            "no" if self.accepts("yes_no") => return Ok(Answer::Response(Response::Truth(false))),
-            _ => {}
+        if let Some(truth) = self.speech.truth(typed).filter(|_| self.accepts("yes_no")) {
+            return Ok(Answer::Response(Response::Truth(truth)));
         }
         if self.accepts("numeric") {
             let whole = typed.parse::<i64>().ok().map(Number::from);
@@ -255,9 +288,37 @@ impl Question {
     }
 }
 
-/// The decision that a word stands for.
-pub fn decision(word: &str) -> Option<Decision> {
-    Decision::parse(&word.to_lowercase())
+impl Undo {
+    fn text(self) -> Text {
+        match self {
+            Undo::No => Text::UndoNo,
+            Undo::WithEffort => Text::UndoEffort,
+            Undo::Yes => Text::UndoYes,
+            Undo::NotSaid => Text::UndoUnsaid,
+        }
+    }
+}
+
+fn risk(level: &str) -> Option<Text> {
+    match level {
+        "low" => Some(Text::RiskLow),
+        "medium" => Some(Text::RiskMedium),
+        "high" => Some(Text::RiskHigh),
+        _ => None,
+    }
+}
+
+fn has_words(text: &str, words: &str) -> bool {
+    let (text, words) = (text.to_lowercase(), words.to_lowercase());
+    let own: Vec<&str> = words_of(&text).collect();
+    // Some languages write without spaces: there, a part of the text is words of it.
+    let is_part = |word: &str| !word.is_ascii() && text.contains(word);
+    let is_telling = |word: &str| {
+        let n_chars = word.chars().count();
+        n_chars >= if word.is_ascii() { 4 } else { 2 } || word.bytes().any(|it| it.is_ascii_digit())
+    };
+    words_of(&words).any(is_telling)
+        && words_of(&words).all(|word| own.contains(&word) || is_part(word))
 }
 
 fn words_of(text: &str) -> impl Iterator<Item = &str> {
@@ -290,7 +351,7 @@ mod tests {
         for (name, value) in more.as_object().expect("an object") {
             event[name] = value.clone();
         }
-        Question::of(&event, 1, Time::from_millis(0)).expect("it asks")
+        Question::of(&event, 1, Time::from_millis(0), Speech::new(None)).expect("it asks")
     }
 
     #[test]
@@ -347,38 +408,79 @@ mod tests {
         ];
         for (ours, due, expected) in cases {
             let question = asked(ours);
-            let lines = question.told();
+            let lines = question.told(Time::from_millis(0));
             assert_eq!((question.due, lines[0].as_str()), (Time::from_millis(due), expected));
-            let is_timed = lines.iter().any(|line| line.starts_with("  Time:"));
+            let is_timed = lines.iter().any(|line| line.starts_with("  Seconds left:"));
             assert_eq!(is_timed, question.settled().is_none(), "{lines:?}");
         }
     }
 
     #[test]
     fn all_that_bears_on_the_decision_is_told() {
+        let now = Time::from_millis(0);
         let cases = [
-            (json!({"summary_normal": "Zahlt 500 Dollar"}), "  In short: Zahlt 500 Dollar"),
-            (json!({"irreversible": true, "reversibility": "reversible"}), "  Can be undone: no"),
-            (json!({"irreversible": false}), "  Can be undone: yes"),
-            (json!({"reversibility": "reversible"}), "  Can be undone: yes"),
+            (
+                json!({"irreversible": true, "reversibility": "reversible"}),
+                "  This cannot be undone.",
+            ),
+            (json!({"irreversible": false}), "  This can be undone."),
+            (json!({"reversibility": "reversible"}), "  This can be undone."),
             (
                 json!({"irreversible": false, "reversibility": "reversible_with_effort"}),
-                "  Can be undone: yes, with effort",
+                "  This can be undone, with effort.",
             ),
-            (json!({}), "  Can be undone: not said"),
+            (json!({}), "  Whether this can be undone is not said."),
             (json!({"extra_context": {"to": "Maria\u{1b}"}}), "  Also, to: Maria\u{fffd}"),
             (json!({"extra_context": {"amount": 500}}), "  Also, amount: 500"),
-            (json!({"extensions": {"tasuki": {"action_hash": "aa"}}}), "  Hash of the action: aa"),
-            (json!({"extensions": {"tasuki": {"texts_in": "en"}}}), "  Language of the texts: en"),
+            (
+                json!({"extensions": {"tasuki": {"texts_in": "en"}}}),
+                "  Language of these texts: en",
+            ),
+            (
+                json!({"summary_normal": "Zahlt", "extensions": {"tasuki": {"texts_in": "en"}}}),
+                "  In short: Zahlt",
+            ),
         ];
         for (more, expected) in cases {
-            let lines = question("confirmation", &more).told();
+            let lines = question("confirmation", &more).told(now);
             assert!(lines.iter().any(|line| line == expected), "{expected} in {lines:?}");
         }
         let many: serde_json::Map<_, _> =
             (0..10).map(|at| (at.to_string(), "x".repeat(1_000).into())).collect();
-        let lines = question("confirmation", &json!({"extra_context": many})).told();
+        let lines = question("confirmation", &json!({"extra_context": many})).told(now);
         assert!(lines.iter().all(|line| line.len() < 300) && lines.len() < 16, "{lines:?}");
         assert!(lines.contains(&"  Also: 2 more, which --json shows".to_owned()), "{lines:?}");
+        let hashed = json!({"summary_normal": "Pays", "action": "Pay",
+            "extensions": {"tasuki": {"action_hash": "5eed"}}});
+        let told = question("confirmation", &hashed).told(now).join(" ");
+        assert!(!told.contains("5eed") && !told.contains("Pays"), "once, and no hash: {told}");
+    }
+
+    #[test]
+    fn the_time_is_what_is_left() {
+        let asked = question("confirmation", &json!({"default_decision": "reject"}));
+        for (now_ms, expected) in
+            [(0, "60"), (900, "60"), (1_000, "59"), (59_999, "1"), (70_000, "0")]
+        {
+            let line = asked.time_left(Time::from_millis(now_ms));
+            assert_eq!(line, format!("Seconds left: {expected}. Then it is rejected."));
+        }
+    }
+
+    #[test]
+    fn a_listener_is_asked_in_their_language() {
+        let ours = json!({"translations": {"de": {"question": "Wann?", "choices": {"b": "Blau"}}}});
+        let event = json!({
+            "type": "aaep:agent.awaiting.clarification", "timeout_seconds": 60,
+            "question": "When?", "producer": { "agent_id": "teller" },
+            "accepted_response_kinds": ["multiple_choice"],
+            "choices": [{"value": "b", "label": "Blue"}], "extensions": {"tasuki": ours},
+        });
+        let now = Time::from_millis(0);
+        let german = Question::of(&event, 1, now, Speech::new(Some("de"))).expect("it asks");
+        let expected = "DRINGEND teller fragt, Frage 1\n  Frage: Wann?\n  1: Blau (b)\n  \
+                        Noch Sekunden: 60.\n  Zum Antworten die Nummer oder den Wert einer \
+                        Auswahl eintippen";
+        assert_eq!(german.asked(now).join("\n"), expected);
     }
 }

@@ -7,18 +7,18 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use engine::clock::{Clock, SystemClock};
-use protocol::aaep::event::Verbosity;
 use protocol::aaep::handshake::{Handshake, Message, read_message};
 use protocol::aaep::shape::{Cursor, Prepared, Shaper};
 use protocol::time::{Span, Time};
 use serde_json::Value;
 
+use super::announcer::Announcer;
 use super::documents::{check_readable, read_whole};
 use super::listen::server;
 use super::produce;
 use super::question::Question;
+use super::speech::Text;
 use super::terms::TermsArgs;
-use super::words;
 use crate::cli::Reach;
 use crate::{exit_code, output};
 
@@ -126,7 +126,7 @@ async fn tell(args: &ReplayArgs, recording: &[Recorded]) {
         shaper: Shaper::new(&args.terms.capabilities(), Cursor::default()),
         now: recording.first().map_or(Time::from_millis(0), |first| first.at),
         speed: args.speed,
-        verbosity: args.terms.verbosity,
+        announcer: Announcer::new(args.terms.speech(), args.terms.verbosity),
         json: args.reach.json,
         n_asked: 0,
     };
@@ -149,7 +149,7 @@ struct Playing {
     shaper: Shaper,
     now: Time,
     speed: Speed,
-    verbosity: Verbosity,
+    announcer: Announcer,
     json: bool,
     n_asked: usize,
 }
@@ -175,6 +175,9 @@ impl Playing {
     async fn pass(&mut self, at: Time) {
         self.speed.wait(at.since(self.now)).await;
         self.now = self.now.max(at);
+        if !self.json {
+            self.announcer.look(self.now).iter().for_each(|line| output::line(line));
+        }
     }
 
     fn say_all(&mut self) {
@@ -182,18 +185,25 @@ impl Playing {
             let event: Value = serde_json::from_str(delivery.body.text()).unwrap_or(Value::Null);
             if self.json {
                 output::json(&event);
-            } else if let Some(question) = Question::of(&event, self.n_asked + 1, self.now) {
-                self.n_asked += 1;
-                question.told().iter().for_each(|line| output::line(line));
-            } else if let Some(line) = words::announce(&event, self.verbosity) {
-                output::line(&line);
+                continue;
             }
+            let (number, speech) = (self.n_asked + 1, self.announcer.speech);
+            let lines = match Question::of(&event, number, self.now, speech) {
+                Some(question) => {
+                    self.n_asked = number;
+                    self.announcer.ask(&question, false, self.now)
+                }
+                None => self.announcer.hear(&event, self.now),
+            };
+            lines.iter().for_each(|line| output::line(line));
         }
     }
 
     fn reply(&self, reply: &Handshake) {
         let answer = match reply {
-            Handshake::ConfirmationReply(reply) => reply.decision.as_str().to_owned(),
+            Handshake::ConfirmationReply(reply) => {
+                self.announcer.speech.decision_word(reply.decision)
+            }
             Handshake::ClarificationReply(reply) => {
                 serde_json::to_string(&reply.response).unwrap_or_default()
             }
@@ -205,7 +215,10 @@ impl Playing {
         };
         match self.json {
             true => output::json(reply),
-            false => output::line(&format!("answered: {}", output::clean(&answer))),
+            false => {
+                let answer = output::clean(&answer);
+                output::line(&self.announcer.speech.say(Text::Answered, &[("answer", &answer)]));
+            }
         }
     }
 }

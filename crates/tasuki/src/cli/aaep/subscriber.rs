@@ -16,6 +16,7 @@ use protocol::time::Span;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use super::speech::{Speech, Text};
 use crate::client::{Answer, Call, Client, Refused, percent_encode};
 use crate::output;
 
@@ -56,7 +57,12 @@ pub enum Heard {
 
 impl Subscriber {
     /// Agrees on terms.
-    pub async fn open(client: Client, name: &str, asked: Capabilities) -> Result<(Self, Accepted)> {
+    pub async fn open(
+        client: Client,
+        name: &str,
+        asked: Capabilities,
+        speech: Speech,
+    ) -> Result<(Self, Accepted)> {
         let is_signed = asked.accept_signed_manifests_only == Some(true);
         let request = Handshake::Request(Request {
             aaep_version: VERSION.to_owned(),
@@ -69,19 +75,20 @@ impl Subscriber {
         let accepted = accepted(client.call(Call::post("/aaep/v1/subscriptions", body)).await?)?;
         let subscriber = Self { client, id: accepted.subscription_id.clone() };
         if is_signed {
-            subscriber.check_manifest(&accepted).await?;
+            subscriber.check_manifest(&accepted, speech).await?;
         }
         Ok((subscriber, accepted))
     }
 
     /// The manifest must be signed by a key that the server publishes, and be about its producer.
-    async fn check_manifest(&self, accepted: &Accepted) -> Result<()> {
+    async fn check_manifest(&self, accepted: &Accepted, speech: Speech) -> Result<()> {
         let signed = accepted.signed_manifest.as_ref().context("the manifest is not signed")?;
         let keys = self.client.call(Call::get("/.well-known/aaep-jwks.json")).await?.success()?;
         let keys: Jwks = serde_json::from_value(keys).context("the keys cannot be read")?;
         let manifest = verify(signed, &keys, &accepted.producer.agent_id)
             .context("the manifest cannot be trusted")?;
-        output::remark(&format!("the manifest of {} is signed", output::clean(&manifest.agent_id)));
+        let name = output::clean(&manifest.agent_id);
+        output::remark(&speech.say(Text::Signed, &[("name", &name)]));
         Ok(())
     }
 

@@ -8,6 +8,8 @@ use protocol::aaep::event::{Boundary, Verbosity};
 use protocol::aaep::negotiate::{Scope, Start};
 use serde_json::{Map, json};
 
+use super::speech::Speech;
+
 #[derive(Debug, Clone, Args)]
 pub struct TermsArgs {
     /// A language to be told in, such as de or pt-BR, the preferred first; may be repeated
@@ -41,6 +43,11 @@ pub struct ScopeArgs {
 }
 
 impl TermsArgs {
+    /// In which language the terminal speaks.
+    pub fn speech(&self) -> Speech {
+        Speech::new(self.language.first().map(String::as_str))
+    }
+
     pub fn capabilities(&self) -> Capabilities {
         Capabilities {
             max_events_per_second: self.rate,
@@ -77,7 +84,8 @@ pub fn verbatim() -> Capabilities {
     }
 }
 
-/// What a command such as `/pace 120` asks for; nothing if it is none of these.
+/// What a command such as `/pace 120` asks for, or an example of what it expects; nothing if it is
+/// none of these.
 pub fn asked(verb: &str, rest: &str) -> Option<Result<Capabilities, &'static str>> {
     let none = Capabilities::default();
     let words = || rest.split_whitespace();
@@ -87,26 +95,26 @@ pub fn asked(verb: &str, rest: &str) -> Option<Result<Capabilities, &'static str
         }
         "pace" => match rest.parse() {
             Ok(pace @ 1..) => Ok(Capabilities { pace_wpm: Some(pace), ..none }),
-            Ok(_) | Err(_) => Err("expected words a minute, such as /pace 120"),
+            Ok(_) | Err(_) => Err("/pace 120"),
         },
         "rate" => match rest.parse() {
             Ok(rate @ 1..) => Ok(Capabilities { max_events_per_second: Some(rate), ..none }),
-            Ok(_) | Err(_) => Err("expected events a second, such as /rate 2"),
+            Ok(_) | Err(_) => Err("/rate 2"),
         },
         "load" => match serde_json::from_value(json!(rest)) {
             Ok(load) => Ok(Capabilities { cognitive_load: Some(load), ..none }),
-            Err(_) => Err("expected /load low, /load medium or /load high"),
+            Err(_) => Err("/load low"),
         },
         "boundary" => match words().map(Boundary::parse).collect::<Option<Vec<_>>>() {
             Some(all) if !all.is_empty() => {
                 Ok(Capabilities { coalesce_boundaries: Some(all), ..none })
             }
-            Some(_) | None => Err("expected none, word, sentence, paragraph or completion"),
+            Some(_) | None => Err("/boundary sentence"),
         },
         "language" if !rest.is_empty() => {
             Ok(Capabilities { languages: Some(words().map(str::to_owned).collect()), ..none })
         }
-        "language" => Err("expected languages, such as /language de en"),
+        "language" => Err("/language de en"),
         _ => return None,
     };
     Some(asked)

@@ -42,7 +42,7 @@ async fn a_question_that_waits_is_not_said_to_be_closed() {
     let _server = bank(folder.path());
     let teller = teller(folder.path());
     let mut dana = Terminal::open(folder.path(), "aaep listen --as dana --data data");
-    dana.sees("listening, as sub_");
+    dana.sees("listening");
     let mut asked = started();
     asked.push(confirm(2, "rpl_1", json!({})));
     asked.push(confirm(3, "rpl_2", json!({})));
@@ -59,7 +59,7 @@ async fn a_question_that_waits_is_not_said_to_be_closed() {
         event(6, "tool.completed", done),
     ];
     announce(&teller, called).await;
-    dana.sees("Teller: pay: success");
+    dana.sees("    pay: success");
     assert_eq!(status(&teller, "rpl_2").await["status"], "open");
     dana.enter("/questions");
     dana.sees("type accept 2 or reject");

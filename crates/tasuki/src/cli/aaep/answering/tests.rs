@@ -18,12 +18,12 @@ fn confirmation(number: usize, action: &str, is_irreversible: bool) -> Question 
         "session_id": "sess_1", "timeout_seconds": 60, "action": action,
         "irreversible": is_irreversible, "producer": { "agent_id": "teller" },
     });
-    Question::of(&event, number, Time::from_millis(0)).expect("it asks")
+    Question::of(&event, number, Time::from_millis(0), Speech::new(None)).expect("it asks")
 }
 
 fn clarification(number: usize) -> Question {
     let event = json!({ "type": "aaep:agent.awaiting.clarification", "timeout_seconds": 60 });
-    Question::of(&event, number, Time::from_millis(0)).expect("it asks")
+    Question::of(&event, number, Time::from_millis(0), Speech::new(None)).expect("it asks")
 }
 
 /// Questions that wait, numbers that were shown when the line was begun, the line, what it does.
@@ -69,7 +69,7 @@ fn a_line_is_for_what_was_shown_when_it_began() {
         (&free, &[], "as you like", Err(TypedBefore(3))),
     ];
     for (open, began, text, expected) in rows {
-        let asked = Asked { open: open.to_vec(), n_asked: 3 };
+        let asked = Asked { open: open.to_vec(), n_asked: 3, speech: Speech::new(None) };
         let line = Line { text: text.to_owned(), began: began.iter().copied().collect() };
         let chosen = asked.choose(&line).map(|(question, answer)| (question.number, tell(&answer)));
         let expected = expected.map(|(number, answer)| (number, answer.to_owned()));
@@ -126,7 +126,7 @@ fn is_irreversible(number: usize) -> bool {
 /// The machine: the keys, and the questions that wait.
 fn run(steps: &[Step], stamped: Stamped) -> Vec<Answered> {
     let mut keys = Keys::new(Source::Terminal);
-    let mut asked = Asked::default();
+    let mut asked = Asked::new(Speech::new(None));
     let (mut lines, mut n_lines, mut answered) = (std::collections::VecDeque::new(), 0, Vec::new());
     for (at, step) in steps.iter().enumerate() {
         match step {

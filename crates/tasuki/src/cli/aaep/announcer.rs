@@ -1,0 +1,139 @@
+//! What is heard of events, in which order, and what is not: pure, with the time as an argument.
+//! The name of an agent is told when another one spoke before. A state is told if it lasted a
+//! moment. Many sessions that are under way at the beginning are one line.
+
+#[cfg(test)]
+mod tests;
+
+use protocol::aaep::event::Verbosity;
+use protocol::aaep::settled::QUESTION_SETTLED;
+use protocol::time::{Span, Time};
+use serde_json::Value;
+
+use super::question::Question;
+use super::speech::{Speech, Text};
+use super::words::{kind, said, who};
+
+/// What passes sooner than this is not worth a word.
+const MOMENT: Span = Span::from_millis(500);
+
+/// States that may be told soon. Past this the oldest is not.
+const HELD_MAX: usize = 64;
+
+/// Before a line of whoever spoke last. Details of a question have half of it: no agent can say
+/// something that looks like one.
+const INDENT: &str = "    ";
+
+#[derive(Debug)]
+pub struct Announcer {
+    pub speech: Speech,
+    pub verbosity: Verbosity,
+    /// Who spoke last: the session and the name.
+    last: Option<(String, String)>,
+    held: Vec<Held>,
+    /// How sessions stand that were under way before.
+    standing: Vec<Held>,
+}
+
+/// Something that is told in a moment, unless the session goes on before.
+#[derive(Debug)]
+struct Held {
+    from: Time,
+    session: String,
+    name: String,
+    text: String,
+}
+
+impl Announcer {
+    pub fn new(speech: Speech, verbosity: Verbosity) -> Self {
+        Self { speech, verbosity, last: None, held: Vec::new(), standing: Vec::new() }
+    }
+
+    /// The lines for an event that is no question.
+    pub fn hear(&mut self, event: &Value, now: Time) -> Vec<String> {
+        let session = event["session_id"].as_str().unwrap_or_default();
+        self.held.retain(|held| held.session != session);
+        // That a question is closed is told where it was put.
+        if kind(event) == QUESTION_SETTLED {
+            return Vec::new();
+        }
+        let Some(text) = said(event, self.verbosity, self.speech) else { return Vec::new() };
+        let name = who(event, self.speech);
+        if kind(event) == "state.changed" {
+            self.hold(event, Held { from: now, session: session.to_owned(), name, text });
+            return Vec::new();
+        }
+        let mut lines = self.stand();
+        lines.push(match event["urgency"] == "critical" {
+            true => self.urgent(session, &name, &text),
+            false => self.line(session, &name, &text),
+        });
+        lines
+    }
+
+    /// The lines of a question, with how to answer it for whoever can.
+    pub fn ask(&mut self, question: &Question, can_answer: bool, now: Time) -> Vec<String> {
+        let session = question.event["session_id"].as_str().unwrap_or_default();
+        self.held.retain(|held| held.session != session);
+        self.last = Some((session.to_owned(), who(&question.event, self.speech)));
+        let mut lines = self.stand();
+        lines.extend(match can_answer && question.settled().is_none() {
+            true => question.asked(now),
+            false => question.told(now),
+        });
+        lines
+    }
+
+    /// What has lasted a moment by now.
+    pub fn look(&mut self, now: Time) -> Vec<String> {
+        let has_lasted = |held: &Held| now.since(held.from) >= MOMENT;
+        let mut lines = Vec::new();
+        if self.standing.last().is_some_and(has_lasted) {
+            lines.extend(self.stand());
+        }
+        let (told, held) = std::mem::take(&mut self.held).into_iter().partition(has_lasted);
+        self.held = held;
+        let told: Vec<Held> = told;
+        lines.extend(told.iter().map(|it| self.line(&it.session, &it.name, &it.text)));
+        lines
+    }
+
+    /// Waiting for an answer is told by the question.
+    fn hold(&mut self, event: &Value, held: Held) {
+        let is_standing = !event["extensions"]["tasuki"]["stands"].is_null();
+        if is_standing {
+            self.standing.push(held);
+        } else if event["to_state"] != "awaiting_input" {
+            if self.held.len() >= HELD_MAX {
+                self.held.remove(0);
+            }
+            self.held.push(held);
+        }
+    }
+
+    /// One line for all sessions that were under way.
+    fn stand(&mut self) -> Vec<String> {
+        match &std::mem::take(&mut self.standing)[..] {
+            [] => Vec::new(),
+            [only] => vec![self.line(&only.session, &only.name, &only.text)],
+            all => {
+                self.last = None;
+                let count = all.len().to_string();
+                vec![self.speech.say(Text::Sessions, &[("count", &count)])]
+            }
+        }
+    }
+
+    fn urgent(&mut self, session: &str, name: &str, text: &str) -> String {
+        self.last = Some((session.to_owned(), name.to_owned()));
+        format!("{} {name}: {text}", self.speech.word(Text::Urgent))
+    }
+
+    fn line(&mut self, session: &str, name: &str, text: &str) -> String {
+        let speaker = Some((session.to_owned(), name.to_owned()));
+        match std::mem::replace(&mut self.last, speaker) == self.last {
+            true => format!("{INDENT}{text}"),
+            false => format!("{name}: {text}"),
+        }
+    }
+}
