@@ -127,6 +127,28 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
     event.map_err(unreadable)
 }
 
+/// The first words of the names of events.
+const FAMILIES: [&str; 12] = [
+    "agent",
+    "callback",
+    "conversation",
+    "graph",
+    "handoff",
+    "ledger",
+    "message",
+    "session",
+    "subscription",
+    "teamspace",
+    "token",
+    "transfer",
+];
+
+/// Whether there are events of this name, or of this family.
+pub fn is_kind(text: &str) -> bool {
+    let is_name = || decode(text, VERSION, "").is_err_and(|it| it.problem != UNKNOWN);
+    FAMILIES.contains(&text) || is_name()
+}
+
 fn called(event: callback::Event) -> Event {
     Event::Conversation(conversation::Event::Callback(event))
 }

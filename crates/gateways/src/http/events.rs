@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use engine::connections::OpenConnection;
 use engine::feed::{Followed, Follower};
 use protocol::caller::Caller;
+use protocol::codec;
 use protocol::conversation::reader::Reader;
 use protocol::hidden::{first_hidden, make_visible};
 use protocol::ids::AgentId;
@@ -125,6 +126,11 @@ impl Filter {
         input: &FollowInput,
     ) -> Result<Self, Problem> {
         let subject = input.stream.as_deref().map(str::parse).transpose();
+        if input.kind.as_deref().is_some_and(|kind| !codec::is_kind(kind)) {
+            let expected = "the name of events, such as handoff.accepted, or a family, such as \
+                            handoff";
+            return Err(Problem::schema_invalid("kind", expected));
+        }
         Ok(Self {
             caller: caller.clone(),
             reader: reader(gateway, caller).await?,

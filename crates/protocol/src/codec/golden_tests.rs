@@ -31,7 +31,7 @@ use session_shapes::session_shapes;
 use subscription_shapes::subscription_shapes;
 use transfer_shapes::transfer_shapes;
 
-use super::{decode, encode};
+use super::{decode, encode, is_kind};
 use crate::agent;
 use crate::callback;
 use crate::caller::Role;
@@ -167,6 +167,17 @@ struct Golden {
     name: String,
     version: u32,
     body: Box<RawValue>,
+}
+
+#[test]
+fn a_kind_is_the_name_of_an_event_or_its_family() {
+    for name in NAMES {
+        let family = name.split('.').next().unwrap();
+        assert!(is_kind(name) && is_kind(family), "{name}");
+    }
+    for unknown in ["", "handof", "handoff.", "handoff.lost", "transfer.x", "hand", "Handoff"] {
+        assert!(!is_kind(unknown), "{unknown}");
+    }
 }
 
 #[test]
