@@ -238,6 +238,9 @@ fn describe_conflict(task_id: &TaskId, conflict: &Conflict) -> String {
         Conflict::Active { handoff } => {
             format!("task `{task_id}` has an active handoff already: {handoff}")
         }
+        Conflict::Cycle { target, chain, .. } if chain.last() == Some(target) => {
+            format!("`{target}` has task `{task_id}` already; name another agent")
+        }
         Conflict::Cycle { target, previous, chain } => {
             let advice = match previous {
                 Some(previous) if previous == target => {
