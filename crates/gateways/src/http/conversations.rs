@@ -142,6 +142,9 @@ pub struct AgentChanged {
 pub struct ListInput {
     #[serde(default)]
     pub holder: Option<AgentId>,
+    /// Only those into which this person is asked, or in which it advises.
+    #[serde(default)]
+    pub asked: Option<AgentId>,
     #[serde(default)]
     pub status: Option<Status>,
     /// 1 to 200.
@@ -216,13 +219,12 @@ pub async fn list(
     let limit = parse_limit(input.limit.as_deref())?;
     let before = cursors::row_before(&gateway, &caller, "conversations", input.cursor.as_deref())?;
     let own = if caller.is_coordinator() { None } else { caller.agent().cloned() };
-    if let (Some(own), Some(holder)) = (&own, &input.holder)
-        && own != holder
-    {
+    let is_own = |named: &AgentId| own.as_ref().is_none_or(|own| own == named);
+    if [&input.holder, &input.asked].into_iter().flatten().any(|named| !is_own(named)) {
         return Ok(Json(ListPage { items: Vec::new(), next_cursor: None }));
     }
-    let holder = own.or(input.holder);
-    let filter = ConversationFilter { holder, asked: None, status: input.status };
+    let holder = if input.asked.is_some() { input.holder } else { own.or(input.holder) };
+    let filter = ConversationFilter { holder, asked: input.asked, status: input.status };
     let of = ListOf::Conversations(filter);
     let page = gateway.engine.list(&caller.teamspace, of, before, limit).await?;
     Ok(Json(ListPage {
