@@ -31,7 +31,7 @@ pub struct Agent {
     pub profile: Profile,
     #[serde(default)]
     pub roles: BTreeSet<Role>,
-    /// Called when it is sent something critical. Not shown: it may hold a password.
+    /// Called when it is sent something critical. Shown to operators only: it may hold a password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wake_url: Option<String>,
     /// Where turns of a conversation reach it. Shown to operators only, as it may hold a password.

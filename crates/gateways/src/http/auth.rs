@@ -52,7 +52,10 @@ pub async fn authenticate(gateway: &Gateway, parts: &Parts) -> Result<Asker, Pro
     let is_local = peer.is_some_and(Peer::is_local);
     let now_ms = u64::try_from(gateway.engine.clock().now().as_millis()).unwrap_or(0);
     let identified = match bearer_secret(&parts.headers) {
-        Ok(Some(secret)) => from_token(gateway, secret).await,
+        Ok(Some(secret)) => match from_token(gateway, secret).await {
+            Ok(asker) => check_agrees(&asker.caller, &parts.headers).map(|()| asker),
+            Err(problem) => Err(problem),
+        },
         Ok(None) if is_local => Box::pin(from_control_socket(gateway, &parts.headers)).await,
         Ok(None) => Err(Problem::unauthenticated()),
         Err(problem) => Err(problem),
@@ -86,6 +89,25 @@ pub async fn authenticate(gateway: &Gateway, parts: &Parts) -> Result<Asker, Pro
 pub async fn from_token(gateway: &Gateway, secret: &str) -> Result<Asker, Problem> {
     let bearer = gateway.engine.authenticate(secret).await?.ok_or_else(Problem::unauthenticated)?;
     Ok(Asker { caller: bearer.caller, credential: Credential::Token(bearer.token) })
+}
+
+/// A token says who asks, and in which teamspace. Headers that say so too must say the same: what
+/// they ask for would otherwise be done in the name of another.
+fn check_agrees(caller: &Caller, headers: &HeaderMap) -> Result<(), Problem> {
+    let own = caller.agent().map_or("", AgentId::as_str);
+    let teamspace = caller.teamspace.as_str();
+    let said = [
+        (&ACT_AS_HEADER, own, caller.principal.to_string()),
+        (&TEAMSPACE_HEADER, teamspace, format!("{} in teamspace {teamspace}", caller.principal)),
+    ];
+    for (header, expected, bearer) in said {
+        if text_header(headers, header)?.is_some_and(|text| text != expected) {
+            let detail = format!("{header}: expected to be left out beside the token of {bearer}");
+            let problem = Problem::new("identity_mismatch", detail).field(header.as_str());
+            return Err(problem.fact("bearer", bearer));
+        }
+    }
+    Ok(())
 }
 
 async fn from_control_socket(gateway: &Gateway, headers: &HeaderMap) -> Result<Asker, Problem> {

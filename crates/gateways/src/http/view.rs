@@ -137,6 +137,9 @@ pub struct AgentView {
     /// Where turns reach it. Shown to operators only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
+    /// Where it is called when it is sent something critical. Shown to operators only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wake: Option<String>,
     /// What the member is trusted with; none restricts nothing.
     pub roles: Vec<Role>,
     pub changed_at: String,
@@ -318,6 +321,7 @@ pub fn agent(caller: &Caller, item: &Item) -> Option<AgentView> {
         presence_by: by.map(ToString::to_string),
         missed_at: agent.deadlines().first().map(|deadline| deadline.due.to_string()),
         endpoint: agent.endpoint.clone().filter(|_| caller.is_operator()),
+        wake: agent.wake_url.clone().filter(|_| caller.is_operator()),
         agent: agent.id.to_string(),
         kind: agent.kind,
         profile: agent.profile.clone(),
