@@ -117,7 +117,13 @@ fn sentence(message: &Value) -> Vec<String> {
     let who = match message["from"]["kind"].as_str() {
         Some("customer") => "the customer".to_owned(),
         Some("agent") => clean(&text(&message["from"], "agentId")),
-        _ => return handed_over(number, parts.first().unwrap_or(&Value::Null)),
+        Some("internal") => {
+            let by = clean(&text(&message["from"], "by"));
+            let kind = parts.first().map(|part| clean(&text(part, "type"))).unwrap_or_default();
+            let by = by.strip_prefix("agent:").unwrap_or(&by);
+            format!("{by}, in a {kind} for colleagues")
+        }
+        _ => return changed_hands(number, parts.first().unwrap_or(&Value::Null)),
     };
     let answered = message["in_reply_to"].as_u64();
     let answered = answered.map(|number| format!(" to #{number}")).unwrap_or_default();
@@ -134,13 +140,25 @@ fn sentence(message: &Value) -> Vec<String> {
     lines
 }
 
-fn handed_over(number: &Value, part: &Value) -> Vec<String> {
+/// The conversation changed hands between agents, or a step of a transfer to a person.
+fn changed_hands(number: &Value, part: &Value) -> Vec<String> {
     let agent = |name: &str| clean(&text(&part[name], "agentId"));
     let (from, to) = (agent("fromAgent"), agent("toAgent"));
-    let mut line = match part["handoffType"].as_str() {
-        Some("user_selection") => format!("#{number} the customer chose {to} instead of {from}"),
-        _ => format!("#{number} {from} handed it to {to}"),
+    let what = match (part["handoffType"].as_str(), part["status"].as_str()) {
+        (Some("user_selection"), _) => format!("the customer chose {to} instead of {from}"),
+        (Some(_), _) => format!("{from} handed it to {to}"),
+        (None, Some("requested")) => format!("a person was asked for; {from} held it"),
+        (None, Some("connected")) => format!("{} took it over", agent("targetAgent")),
+        (None, Some("completed")) => format!("the transfer is settled; {to} answers again"),
+        (None, Some("ended")) => "the transfer and the conversation ended".to_owned(),
+        (None, Some("failed")) => format!("no person could come; {to} answers again"),
+        (None, Some("cancelled")) => {
+            format!("the request for a person was taken back; {to} answers")
+        }
+        (None, Some(status)) => format!("the transfer is {}", clean(status)),
+        (None, None) => "the conversation changed hands".to_owned(),
     };
+    let mut line = format!("#{number} {what}");
     if let Some(instead_of) = part["insteadOf"].as_str() {
         line.push_str(&format!(" instead of {}, to end a circle", clean(instead_of)));
     }

@@ -138,7 +138,7 @@ impl Told {
             }
         }
         match status.as_str() {
-            "ringing" if is_new => output::remark("somebody is being asked"),
+            "ringing" if is_new => output::remark("a person is being asked"),
             "on_hold" if is_new => output::remark("you are on hold"),
             "connected" if before == "on_hold" => output::remark("you are not on hold any more"),
             "completed" if is_new && follow.is_customers() => {

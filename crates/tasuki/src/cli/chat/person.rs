@@ -19,6 +19,9 @@ use crate::{exit_code, output};
 /// How often somebody who waits looks at the queue.
 const QUEUE_EVERY: Span = Span::from_millis(5_000);
 
+/// How many conversations are looked through for one that rings. A person is asked into few.
+const OPEN_CONVERSATIONS_MAX: usize = 200;
+
 /// A word about presence counts for 15 minutes, unless a stream with a token shows who is there.
 const PRESENT_EVERY: Span = Span::from_minutes(5);
 
@@ -90,7 +93,7 @@ struct Person {
 
 enum Desk {
     Waiting,
-    Ringing { transfer: String },
+    Ringing { transfer: String, name: String },
     Talking { transfer: String, follow: Box<Follow>, leaves: bool },
 }
 
@@ -114,7 +117,24 @@ impl Person {
         let listed = self.wire.ask(Call::get(path)).await?;
         if let Some(transfer) = listed["items"][0]["transfer_id"].as_str() {
             let shown = self.wire.ask(Call::get(transfer::path_of(transfer, ""))).await?;
-            self.talk(&shown).await?;
+            return self.talk(&shown).await;
+        }
+        self.find_ring().await
+    }
+
+    /// A ring that began before this person came.
+    async fn find_ring(&mut self) -> Result<()> {
+        let me = percent_encode(&self.me);
+        let limit = OPEN_CONVERSATIONS_MAX;
+        let path = format!("/v1/conversations?asked={me}&status=open&limit={limit}");
+        let listed = self.wire.ask(Call::get(path)).await?;
+        for conversation in listed["items"].as_array().into_iter().flatten() {
+            if let Some(transfer) = conversation["transfer_id"].as_str() {
+                self.rung(transfer.to_owned()).await?;
+            }
+            if !matches!(self.desk, Desk::Waiting) {
+                break;
+            }
         }
         Ok(())
     }
@@ -146,15 +166,21 @@ impl Person {
             self.rang = Some(transfer);
             return Ok(());
         }
+        if let Desk::Ringing { transfer: rings, .. } = &self.desk
+            && *rings == transfer
+        {
+            return Ok(());
+        }
         let shown = self.wire.ask(Call::get(transfer::path_of(&transfer, ""))).await;
         let shown = unless_refused(shown)?;
         if let Some(shown) = shown.filter(|shown| self.is_rung(shown)) {
             let until = text(&shown, "until").parse::<Time>().ok();
             let until =
                 until.map_or("soon".to_owned(), |at| output::relative(at, SystemClock.now()));
-            self.desk = Desk::Ringing { transfer };
+            let name = output::clean(&name_of(&shown));
+            self.desk = Desk::Ringing { transfer, name: name.clone() };
             self.show();
-            output::line(&format!("* {} rings", output::clean(&name_of(&shown))));
+            output::line(&format!("* {name} rings"));
             for line in known(&shown) {
                 output::line(&format!("  {line}"));
             }
@@ -176,14 +202,14 @@ impl Person {
     async fn look(&mut self) -> Result<()> {
         match &mut self.desk {
             Desk::Waiting => {}
-            Desk::Ringing { transfer } => {
-                let path = transfer::path_of(transfer, "");
+            Desk::Ringing { transfer, name } => {
+                let (path, name) = (transfer::path_of(transfer, ""), name.clone());
                 let shown = self.wire.client.call(Call::get(path)).await.ok();
                 let is_rung = shown.is_none_or(|shown| self.is_rung(&shown.body));
                 if !is_rung {
                     self.desk = Desk::Waiting;
                     self.show();
-                    output::remark("it does not ring any more");
+                    output::remark(&format!("{name} does not ring any more"));
                 }
             }
             Desk::Talking { transfer, follow, .. } => {
@@ -192,7 +218,8 @@ impl Person {
                 if !may_see || !self.is_here(&transfer, &seen).await? {
                     self.desk = Desk::Waiting;
                     self.show();
-                    output::remark("this customer is not with you any more; you are available");
+                    let name = super::words::customer(&seen);
+                    output::remark(&format!("{name} is not with you any more; you are available"));
                     if let Some(rang) = self.rang.take() {
                         self.rung(rang).await?;
                     }
@@ -229,7 +256,7 @@ impl Person {
     fn facing(&self) -> Facing {
         match (&self.desk, &self.next) {
             (Desk::Talking { transfer, .. }, _) => Facing::With(transfer.clone()),
-            (Desk::Ringing { transfer }, _) => Facing::Rings(transfer.clone()),
+            (Desk::Ringing { transfer, .. }, _) => Facing::Rings(transfer.clone()),
             (Desk::Waiting, Some(next)) => Facing::Next(next.clone()),
             (Desk::Waiting, None) => Facing::Nobody,
         }
@@ -265,8 +292,8 @@ impl Person {
             }
             Some(Typed::Do("accept", _)) => self.accept(began).await?,
             Some(Typed::Do("decline", reason)) => {
-                let Desk::Ringing { transfer } = &self.desk else {
-                    output::remark("nobody rings");
+                let Desk::Ringing { transfer, .. } = &self.desk else {
+                    output::remark("no customer rings");
                     return Ok(Then::Stay);
                 };
                 let transfer = transfer.clone();
@@ -288,7 +315,7 @@ impl Person {
                 output::remark("one at a time: /complete, /transfer or /end comes first");
                 None
             }
-            Desk::Ringing { transfer } => {
+            Desk::Ringing { transfer, .. } => {
                 let transfer = transfer.clone();
                 self.act(&transfer, "accept", json!({})).await?
             }
@@ -300,7 +327,7 @@ impl Person {
                 match first {
                     Some(first) => self.act(&first, "pickup", json!({ "accept": true })).await?,
                     None => {
-                        output::remark("nobody waits");
+                        output::remark("no customer waits");
                         None
                     }
                 }
@@ -321,7 +348,7 @@ impl Person {
 
     async fn say(&mut self, text: &str) -> Result<()> {
         let Desk::Talking { transfer, follow, .. } = &mut self.desk else {
-            output::remark("nobody is with you yet; /help lists what can be done");
+            output::remark("no customer is with you yet; /help lists what can be done");
             return Ok(());
         };
         if follow.seen["holder"] == *self.me {
@@ -353,7 +380,7 @@ impl Person {
             }
         };
         let Desk::Talking { transfer, .. } = &self.desk else {
-            output::remark("nobody is with you yet; /help lists what can be done");
+            output::remark("no customer is with you yet; /help lists what can be done");
             return Ok(());
         };
         let transfer = transfer.clone();

@@ -20,7 +20,10 @@ pub fn told(message: &Value, conversation: &Value) -> String {
             let by = text(from, "by");
             format!("{kind} by {}", clean(by.strip_prefix("agent:").unwrap_or(&by)))
         }
-        Some("system") => return happened(parts.first().unwrap_or(&Value::Null)),
+        Some("system") => {
+            let chat = if is_customers { "your chat".to_owned() } else { chat_of(conversation) };
+            return happened(parts.first().unwrap_or(&Value::Null), &chat);
+        }
         Some(_) | None => return format!("* message {} was erased", message["number"]),
     };
     let mut lines = Vec::new();
@@ -41,20 +44,29 @@ pub fn customer(conversation: &Value) -> String {
     conversation["customer"]["name"].as_str().map_or("Somebody".to_owned(), clean)
 }
 
+/// `Ana's chat`.
+pub fn chat_of(conversation: &Value) -> String {
+    conversation["customer"]["name"]
+        .as_str()
+        .map_or("a customer's chat".to_owned(), |name| format!("{}'s chat", clean(name)))
+}
+
 /// The conversation changed hands, or will.
-fn happened(part: &Value) -> String {
+fn happened(part: &Value, chat: &str) -> String {
     let name = |field: &str| clean(&text(&part[field], "agentName"));
     let to = name("toAgent");
     let line = match (part["handoffType"].as_str(), part["status"].as_str()) {
         (Some("user_selection"), _) => format!("{to} was chosen, and answers from now on"),
-        (Some(_), _) => format!("{} hands over to {to}", name("fromAgent")),
-        (None, Some("requested")) => "a person is asked for".to_owned(),
+        (Some(_), _) => format!("{} hands {chat} over to {to}", name("fromAgent")),
+        (None, Some("requested")) => format!("a person is asked into {chat}"),
         (None, Some("connected")) => format!("{} is here", name("targetAgent")),
-        (None, Some("completed")) => format!("it is settled; {to} answers from now on"),
-        (None, Some("ended")) => "it is over".to_owned(),
-        (None, Some("failed")) => format!("nobody could come; {to} answers from now on"),
-        (None, Some("cancelled")) => format!("nobody is asked any more; {to} answers"),
-        (None, Some(_) | None) => "it changed hands".to_owned(),
+        (None, Some("completed")) => format!("{chat} is settled; {to} answers again"),
+        (None, Some("ended")) => format!("{chat} is over"),
+        (None, Some("failed")) => format!("no person could come to {chat}; {to} answers again"),
+        (None, Some("cancelled")) => {
+            format!("no person is asked into {chat} any more; {to} answers")
+        }
+        (None, Some(_) | None) => format!("{chat} changed hands"),
     };
     let mut lines = vec![format!("* {line}")];
     let reason = match part["reasonBy"].as_str() {

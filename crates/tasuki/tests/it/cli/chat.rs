@@ -159,8 +159,8 @@ fn what_the_demo_prints_can_be_pasted() {
     hana.enter("/transfer nobody");
     hana.sees("(unknown_agent)");
     hana.enter("/complete refunded");
-    hana.sees("this customer is not with you any more");
-    ana.sees("* it is settled; Bob answers from now on");
+    hana.sees("Ana is not with you any more");
+    ana.sees("* your chat is settled; Bob answers again");
     ana.sees("how was it?");
     ana.sees("Bob: I am back.");
     ana.enter("/rate 5 quick and kind");
@@ -198,19 +198,43 @@ fn people_advise_each_other_and_pass_a_customer_on() {
     ivan.enter("up to 20");
     hana.sees("whisper by ivan: up to 20");
     ivan.enter("/complete");
-    ivan.sees("this customer is not with you any more");
+    ivan.sees("Ana is not with you any more");
     hana.enter("/transfer ivan he can do it");
     ivan.sees("* Ana rings");
     ivan.enter("/accept");
     ivan.sees("you are with Ana");
     ana.sees("* Ivan is here");
-    hana.sees("this customer is not with you any more");
+    hana.sees("Ana is not with you any more");
 
     // Whoever leaves gives the customer back.
     ivan.interrupt();
     assert_eq!(ivan.leave(), Some(0));
     ana.sees("you are waiting: place 1");
     assert_eq!(ana.n_times("up to 20"), 0, "{:#?}", ana.seen);
+}
+
+/// What rings is shown to a person who comes later, too, and as long as it rings.
+#[test]
+fn a_ring_that_began_before_is_shown() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let _server = desk(folder.path());
+    for command in ["queue set --mode offer --ring 10m", "agent presence hana available"] {
+        let outcome = tasuki(folder.path(), &split(&format!("{command} --data data")), &[], "");
+        assert_eq!(outcome.code, 0, "{command}: {}", outcome.stderr);
+    }
+    let mut ana = Terminal::open(folder.path(), NEW);
+    ana.enter("/person my bill is wrong");
+    ana.sees("a person is being asked");
+    let mut hana = Terminal::open(folder.path(), "chat --as hana --data data");
+    hana.sees("* Ana rings");
+    hana.sees("| reason: my bill is wrong");
+    hana.enter("/accept");
+    hana.sees("you are with Ana");
+    ana.sees("* Hana is here");
+    ana.enter("/close");
+    hana.sees("Ana is not with you any more");
+    assert_eq!((ana.leave(), hana.leave()), (Some(0), Some(0)));
+    assert_eq!(hana.n_times("* Ana rings"), 1, "{:#?}", hana.seen);
 }
 
 #[test]
