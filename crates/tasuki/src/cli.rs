@@ -24,6 +24,7 @@ mod message;
 mod message_keeping;
 mod offer;
 mod outbox;
+mod package_story;
 mod queue;
 mod story;
 mod teamspace;

@@ -4,6 +4,7 @@ use anyhow::Result;
 use protocol::time::Time;
 use serde_json::Value;
 
+use super::package_story::{final_artifacts, line, package, waits_for};
 use super::token::now;
 use crate::client::{Call, Client, percent_encode};
 use crate::output::{self, clean};
@@ -36,28 +37,29 @@ pub fn tell(handoff: &Value, entries: &[Value], now: Time) -> String {
     let text = |name: &str| clean(handoff[name].as_str().unwrap_or("–"));
     let mut lines = vec![
         format!("{}  [{}]", text("title"), text("status")),
-        format!("  task    {}", text("task_id")),
-        format!("  from    {} to {}", text("from_agent"), text("to_agent")),
-        format!("  id      {}", text("handoff_id")),
+        line("task", &text("task_id")),
+        line("from", &format!("{} to {}", text("from_agent"), text("to_agent"))),
+        line("id", &text("handoff_id")),
     ];
     let chain = handoff["handoff_chain"].as_array().into_iter().flatten();
-    let chain: Vec<_> = chain.filter_map(Value::as_str).collect();
+    let chain: Vec<_> = chain.filter_map(Value::as_str).map(clean).collect();
     if !chain.is_empty() {
-        lines.push(format!("  owners  {}", chain.join(" → ")));
+        lines.push(line("owners", &chain.join(" → ")));
     }
+    lines.extend(waits_for(handoff, entries).map(|whom| line("waits for", &whom)));
     if let Some(due) = handoff["due_at"].as_str().and_then(|at| at.parse().ok()) {
-        lines.push(format!("  due     {}", output::relative(due, now)));
+        lines.push(line("due", &output::relative(due, now)));
     }
     if let Some(parent) = handoff["parent_handoff_id"].as_str() {
-        lines.push(format!("  part of {}", clean(parent)));
+        lines.push(line("part of", &clean(parent)));
     }
     if let Some(replaced) = handoff["replaces_handoff_id"].as_str() {
-        lines.push(format!("  after   {}", clean(replaced)));
+        lines.push(line("after", &clean(replaced)));
     }
     if handoff["workq_status"].as_str().is_some_and(|status| status != "not_applicable") {
-        lines.push(format!("  workq   {}", text("workq_status")));
+        lines.push(line("workq", &text("workq_status")));
     }
-    lines.extend(package(&handoff["package"], &handoff["work_state"]));
+    lines.extend(package(handoff, entries, now));
     lines.extend(completion(&handoff["completion"]));
     lines.push(String::new());
     for entry in entries {
@@ -68,34 +70,20 @@ pub fn tell(handoff: &Value, entries: &[Value], now: Time) -> String {
     lines.join("\n")
 }
 
-fn package(package: &Value, work_state: &Value) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut add = |name: &str, value: &Value| {
-        if let Some(text) = value.as_str() {
-            lines.push(format!("  {name:<7} {}", clean(text)));
-        }
-    };
-    add("summary", &package["context"]["summary"]);
-    add("next", &work_state["next_step"]);
-    for criterion in package["task"]["success_criteria"].as_array().into_iter().flatten() {
-        add("done if", criterion);
-    }
-    lines
-}
-
 /// What was said of each criterion once the work was reported as done.
 fn completion(completion: &Value) -> Vec<String> {
     let criteria = completion["criteria"].as_array().into_iter().flatten();
     let shown = |one: &Value| {
         let criterion = clean(one["criterion"].as_str().unwrap_or_default());
         match one["evidence"].as_str() {
-            Some(evidence) => format!("  shown   {criterion}: “{}”", clean(evidence)),
-            None => format!("  not shown: {criterion}"),
+            Some(evidence) => line("shown", &format!("{criterion}: “{}”", clean(evidence))),
+            None => line("not shown", &criterion),
         }
     };
     let mut lines: Vec<_> = criteria.map(shown).collect();
+    lines.extend(final_artifacts(completion));
     if let Some(by) = completion["confirmed_by"].as_str() {
-        lines.push(format!("  confirmed by {}", clean(by)));
+        lines.push(line("confirmed", &format!("by {}", clean(by))));
     }
     lines
 }
@@ -209,7 +197,7 @@ fn ending(event: &str, actor: &str, data: &Value) -> Option<String> {
         "handoff.completion_checked" => format!("{passed} hold"),
         "handoff.completion_failed" => {
             let reason = clean(data["reason"].as_str().unwrap_or_default());
-            format!("what came of it could not be verified ({reason}){}", quoted("detail"))
+            format!("the result could not be verified ({reason}){}", quoted("detail"))
         }
         "handoff.confirmed" => format!("{actor} confirmed that it is done{}", quoted("why")),
         "handoff.disputed" => format!("{actor} disputed that it is done{}", quoted("why")),

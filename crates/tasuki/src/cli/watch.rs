@@ -1,37 +1,45 @@
 //! `tasuki handoff watch`: the live feed, one line per event. Comes back by itself after a break,
 //! from where it was.
 
+use std::collections::HashMap;
+
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use http_body_util::BodyExt;
+use protocol::time::Time;
 use serde_json::Value;
 
+use super::token::now;
 use crate::client::{Call, Client, percent_encode};
 use crate::output::{self, clean};
 
 /// A server that is restarted is back within seconds; one that is gone should be noticed.
 const RECONNECTS_MAX: u32 = 30;
 
+/// More handoffs than are at work at once; beyond it they are asked for again.
+const TITLES_MAX: usize = 1_000;
+
 #[derive(Debug, Args)]
 pub struct WatchArgs {
-    /// Only this handoff
+    /// Only this handoff, by id
     id: Option<String>,
     /// Only what this agent did or is a party to
     #[arg(long)]
     agent: Option<String>,
-    /// Only events of this name or family, such as handoff.rejected
-    #[arg(long)]
+    /// Only events of this name or family, such as handoff.rejected or handoff
+    #[arg(long, value_name = "NAME")]
     kind: Option<String>,
     /// Start after the event with this cursor; 0 is the beginning [default: now]
-    #[arg(long)]
+    #[arg(long, value_name = "CURSOR")]
     after: Option<String>,
 }
 
 pub async fn run(client: &Client, args: &WatchArgs, json: bool) -> Result<()> {
     let mut cursor = args.after.clone();
     let mut tries = 0;
+    let mut titles = Titles::default();
     loop {
-        match follow(client, args, json, &mut cursor).await {
+        match follow(client, args, json, &mut cursor, &mut titles).await {
             Ok(()) => tries = 0,
             Err(error) if error.downcast_ref::<crate::client::Refused>().is_some() => {
                 return Err(error);
@@ -50,6 +58,7 @@ async fn follow(
     args: &WatchArgs,
     json: bool,
     cursor: &mut Option<String>,
+    titles: &mut Titles,
 ) -> Result<()> {
     let mut path = "/v1/events?".to_owned();
     let filters = [
@@ -78,14 +87,18 @@ async fn follow(
         waiting.push_str(&String::from_utf8_lossy(&data));
         while let Some(end) = waiting.find("\n\n") {
             let block: String = waiting.drain(..end + 2).collect();
-            show(&block, json, cursor);
+            let Some(entry) = read(&block, cursor) else { continue };
+            match json {
+                true => output::json(&entry),
+                false => output::line(&told(&entry, titles.of(client, &entry).await, now())),
+            }
         }
     }
     Ok(())
 }
 
-/// One event of the stream, or a beat that only moves the cursor.
-fn show(block: &str, json: bool, cursor: &mut Option<String>) {
+/// One event of the stream, unless it is a beat that only moves the cursor.
+fn read(block: &str, cursor: &mut Option<String>) -> Option<Value> {
     let field = |name: &str| {
         let mut lines = block.lines();
         lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
@@ -93,20 +106,48 @@ fn show(block: &str, json: bool, cursor: &mut Option<String>) {
     if let Some(id) = field("id") {
         *cursor = Some(id.to_owned());
     }
-    let Some(data) = field("data").filter(|_| field("event") != Some("stream.closing")) else {
-        return;
-    };
-    let entry: Value = serde_json::from_str(data).unwrap_or(Value::Null);
-    if json {
-        output::json(&entry);
-        return;
-    }
+    let data = field("data").filter(|_| field("event") != Some("stream.closing"))?;
+    Some(serde_json::from_str(data).unwrap_or(Value::Null))
+}
+
+/// When, what, of which handoff, and by whom.
+fn told(entry: &Value, title: Option<&str>, now: Time) -> String {
     let text = |name: &str| clean(entry[name].as_str().unwrap_or("–"));
-    output::line(&format!(
-        "{}  {}  {}  {}",
-        text("at"),
-        text("event"),
-        text("stream"),
-        text("actor")
-    ));
+    let at = entry["at"].as_str().and_then(|at| at.parse::<Time>().ok());
+    let when = at.map_or_else(|| "–".to_owned(), |at| output::relative(at, now));
+    let title = title.map(|title| format!("“{}”  ", clean(title))).unwrap_or_default();
+    let (event, stream, actor) = (text("event"), text("stream"), text("actor"));
+    format!("{when:>10}  {event}  {title}{stream}  {actor}")
+}
+
+/// What handoffs are called. Each is asked for once.
+#[derive(Debug, Default)]
+struct Titles {
+    known: HashMap<String, Option<String>>,
+}
+
+impl Titles {
+    /// Only the first events of a handoff name it.
+    async fn of(&mut self, client: &Client, entry: &Value) -> Option<&str> {
+        let id = entry["stream"].as_str()?.strip_prefix("handoff/")?;
+        let named = entry["data"]["title"].as_str().map(str::to_owned);
+        if named.is_some() || !self.known.contains_key(id) {
+            if self.known.len() >= TITLES_MAX {
+                self.known.clear();
+            }
+            let title = match named {
+                Some(title) => Some(title),
+                None => asked(client, id).await,
+            };
+            self.known.insert(id.to_owned(), title);
+        }
+        self.known.get(id)?.as_deref()
+    }
+}
+
+/// Nothing where there is no answer: the event is shown all the same.
+async fn asked(client: &Client, id: &str) -> Option<String> {
+    let call = Call::get(format!("/v1/handoffs/{}", percent_encode(id)));
+    let shown = client.call(call).await.ok()?.success().ok()?;
+    shown["title"].as_str().map(str::to_owned)
 }

@@ -13,18 +13,12 @@ const HOSTILE: &str = "a\u{1b}[2J\u{9b}1m\u{1b}]0;x\u{7}\u{202e}b\u{e0041}\r\nc"
 
 #[test]
 fn nothing_a_server_says_reaches_the_terminal_unseen() {
-    let handoff = json!({
-        "handoff_id": HOSTILE, "status": HOSTILE, "title": HOSTILE, "task_id": HOSTILE,
-        "from_agent": HOSTILE, "to_agent": HOSTILE, "handoff_chain": [HOSTILE],
-        "changed_at": HOSTILE, "package": {
-            "context": { "summary": HOSTILE }, "work_state": { "next_step": HOSTILE },
-            "task": { "success_criteria": [HOSTILE] },
-        },
-        "items": [],
-    });
+    let handoff = handoff();
     let entry = |event: &str| {
         let data = json!({
             "parties": { "to": HOSTILE }, "reason": HOSTILE, "detail": HOSTILE, "passed": [HOSTILE],
+            "artifacts": [{ "artifact_id": HOSTILE,
+                            "finding": { "result": HOSTILE, "detail": HOSTILE } }],
             "suggested_fix": HOSTILE, "notes": HOSTILE, "stage": HOSTILE, "closure_notes": HOSTILE,
         });
         json!({ "event": event, "actor": HOSTILE, "at": HOSTILE, "data": data })
@@ -49,6 +43,12 @@ fn nothing_a_server_says_reaches_the_terminal_unseen() {
         "shared": { "x": HOSTILE }, "customer_token": HOSTILE, "number": HOSTILE,
         "currentAgent": { "agentId": HOSTILE }, "items": [said, handed],
     });
+    let message = json!({
+        "id": HOSTILE, "status": HOSTILE, "type": HOSTILE, "topic": HOSTILE, "priority": HOSTILE,
+        "from": HOSTILE, "to": [HOSTILE], "payload": { "x": HOSTILE },
+    });
+    let mismatch = json!({ "code": "identity_mismatch", "detail": HOSTILE, "bearer": HOSTILE,
+                           "field": "tasuki-act-as" });
     let problem = json!({ "code": HOSTILE, "detail": HOSTILE });
     let cases = [
         (200, json!({ "items": [handoff], "next_cursor": HOSTILE }), "handoff list"),
@@ -66,9 +66,33 @@ fn nothing_a_server_says_reaches_the_terminal_unseen() {
         (200, conversation.clone(), "conversation route 1 --to a --epoch 1"),
         (200, conversation.clone(), "conversation select 1 a"),
         (200, json!({ "items": [conversation] }), "conversation list"),
+        (200, json!({ "items": [message] }), "inbox"),
+        (200, json!({ "agent": HOSTILE, "endpoint": HOSTILE }), "agent endpoint 1"),
         (409, problem, "handoff accept 1"),
+        (403, mismatch, "handoff list --as a --token b"),
     ];
     shows_nothing_hostile(&cases);
+}
+
+/// A handoff of which every text is hostile.
+fn handoff() -> Value {
+    json!({
+        "handoff_id": HOSTILE, "status": HOSTILE, "title": HOSTILE, "task_id": HOSTILE,
+        "from_agent": HOSTILE, "to_agent": HOSTILE, "handoff_chain": [HOSTILE],
+        "changed_at": HOSTILE, "package": {
+            "context": { "summary": HOSTILE, "constraints": [HOSTILE], "known_risks": [HOSTILE],
+                         "open_questions": [HOSTILE], "assumptions": [HOSTILE] },
+            "work_state": { "next_step": HOSTILE, "status": HOSTILE, "branch": HOSTILE,
+                            "completed_steps": [HOSTILE], "test_status": HOSTILE },
+            "task": { "success_criteria": [HOSTILE], "priority": HOSTILE, "objective": HOSTILE,
+                      "external_refs": [{ "type": HOSTILE, "value": HOSTILE }] },
+            "policy": { "classification": HOSTILE, "visibility": HOSTILE, "sensitivity": HOSTILE,
+                        "export_restrictions": [HOSTILE] },
+            "artifacts": [{ "artifact_id": HOSTILE, "ref": { "type": HOSTILE, "path": HOSTILE } }],
+        },
+        "open_delegations": [HOSTILE],
+        "items": [],
+    })
 }
 
 #[test]

@@ -1,0 +1,174 @@
+//! What a handoff carries, line by line: what `tasuki handoff show` tells of its package, and for
+//! whom it waits.
+
+use protocol::time::Time;
+use serde_json::Value;
+
+use crate::output::{self, clean};
+
+/// A line of the story: what it is about, and what is said of it.
+pub fn line(name: &str, text: &str) -> String {
+    format!("  {name:<9} {text}")
+}
+
+/// Whom the handoff waits for, to do what.
+pub fn waits_for(handoff: &Value, entries: &[Value]) -> Option<String> {
+    let text = |name: &str| clean(handoff[name].as_str().unwrap_or("–"));
+    let (from, to) = (text("from_agent"), text("to_agent"));
+    let parts = handoff["open_delegations"].as_array().into_iter().flatten();
+    let parts: Vec<_> = parts.filter_map(Value::as_str).map(clean).collect();
+    Some(match handoff["status"].as_str()? {
+        "draft" => format!("{from} to propose it"),
+        "proposed" => format!("{to} to accept or reject it"),
+        "validating" => gate(entries).to_owned(),
+        "accepted" => format!("{to} to start the work"),
+        "activated" => match handoff["completing"].as_str() {
+            Some("verifying") => "the gate, which checks the final artifacts".to_owned(),
+            Some("verification_unavailable") => {
+                "the final artifacts, which cannot be looked at just now".to_owned()
+            }
+            Some("unconfirmed") => {
+                format!("someone other than {to} to confirm or dispute that it is done")
+            }
+            Some(_) | None if !parts.is_empty() => format!("its parts: {}", parts.join(", ")),
+            Some(_) | None => format!("{to} to complete it"),
+        },
+        "rejected" => format!("{from} to propose it again or close it"),
+        "completed" => "someone to close it".to_owned(),
+        _ => return None,
+    })
+}
+
+/// What the gate waits for: the last that it said.
+fn gate(entries: &[Value]) -> &'static str {
+    let said = entries.iter().rev().filter_map(|entry| entry["event"].as_str());
+    let mut said = said.filter_map(|event| match event {
+        "handoff.checked" => Some("a human to approve or refuse it"),
+        "handoff.verification_unavailable" => {
+            Some("the artifacts, which cannot be looked at just now")
+        }
+        "handoff.validation_started" => Some("the gate, which checks the package"),
+        _ => None,
+    });
+    said.next().unwrap_or("the gate, which checks the package")
+}
+
+/// The package, with what was found of its artifacts, and the work as it was said to be last.
+pub fn package(handoff: &Value, entries: &[Value], now: Time) -> Vec<String> {
+    let (package, work) = (&handoff["package"], &handoff["work_state"]);
+    let (task, context) = (&package["task"], &package["context"]);
+    let mut lines = Vec::new();
+    if let Some(priority) = task["priority"].as_str() {
+        lines.push(line("priority", &clean(priority)));
+    }
+    lines.extend(policy(&package["policy"], handoff["approval"].as_str()));
+    let deadline = task["deadline"].as_str().and_then(|at| at.parse::<Time>().ok());
+    lines.extend(deadline.map(|at| line("deadline", &output::relative(at, now))));
+    if task["objective"] != task["title"] {
+        lines.extend(texts("objective", &task["objective"]));
+    }
+    lines.extend(texts("summary", &context["summary"]));
+    for reference in task["external_refs"].as_array().into_iter().flatten() {
+        lines.push(line("ref", &named(&reference["type"], &reference["value"])));
+    }
+    lines.extend(texts("must hold", &context["constraints"]));
+    lines.extend(texts("risk", &context["known_risks"]));
+    lines.extend(texts("question", &context["open_questions"]));
+    lines.extend(texts("assumes", &context["assumptions"]));
+    for artifact in package["artifacts"].as_array().into_iter().flatten() {
+        lines.push(line("artifact", &told(artifact, verdict(artifact, entries))));
+    }
+    lines.extend(state(work));
+    lines.extend(texts("branch", &work["branch"]));
+    lines.extend(texts("worktree", &work["worktree_path"]));
+    lines.extend(texts("finished", &work["completed_steps"]));
+    lines.extend(texts("next", &work["next_step"]));
+    lines.extend(texts("done if", &task["success_criteria"]));
+    lines
+}
+
+/// What an owner reported as its result.
+pub fn final_artifacts(completion: &Value) -> Vec<String> {
+    let all = completion["final_artifacts"].as_array().into_iter().flatten();
+    let verdict = |artifact: &Value| {
+        let verified = completion["verified"].as_array().into_iter().flatten();
+        let mut own = verified.filter(|seen| seen["artifact_id"] == artifact["artifact_id"]);
+        own.next().map(|seen| found(&seen["finding"]))
+    };
+    all.map(|artifact| line("result", &told(artifact, verdict(artifact)))).collect()
+}
+
+/// One line for a text, or for each of several.
+fn texts(name: &str, value: &Value) -> Vec<String> {
+    let one = std::slice::from_ref(value);
+    let all = value.as_array().map_or(one, Vec::as_slice);
+    all.iter().filter_map(Value::as_str).map(|text| line(name, &clean(text))).collect()
+}
+
+fn named(kind: &Value, value: &Value) -> String {
+    let text = |value: &Value| clean(value.as_str().unwrap_or("–"));
+    format!("{} {}", text(kind), text(value))
+}
+
+fn policy(policy: &Value, approval: Option<&str>) -> Option<String> {
+    let mut said = vec![clean(policy["classification"].as_str()?)];
+    if let Some(visibility) = policy["visibility"].as_str() {
+        said.push(format!("visibility {}", clean(visibility)));
+    }
+    if let Some(sensitivity) = policy["sensitivity"].as_str() {
+        said.push(format!("{} sensitivity", clean(sensitivity)));
+    }
+    let is = |name: &str| policy[name] == true;
+    if is("requires_human_approval") || policy["human_gate"] == "required" {
+        let given = if approval == Some("given") { "; one has" } else { "" };
+        said.push(format!("a human must approve{given}"));
+    }
+    if is("requires_verifier") {
+        said.push("someone other than the owner must confirm".to_owned());
+    }
+    if is("requires_evidence") {
+        said.push("each criterion needs evidence".to_owned());
+    }
+    let rules = policy["export_restrictions"].as_array().into_iter().flatten();
+    said.extend(rules.filter_map(Value::as_str).map(|rule| format!("not for {}", clean(rule))));
+    Some(line("policy", &said.join(", ")))
+}
+
+fn state(work: &Value) -> Option<String> {
+    let mut said = vec![clean(work["status"].as_str()?)];
+    if let Some(percent) = work["percent_complete"].as_f64() {
+        said.push(format!("{percent} %"));
+    }
+    if let Some(tests) = work["test_status"].as_str() {
+        said.push(format!("tests {}", clean(tests)));
+    }
+    Some(line("work", &said.join(", ")))
+}
+
+fn told(artifact: &Value, verdict: Option<String>) -> String {
+    let (id, reference) = (&artifact["artifact_id"], &artifact["ref"]);
+    let id = clean(id.as_str().unwrap_or("–"));
+    let optional = if reference["required"] == false { ", optional" } else { "" };
+    let verdict = verdict.unwrap_or_else(|| "not looked at yet".to_owned());
+    format!("{id}: {}{optional} [{verdict}]", named(&reference["type"], &reference["path"]))
+}
+
+/// The newest look at an artifact of the package.
+fn verdict(artifact: &Value, entries: &[Value]) -> Option<String> {
+    let looks = entries.iter().rev().filter(|entry| {
+        let names = ["handoff.accepted", "handoff.checked", "handoff.verification_unavailable"];
+        entry["event"].as_str().is_some_and(|event| names.contains(&event))
+    });
+    let mut seen = looks.flat_map(|entry| entry["data"]["artifacts"].as_array()).flatten();
+    let seen = seen.find(|seen| seen["artifact_id"] == artifact["artifact_id"])?;
+    Some(found(&seen["finding"]))
+}
+
+fn found(finding: &Value) -> String {
+    let result = clean(finding["result"].as_str().unwrap_or("–")).replace('_', " ");
+    match (finding["size_bytes"].as_u64(), finding["detail"].as_str()) {
+        (Some(n_bytes), _) => format!("{result}, {n_bytes} bytes"),
+        (None, Some(detail)) => format!("{result}: {}", clean(detail)),
+        (None, None) => result,
+    }
+}
