@@ -16,6 +16,7 @@ mod conversation_story;
 pub mod demo;
 mod detect;
 mod doctor;
+mod ending;
 mod graph;
 mod handoff;
 mod ledger;
@@ -26,6 +27,7 @@ mod offer;
 mod outbox;
 mod package_story;
 mod queue;
+mod reach;
 mod story;
 mod teamspace;
 mod token;
@@ -38,14 +40,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use adapters::checkpoint_file;
 use anyhow::{Context, Result};
-use clap::{Args, CommandFactory, Parser, Subcommand};
-use store::sqlite::OpenError;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::client::{Client, Identity, Refused, Unreachable};
+use self::ending::{BadConfig, Typed, usage};
 use crate::config::{Config, FILE_NAME, LogFormat};
-use crate::node::{Node, control_socket};
 use crate::serve::Demo;
 use crate::{exit_code, output, scripted, serve, telemetry};
 
@@ -80,11 +80,11 @@ enum Command {
     Conversation(conversation::ConversationArgs),
     /// Show who waits for a person, and say how queues work.
     Queue(queue::QueueArgs),
-    /// Pass a conversation to a person: every action, and how it stands.
+    /// Pass a conversation to a person: every action, lists and details.
     Transfer(transfer::TransferArgs),
     /// Chat in this terminal, as a customer or as the person who answers.
     Chat(chat::ChatArgs),
-    /// Show what must still happen outside, and try again what was given up
+    /// Show what is still to be sent outside, and send again what was given up.
     Outbox(outbox::OutboxArgs),
     /// AAEP: announce, hear, answer, record, replay and check; look after its keys.
     Aaep(aaep::AaepArgs),
@@ -96,32 +96,35 @@ enum Command {
     Backup(backup_commands::BackupArgs),
     /// Put a backup into a data folder on which no server runs.
     Restore(backup_commands::RestoreArgs),
-    /// Go on after a loss.
+    /// Resume after lost entries, by declaring a fork.
     Ledger(ledger::LedgerArgs),
     /// Check a data folder and its server.
     Doctor(doctor::DoctorArgs),
     /// Measure this machine: bare SQLite, the engine, the server.
     Bench(bench_command::BenchArgs),
     /// Print a completion script for a shell.
-    Completions { shell: clap_complete::Shell },
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
 }
 
 #[derive(Debug, Args)]
 struct ServeArgs {
     /// The data folder [env: TASUKI_DATA] [default: ./tasuki-data]
-    #[arg(long)]
+    #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
     /// Where to listen [env: TASUKI_LISTEN] [default: 127.0.0.1:7420]
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<String>,
     /// A configuration file [default: ./tasuki.toml if it exists]
-    #[arg(long, env = "TASUKI_CONFIG")]
+    #[arg(long, env = "TASUKI_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Serve HTTPS with this certificate chain (PEM)
-    #[arg(long, requires = "tls_key")]
+    /// Serve HTTPS with this certificate chain (PEM) [env: TASUKI_TLS_CERT]
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
-    /// ... and this private key (PEM)
-    #[arg(long, requires = "tls_cert")]
+    /// The private key of the certificate (PEM) [env: TASUKI_TLS_KEY]
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
     /// Let pages of this origin open WebSockets; may be repeated [env: TASUKI_WS_ORIGINS]
     #[arg(long, value_name = "ORIGIN")]
@@ -129,12 +132,14 @@ struct ServeArgs {
     /// Serve AAEP on this Unix socket too, for programs of this user [env: TASUKI_AAEP_SOCKET]
     #[arg(long, value_name = "PATH")]
     aaep_socket: Option<PathBuf>,
-    /// error, warn, info, debug or trace
-    #[arg(long)]
+    /// How much to log: off, error, warn, info, debug or trace, or by module, such as
+    /// info,gateways=debug [env: TASUKI_LOG_LEVEL] [default: info]
+    #[arg(long, value_name = "LEVEL")]
     log_level: Option<String>,
-    #[arg(long, value_enum)]
+    /// How to log [env: TASUKI_LOG_FORMAT] [default: text]
+    #[arg(long, value_name = "FORMAT", value_enum)]
     log_format: Option<LogFormat>,
-    /// Let anybody on this machine talk to the scripted agent without a token
+    /// Let any program on this machine talk to the scripted agent without a token
     /// [env: TASUKI_AAEP_COMPAT]
     #[arg(long, value_name = "AGENT", value_parser = [scripted::AGENT_ID])]
     aaep_compat: Option<String>,
@@ -147,35 +152,15 @@ struct ServeArgs {
     demo: bool,
 }
 
-/// How to reach a server, shared by all commands that talk to one.
-#[derive(Debug, Args)]
-struct Reach {
-    /// The data folder of the server, or of none [default: ./tasuki-data]
-    #[arg(long, env = "TASUKI_DATA", global = true)]
-    data: Option<PathBuf>,
-    /// Talk to this server instead, such as https://tasuki.example:7420
-    #[arg(long, env = "TASUKI_SERVER", global = true, value_name = "URL")]
-    server: Option<String>,
-    /// Trust this certificate for https (PEM)
-    #[arg(long, env = "TASUKI_CA_CERT", global = true)]
-    ca_cert: Option<PathBuf>,
-    /// Who you are
-    #[arg(long, env = "TASUKI_TOKEN", global = true, hide_env_values = true)]
-    token: Option<String>,
-    /// With access to the data folder: act as this agent, without a token
-    #[arg(long = "as", env = "TASUKI_AS", global = true, value_name = "AGENT")]
-    act_as: Option<String>,
-    /// With access to the data folder: act in this teamspace [default: default]
-    #[arg(long, env = "TASUKI_TEAMSPACE", global = true)]
-    teamspace: Option<String>,
-    /// Print JSON instead of text
-    #[arg(long, global = true)]
-    json: bool,
-}
-
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
-    let cli = Cli::parse();
+    let mut command = command();
+    let matches = command.get_matches_mut();
+    let typed = Typed::new(&command, &matches);
+    let cli = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => error.format(&mut command).exit(),
+    };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -193,14 +178,20 @@ pub fn run() -> ExitCode {
     }
     match result {
         Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            output::remark(&format!("error: {}", output::clean(&format!("{error:#}"))));
-            if let Some(hint) = hint(&error) {
-                output::remark(&format!("hint: {hint}"));
-            }
-            ExitCode::from(code_of(&error))
-        }
+        Err(error) => ExitCode::from(typed.end(&error)),
     }
+}
+
+/// All commands. Of those that list others, the one for help says what it does in short.
+fn command() -> clap::Command {
+    fn with_help(command: clap::Command) -> clap::Command {
+        let is_help = command.get_name() == "help";
+        let command = if is_help { command.about("Print the help of a command") } else { command };
+        if is_help { command } else { command.mut_subcommands(with_help) }
+    }
+    let mut command = Cli::command();
+    command.build();
+    with_help(command)
 }
 
 async fn dispatch(command: Command) -> Result<u8> {
@@ -254,11 +245,6 @@ fn configure(file: Option<&std::path::Path>) -> Result<Config> {
     Config::load(file.as_deref(), std::env::vars()).context(BadConfig)
 }
 
-/// The settings make no sense, wherever they come from.
-#[derive(Debug, Clone, Copy, thiserror::Error)]
-#[error("cannot use the configuration")]
-struct BadConfig;
-
 fn with_flags(mut config: Config, args: ServeArgs) -> Config {
     config.data = args.data.unwrap_or(config.data);
     config.listen = args.listen.unwrap_or(config.listen);
@@ -276,163 +262,6 @@ fn with_flags(mut config: Config, args: ServeArgs) -> Config {
     config
 }
 
-/// A client, and the node behind it when there is no server to talk to.
-struct Reached {
-    client: Client,
-    node: Option<Node>,
-}
-
-impl Reach {
-    /// The data folder: as given, or as configured.
-    fn data(&self) -> Result<PathBuf> {
-        match &self.data {
-            Some(data) => Ok(data.clone()),
-            None => Ok(configure(None)?.data),
-        }
-    }
-
-    fn identity(&self) -> Identity {
-        Identity {
-            token: self.token.clone(),
-            act_as: self.act_as.clone(),
-            teamspace: self.teamspace.clone(),
-        }
-    }
-
-    /// Finds the server. Without one that runs, and without an address, this process becomes it.
-    async fn connect(&self) -> Result<Reached> {
-        let identity = self.identity();
-        if let Some(url) = &self.server {
-            let client = Client::network(url, self.ca_cert.as_deref())?;
-            return Ok(Reached { client: client.with_identity(identity), node: None });
-        }
-        let data = self.data()?;
-        let socket = control_socket(&data);
-        if tokio::net::UnixStream::connect(&socket).await.is_ok() {
-            let client = Client::socket(socket).with_identity(identity);
-            return Ok(Reached { client, node: None });
-        }
-        let is_there = |name: &str| {
-            let path = data.join(name);
-            path.try_exists().with_context(|| format!("cannot look at {}", path.display()))
-        };
-        if !is_there(store::sqlite::FILE_NAME)? && !is_there(checkpoint_file::NEWEST_FILE)? {
-            return Err(NoLedger(data).into());
-        }
-        become_server(data, identity)
-    }
-
-    /// The same for a command with which a ledger may begin.
-    async fn connect_or_begin(&self) -> Result<Reached> {
-        match self.connect().await {
-            Err(error) if error.is::<NoLedger>() => become_server(self.data()?, self.identity()),
-            reached => reached,
-        }
-    }
-}
-
-fn become_server(data: PathBuf, identity: Identity) -> Result<Reached> {
-    let config = Config { data, ..configure(None)? };
-    let (_keep_running, stopping) = tokio::sync::watch::channel(false);
-    let node = Node::start(&config, stopping)?;
-    let client = Client::in_process(node.router.clone()).with_identity(identity);
-    Ok(Reached { client, node: Some(node) })
-}
-
-/// A folder that was misspelt looks like one in which nothing has happened yet.
-#[derive(Debug, thiserror::Error)]
-#[error("there is no ledger in {}", .0.display())]
-struct NoLedger(PathBuf);
-
-impl Reached {
-    /// Lets a node of our own write down the rest before the process ends.
-    async fn finish(self) {
-        if let Some(node) = self.node {
-            node.stop().await;
-        }
-    }
-}
-
-fn code_of(error: &anyhow::Error) -> u8 {
-    if error.downcast_ref::<Refused>().is_some() {
-        exit_code::REFUSED
-    } else if is_unanswered(error) {
-        exit_code::UNREACHABLE
-    } else if error.downcast_ref::<BadConfig>().is_some() {
-        exit_code::USAGE
-    } else if matches!(error.downcast_ref::<OpenError>(), Some(OpenError::InUse(_))) {
-        exit_code::IN_USE
-    } else {
-        exit_code::FAILED
-    }
-}
-
-/// Nobody is there, or whoever is there does not answer as a server does.
-fn is_unanswered(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<Unreachable>().is_some()
-        || error.downcast_ref::<hyper::Error>().is_some()
-        || error.downcast_ref::<axum::Error>().is_some()
-}
-
-fn hint(error: &anyhow::Error) -> Option<&'static str> {
-    if let Some(refused) = error.downcast_ref::<Refused>() {
-        return match refused.code.as_str() {
-            "unauthenticated" => {
-                Some("set TASUKI_TOKEN, or use --as AGENT on the server's machine")
-            }
-            "not_allowed" if refused.detail.starts_with("only the agent the task is handed to") => {
-                Some("`tasuki handoff show ID` names it; act as it with --as AGENT")
-            }
-            "not_allowed" if refused.detail.starts_with("only an agent may") => {
-                Some("say who you are, with --as AGENT or --token TOKEN")
-            }
-            "not_found" if refused.detail == "no such agent" => {
-                Some("`tasuki agent list` shows who is there")
-            }
-            "not_found" if refused.detail == "no such token" => {
-                Some("`tasuki token list` shows what there is")
-            }
-            "not_found" if refused.detail == "no such conversation" => {
-                Some("`tasuki conversation list` shows what there is")
-            }
-            "not_found" if refused.detail == "no such transfer" => {
-                Some("`tasuki transfer list` shows what there is")
-            }
-            "not_found" if refused.detail == "no such queue" => {
-                Some("`tasuki agent register NAME --kind queue` adds one")
-            }
-            "not_found" => Some("`tasuki handoff list` shows what there is"),
-            "ledger_behind_checkpoint" => {
-                Some("`tasuki ledger fork --reason TEXT` goes on without what is missing")
-            }
-            "wrong_state" if refused.detail.contains("the transfer is") => {
-                Some("`tasuki transfer show ID` tells how it stands")
-            }
-            "wrong_state" => Some("`tasuki handoff show ID` tells what happened to it"),
-            "unknown_agent" if refused.detail.starts_with("queue: ") => {
-                Some("`tasuki agent register NAME --kind queue` adds one")
-            }
-            "unknown_agent" => Some("`tasuki token create --agent NAME` adds an agent"),
-            "ownership_conflict" => Some("`tasuki handoff list --task TASK` shows who has it"),
-            _ => None,
-        };
-    }
-    if is_unanswered(error) {
-        return Some("is the server running? `tasuki serve` starts one");
-    }
-    if error.downcast_ref::<BadConfig>().is_some() {
-        return Some("config.default.toml documents every setting");
-    }
-    if error.is::<NoLedger>() {
-        return Some("say where it is with --data; `tasuki serve` begins one");
-    }
-    match error.downcast_ref::<OpenError>() {
-        Some(OpenError::InUse(_)) => Some("another server has this folder; stop it, or use --data"),
-        Some(OpenError::Newer { .. }) => Some("update tasuki, or restore a backup"),
-        Some(OpenError::Io { .. } | OpenError::Sqlite { .. }) | None => None,
-    }
-}
-
 /// What a person types as an optional field becomes one of the JSON, or none.
 fn put(fields: &mut serde_json::Map<String, serde_json::Value>, name: &str, value: Option<String>) {
     if let Some(value) = value {
@@ -440,13 +269,85 @@ fn put(fields: &mut serde_json::Map<String, serde_json::Value>, name: &str, valu
     }
 }
 
+/// Reads one of these by its name, and lists the names in help.
+fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
+    all: [T; N],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(all.map(name)).map(move |typed| {
+        let one = all.into_iter().find(|one| name(*one) == typed);
+        one.expect("only these names are read")
+    })
+}
+
 /// JSON from a file, or from standard input for `-`.
 fn read_json(path: &std::path::Path) -> Result<serde_json::Value> {
     let text: OsString = path.into();
     let content = if text == "-" {
-        std::io::read_to_string(std::io::stdin()).context("cannot read standard input")?
+        std::io::read_to_string(std::io::stdin()).context("cannot read standard input")
     } else {
-        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
     };
-    serde_json::from_str(&content).with_context(|| format!("{}: expected JSON", path.display()))
+    let value = serde_json::from_str(&usage(content)?);
+    usage(value.with_context(|| format!("{}: expected JSON", path.display())))
+}
+
+/// A JSON object as it was typed, or from a file after `@`.
+fn json_object(flag: &str, text: &str) -> Result<serde_json::Value> {
+    let value = match text.strip_prefix('@') {
+        Some(path) => read_json(path.as_ref())?,
+        None => {
+            usage(serde_json::from_str(text).with_context(|| format!("{flag}: expected JSON")))?
+        }
+    };
+    expect_object(flag, &value)?;
+    Ok(value)
+}
+
+fn expect_object(flag: &str, value: &serde_json::Value) -> Result<()> {
+    let is_object = value.is_object();
+    usage(is_object.then_some(()).with_context(|| format!("{flag}: expected a JSON object")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What clap says of its own command for help.
+    const CLAPS_OWN: &str = "Print this message or the help of the given subcommand(s)";
+
+    #[test]
+    fn every_command_and_every_argument_says_what_it_is() {
+        assert_eq!(unclear(&command(), "tasuki"), Vec::<String>::new());
+    }
+
+    /// The commands and arguments, from here downwards, of which help says nothing, says it in
+    /// clap's words, or says more only with `--help` than with `-h`.
+    fn unclear(command: &clap::Command, path: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        if about.is_empty() || about == CLAPS_OWN || command.get_long_about().is_some() {
+            found.push(path.to_owned());
+        }
+        for argument in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
+            let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+            let is_short = argument.get_long_help().is_none();
+            let is_flag = !argument.get_action().takes_values();
+            let has_plain_values = is_flag
+                || argument
+                    .get_value_names()
+                    .is_none_or(|names| names.iter().all(|name| !name.contains('_')));
+            if help.is_empty() || !is_short || !has_plain_values {
+                found.push(format!("{path} {}", argument.get_id()));
+            }
+        }
+        for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
+            found.extend(unclear(below, &format!("{path} {}", below.get_name())));
+        }
+        let helps = command.get_subcommands().filter(|below| below.get_name() == "help");
+        let helps =
+            helps.filter(|help| help.get_about().is_some_and(|it| it.to_string() == CLAPS_OWN));
+        found.extend(helps.map(|_| format!("{path} help")));
+        found
+    }
 }

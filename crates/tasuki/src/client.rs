@@ -78,6 +78,23 @@ pub struct Answer {
 pub struct Refused {
     pub code: String,
     pub detail: String,
+    /// The field or header that is to blame.
+    pub field: Option<String>,
+    /// Who the bearer of the token is, where the rest of the request says something else.
+    pub bearer: Option<String>,
+}
+
+impl Refused {
+    /// From problem details.
+    pub fn new(problem: &Value) -> Self {
+        let text = |name: &str| problem[name].as_str().map(str::to_owned);
+        Self {
+            code: text("code").unwrap_or_default(),
+            detail: text("detail").unwrap_or_default(),
+            field: text("field"),
+            bearer: text("bearer"),
+        }
+    }
 }
 
 impl Call {
@@ -99,12 +116,11 @@ impl Answer {
         if self.status < 300 {
             return Ok(self.body);
         }
-        let text = |name: &str| self.body[name].as_str().unwrap_or_default().to_owned();
-        let (code, detail) = (text("code"), text("detail"));
-        if code.is_empty() {
+        let refused = Refused::new(&self.body);
+        if refused.code.is_empty() {
             bail!("the server answered with status {}", self.status);
         }
-        Err(Refused { code, detail }.into())
+        Err(refused.into())
     }
 }
 

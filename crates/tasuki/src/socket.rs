@@ -53,8 +53,7 @@ impl Client {
             Err(Error::Http(response)) => {
                 let body = response.body().as_deref().unwrap_or_default();
                 let problem: Value = serde_json::from_slice(body).unwrap_or_default();
-                let text = |name: &str| problem[name].as_str().unwrap_or_default().to_owned();
-                Err(Refused { code: text("code"), detail: text("detail") }.into())
+                Err(Refused::new(&problem).into())
             }
             Err(error) => Err(error).context("the server did not open a socket"),
         }

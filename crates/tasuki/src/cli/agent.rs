@@ -5,9 +5,9 @@ use clap::{Args, Subcommand, ValueEnum};
 use protocol::caller::Role;
 use serde_json::{Value, json};
 
-use super::Reach;
 use super::agent_profile::{Presence, ProfileArgs};
-use crate::client::{Call, percent_encode};
+use super::reach::{Begin, Reach};
+use crate::client::{Call, Client, percent_encode};
 use crate::{exit_code, output};
 
 #[derive(Debug, Args)]
@@ -20,54 +20,77 @@ pub struct AgentArgs {
 
 #[derive(Debug, Subcommand)]
 enum AgentCommand {
-    /// Add an agent, or change what it shows
+    /// Add an agent, or change what it shows; what is not named stays as it is
     Register {
+        /// The agent's id: a-z, 0-9, '.', '_' and '-'
         id: String,
-        #[arg(long, value_enum, default_value = "worker")]
-        kind: Kind,
+        /// What it is [default: what it was, else worker]
+        #[arg(long, value_enum)]
+        kind: Option<Kind>,
         #[command(flatten)]
         profile: ProfileArgs,
+        #[command(flatten)]
+        begin: Begin,
     },
-    /// Say what a member is trusted with; without a role, all are taken away
+    /// Show what a member is trusted with; with --role, replace its roles
     Roles {
+        /// The agent's id
         id: String,
-        /// A role it has from now on; may be repeated
+        /// A role it has from now on, instead of those it had; may be repeated
         #[arg(long = "role", value_name = "ROLE")]
         roles: Vec<Role>,
+        /// Take all its roles away
+        #[arg(long, conflicts_with = "roles")]
+        remove: bool,
     },
-    /// Say where an agent is called when it is sent something critical
+    /// Show where an agent is called when it is sent something critical, or say where
     Wake {
-        id: String,
-        /// An http or https URL; without one it is not called any more
-        #[arg(long)]
-        url: Option<String>,
+        #[command(flatten)]
+        called: CalledArgs,
     },
-    /// Say where turns of a conversation reach a worker
+    /// Show where the turns of its conversations reach a worker, or say where
     Endpoint {
-        id: String,
-        /// An http or https URL; without one they do not reach it any more
-        #[arg(long)]
-        url: Option<String>,
+        #[command(flatten)]
+        called: CalledArgs,
     },
-    /// Say whether a human is there; without a connection it counts for 15 minutes
+    /// Show whether a human is there, or say so; without a connection it counts for 15 minutes
     Presence {
+        /// The human's id
         id: String,
+        /// Whether it is there from now on
         #[arg(value_enum)]
-        presence: Presence,
+        presence: Option<Presence>,
     },
     /// List the directory
     List {
+        /// Only agents of this kind
         #[arg(long, value_enum)]
         kind: Option<Kind>,
-        /// Humans who are there, or not
+        /// Only humans who are there, or not
         #[arg(long, value_enum)]
         presence: Option<Presence>,
-        /// Those that customers may choose
+        /// Only those that customers may choose
         #[arg(long)]
         selectable: bool,
     },
     /// Show one agent
-    Show { id: String },
+    Show {
+        /// The agent's id
+        id: String,
+    },
+}
+
+/// Where an agent is called. Without a flag nothing changes.
+#[derive(Debug, Args)]
+struct CalledArgs {
+    /// The agent's id
+    id: String,
+    /// An http or https URL, from now on; prints the secret that signs the calls
+    #[arg(long)]
+    url: Option<String>,
+    /// Do not call it any more
+    #[arg(long, conflicts_with = "url")]
+    remove: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -89,51 +112,43 @@ impl Kind {
     }
 }
 
-fn is_registering(command: &AgentCommand) -> bool {
-    matches!(command, AgentCommand::Register { .. })
-}
-
 pub async fn run(args: AgentArgs) -> Result<u8> {
-    let reached = match is_registering(&args.command) {
-        true => args.reach.connect_or_begin().await?,
-        false => args.reach.connect().await?,
+    let reached = match &args.command {
+        AgentCommand::Register { begin, .. } => args.reach.connect_or_begin(*begin).await?,
+        AgentCommand::Roles { .. }
+        | AgentCommand::Wake { .. }
+        | AgentCommand::Endpoint { .. }
+        | AgentCommand::Presence { .. }
+        | AgentCommand::List { .. }
+        | AgentCommand::Show { .. } => args.reach.connect().await?,
     };
     let client = &reached.client;
-    let answer = match args.command {
-        AgentCommand::Register { id, kind, profile } => {
-            let body = json!({ "kind": kind.as_str(), "profile": profile.profile() });
-            let path = format!("/v1/agents/{}", percent_encode(&id));
-            client.call(Call::put(path, body)).await?.success()?
+    let json = args.reach.json;
+    match args.command {
+        AgentCommand::Register { id, kind, profile, .. } => {
+            print(&register(client, &id, kind, profile).await?, json);
         }
-        AgentCommand::Roles { id, roles } => {
-            let roles: Vec<_> = roles.iter().map(|role| role.as_str()).collect();
-            let path = format!("/v1/agents/{}/roles", percent_encode(&id));
-            client.call(Call::put(path, json!({ "roles": roles }))).await?.success()?
+        AgentCommand::Roles { id, roles, remove } => {
+            let call = match roles.is_empty() && !remove {
+                true => Call::get(path_of(&id, "")),
+                false => {
+                    let roles: Vec<_> = roles.iter().map(|role| role.as_str()).collect();
+                    Call::put(path_of(&id, "/roles"), json!({ "roles": roles }))
+                }
+            };
+            print(&client.call(call).await?.success()?, json);
         }
-        AgentCommand::Wake { id, url } => {
-            let path = format!("/v1/agents/{}/wake", percent_encode(&id));
-            let answer = client.call(Call::put(path, json!({ "url": url }))).await?.success()?;
-            if !args.reach.json {
-                print_secret(&answer, "is not called any more");
-                reached.finish().await;
-                return Ok(exit_code::OK);
-            }
-            answer
-        }
-        AgentCommand::Endpoint { id, url } => {
-            let path = format!("/v1/agents/{}/endpoint", percent_encode(&id));
-            let answer = client.call(Call::put(path, json!({ "url": url }))).await?.success()?;
-            if !args.reach.json {
-                print_secret(&answer, "turns do not reach it any more");
-                reached.finish().await;
-                return Ok(exit_code::OK);
-            }
-            answer
-        }
+        AgentCommand::Wake { called } => called.run(client, "wake", json).await?,
+        AgentCommand::Endpoint { called } => called.run(client, "endpoint", json).await?,
         AgentCommand::Presence { id, presence } => {
-            let path = format!("/v1/agents/{}/presence", percent_encode(&id));
-            let body = json!({ "presence": presence.as_str() });
-            client.call(Call::put(path, body)).await?.success()?
+            let call = match presence {
+                None => Call::get(path_of(&id, "")),
+                Some(presence) => {
+                    let body = json!({ "presence": presence.as_str() });
+                    Call::put(path_of(&id, "/presence"), body)
+                }
+            };
+            print(&client.call(call).await?.success()?, json);
         }
         AgentCommand::List { kind, presence, selectable } => {
             let mut path = "/v1/agents?limit=200".to_owned();
@@ -146,31 +161,75 @@ pub async fn run(args: AgentArgs) -> Result<u8> {
             if selectable {
                 path += "&selectable=true";
             }
-            client.call(Call::get(path)).await?.success()?
+            print(&client.call(Call::get(path)).await?.success()?, json);
         }
         AgentCommand::Show { id } => {
-            let path = format!("/v1/agents/{}", percent_encode(&id));
-            client.call(Call::get(path)).await?.success()?
+            print(&client.call(Call::get(path_of(&id, ""))).await?.success()?, json);
         }
-    };
-    if args.reach.json {
-        output::json(&answer);
-    } else {
-        output::line(&table(&answer));
     }
     reached.finish().await;
     Ok(exit_code::OK)
 }
 
-/// The secret alone is data: it goes into the settings of whoever is called.
-fn print_secret(answer: &Value, otherwise: &str) {
-    output::warnings(answer);
-    match answer["secret"].as_str() {
-        Some(secret) => {
-            output::line(secret);
-            output::remark("what is sent is signed with this secret, as Standard Webhooks has it");
+fn path_of(id: &str, below: &str) -> String {
+    format!("/v1/agents/{}{below}", percent_encode(id))
+}
+
+fn print(answer: &Value, json: bool) {
+    match json {
+        true => output::json(answer),
+        false => output::line(&table(answer)),
+    }
+}
+
+/// The server takes a profile whole, so what is not named is sent as it was.
+async fn register(
+    client: &Client,
+    id: &str,
+    kind: Option<Kind>,
+    profile: ProfileArgs,
+) -> Result<Value> {
+    let shown = client.call(Call::get(path_of(id, ""))).await?;
+    // Whether there is none, or the caller may not look: the server says so when it is asked.
+    let before = if shown.status == 200 { shown.body } else { Value::Null };
+    let kind = match (kind, before["kind"].as_str()) {
+        (Some(kind), _) => kind.as_str(),
+        (None, Some(kind)) => kind,
+        (None, None) => Kind::Worker.as_str(),
+    };
+    let body = json!({ "kind": kind, "profile": profile.laid_over(&before["profile"]) });
+    client.call(Call::put(path_of(id, ""), body)).await?.success()
+}
+
+impl CalledArgs {
+    /// `what` is the name of the path, and of the field in which operators see it.
+    async fn run(self, client: &Client, what: &str, json: bool) -> Result<()> {
+        let is_change = self.url.is_some() || self.remove;
+        let call = match is_change {
+            true => Call::put(path_of(&self.id, &format!("/{what}")), json!({ "url": self.url })),
+            false => Call::get(path_of(&self.id, "")),
+        };
+        let answer = client.call(call).await?.success()?;
+        if json {
+            output::json(&answer);
+            return Ok(());
         }
-        None => output::remark(otherwise),
+        output::warnings(&answer);
+        let id = output::clean(&self.id);
+        let url = answer[what].as_str().or(answer["url"].as_str());
+        match (answer["secret"].as_str(), url) {
+            // The secret alone is data: it goes into the settings of the program that is called.
+            (Some(secret), _) => {
+                output::line(secret);
+                output::remark(
+                    "what is sent is signed with this secret, as Standard Webhooks has it",
+                );
+            }
+            (None, Some(url)) => output::line(&output::clean(url)),
+            (None, None) if self.remove => output::remark(&format!("{id} is not called any more")),
+            (None, None) => output::remark(&format!("{id} has no URL here that you may see")),
+        }
+        Ok(())
     }
 }
 

@@ -5,13 +5,14 @@ use serde_json::{Map, Value, json};
 
 use super::put;
 
-/// What `tasuki agent register` says about an agent. What is not named is not shown any more.
+/// What `tasuki agent register` says about an agent. What is not named stays as it is.
 #[derive(Debug, Args)]
 pub struct ProfileArgs {
     /// The name people see
     #[arg(long)]
     name: Option<String>,
-    #[arg(long)]
+    /// What it is for, in a sentence
+    #[arg(long, value_name = "TEXT")]
     description: Option<String>,
     /// What it can do; may be repeated
     #[arg(long = "capability", value_name = "TEXT")]
@@ -22,20 +23,24 @@ pub struct ProfileArgs {
     /// An emoji or a few letters
     #[arg(long)]
     icon: Option<String>,
-    /// #rrggbb
-    #[arg(long)]
+    /// The colour of its name, such as #2f6fde
+    #[arg(long, value_name = "#RRGGBB")]
     color: Option<String>,
-    /// Customers may choose it
-    #[arg(long)]
-    user_selectable: bool,
-    /// How many conversations it holds at once, 1 to 64; without it, 3 for a human
+    /// Whether customers may choose it
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+    user_selectable: Option<bool>,
+    /// How many conversations it holds at once, 1 to 64; if it was never said, 3 for a human
     #[arg(long, value_name = "N")]
     capacity: Option<u16>,
     /// Something it is good at, from 1 to 5: billing=4; may be repeated
     #[arg(long = "skill", value_name = "NAME=LEVEL", value_parser = skill)]
     skills: Vec<(String, u8)>,
+    /// The team it belongs to
     #[arg(long)]
     team: Option<String>,
+    /// Forget what is not named here
+    #[arg(long)]
+    replace: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -58,8 +63,10 @@ impl Presence {
 }
 
 impl ProfileArgs {
-    pub fn profile(self) -> Value {
-        let mut profile = Map::new();
+    /// The whole profile: as it was, with what is named here instead.
+    pub fn laid_over(self, before: &Value) -> Value {
+        let before = before.as_object().filter(|_| !self.replace);
+        let mut profile = before.cloned().unwrap_or_else(Map::new);
         put(&mut profile, "name", self.name);
         put(&mut profile, "description", self.description);
         put(&mut profile, "icon", self.icon);
@@ -67,11 +74,22 @@ impl ProfileArgs {
         put(&mut profile, "team", self.team);
         let skill = |(name, level): (String, u8)| json!({ "name": name, "level": level });
         let skills: Vec<_> = self.skills.into_iter().map(skill).collect();
-        profile.insert("capabilities".to_owned(), json!(self.capabilities));
-        profile.insert("languages".to_owned(), json!(self.languages));
-        profile.insert("skills".to_owned(), json!(skills));
-        profile.insert("user_selectable".to_owned(), json!(self.user_selectable));
-        profile.insert("capacity".to_owned(), json!(self.capacity));
+        let lists = [
+            ("capabilities", json!(self.capabilities)),
+            ("languages", json!(self.languages)),
+            ("skills", json!(skills)),
+        ];
+        for (name, list) in lists {
+            if list.as_array().is_some_and(|list| !list.is_empty()) {
+                profile.insert(name.to_owned(), list);
+            }
+        }
+        if let Some(user_selectable) = self.user_selectable {
+            profile.insert("user_selectable".to_owned(), user_selectable.into());
+        }
+        if let Some(capacity) = self.capacity {
+            profile.insert("capacity".to_owned(), capacity.into());
+        }
         profile.into()
     }
 }

@@ -12,6 +12,7 @@ use engine::port::Sequenced;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use protocol::time::Span;
 
+use super::ending::usage;
 use crate::audit::{self, Options, Report, Source, Tail};
 use crate::{exit_code, output};
 
@@ -21,7 +22,7 @@ const LOOK_EVERY: Span = Span::from_millis(200);
 #[derive(Debug, Args)]
 pub struct AuditArgs {
     /// The data folder, of a server that runs or not [default: ./tasuki-data]
-    #[arg(long, env = "TASUKI_DATA", global = true)]
+    #[arg(long, env = "TASUKI_DATA", global = true, value_name = "FOLDER")]
     data: Option<PathBuf>,
     /// Print JSON instead of text
     #[arg(long, global = true)]
@@ -56,7 +57,7 @@ enum AuditCommand {
         #[arg(long, value_name = "FILE", conflicts_with = "follow")]
         export: Option<PathBuf>,
         /// How many
-        #[arg(short = 'n', long, default_value_t = 20)]
+        #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
         lines: usize,
         /// Go on as they come
         #[arg(long)]
@@ -78,8 +79,9 @@ pub async fn run(args: AuditArgs) -> Result<u8> {
                     std::fs::read_to_string(path)
                         .with_context(|| format!("cannot read {}", path.display()))
                 })
-                .collect::<Result<_>>()?;
-            let options = Options { key: key.map(read_key).transpose()?, notes };
+                .collect::<Result<_>>();
+            let key = usage(key.map(read_key).transpose())?;
+            let options = Options { key, notes: usage(notes)? };
             let bar = progress_bar("verifying");
             let report = audit::verify(&source, &options, &mut |done, all| show(&bar, done, all))?;
             bar.finish_and_clear();

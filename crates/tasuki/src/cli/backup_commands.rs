@@ -14,7 +14,7 @@ use crate::{exit_code, output};
 #[derive(Debug, Args)]
 pub struct BackupArgs {
     /// The data folder, of a server that runs or not [default: ./tasuki-data]
-    #[arg(long, env = "TASUKI_DATA")]
+    #[arg(long, env = "TASUKI_DATA", value_name = "FOLDER")]
     data: Option<PathBuf>,
     /// A new file, or a folder in which to make one named after the time
     #[arg(long, value_name = "FILE|FOLDER")]
@@ -33,7 +33,7 @@ pub struct RestoreArgs {
     #[arg(long, value_name = "FILE")]
     from: PathBuf,
     /// The data folder, empty or not there yet [default: ./tasuki-data]
-    #[arg(long, env = "TASUKI_DATA")]
+    #[arg(long, env = "TASUKI_DATA", value_name = "FOLDER")]
     data: Option<PathBuf>,
     /// Put a database that is there aside; its checkpoints and its key stay
     #[arg(long)]

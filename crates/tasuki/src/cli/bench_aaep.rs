@@ -15,7 +15,8 @@ use crate::{exit_code, output, serve};
 
 #[derive(Debug, Args)]
 pub struct AaepArgs {
-    /// Only this part; may be given several times [default: all]
+    /// Only this part: validate is how many events are checked a second, listeners what many cost a
+    /// server, streams what others notice while many agents stream; may be repeated [default: all]
     #[arg(long = "part", value_name = "PART")]
     parts: Vec<Part>,
     /// Where to make the folder in which the server works; here if not given
@@ -52,11 +53,8 @@ pub struct AaepArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Part {
-    /// Events checked a second, within this process
     Validate,
-    /// Memory and processor time of a server with many listeners
     Listeners,
-    /// What others notice while many agents stream
     Streams,
 }
 

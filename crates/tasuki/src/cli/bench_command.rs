@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::ending::usage;
 use super::{bench_aaep, bench_artifacts, bench_conversation, bench_route};
 use crate::bench::report::{Figures, Report};
 use crate::bench::{self, Plan, Progress, Scratch};
@@ -65,7 +66,7 @@ pub async fn run(args: BenchArgs) -> Result<u8> {
     }
     serve::raise_open_files();
     let scratch = Scratch::make(args.data.as_deref().unwrap_or_else(|| ".".as_ref()))?;
-    let plan = plan(&args, scratch.path())?;
+    let plan = usage(plan(&args, scratch.path()))?;
     let progress = Bar::new();
     let measuring = bench::run(&plan, &progress);
     let report = tokio::select! {

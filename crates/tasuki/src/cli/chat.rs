@@ -13,9 +13,10 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use self::wire::Wire;
+use super::put;
+use super::reach::Reach;
 use super::transfer::text;
 use super::typist::Typist;
-use super::{Reach, put};
 use crate::client::{Call, Client, Identity, Unreachable};
 use crate::node::control_socket;
 use crate::{exit_code, output};
@@ -28,13 +29,13 @@ const EARLIER_LINES: u64 = 20;
 pub struct ChatArgs {
     #[command(flatten)]
     reach: Reach,
-    /// Go on in this conversation: with its token as its customer, else as whoever holds it
+    /// Go on in this conversation: as its customer with the customer's token, else as its holder
     #[arg(long, value_name = "ID", conflicts_with = "new")]
     conversation: Option<String>,
     /// Open a conversation, and be its customer
     #[arg(long)]
     new: bool,
-    /// With --new: who holds it first [default: the first that customers may choose]
+    /// With --new: the agent that answers first [default: the first that customers may choose]
     #[arg(long, requires = "new")]
     agent: Option<String>,
     /// With --new: what the customer is called

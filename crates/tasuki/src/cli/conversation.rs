@@ -1,12 +1,16 @@
 //! `tasuki conversation`: chats with customers, from opening one to erasing it.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use http_body_util::BodyExt;
 use protocol::time::Time;
 use serde_json::{Map, Value, json};
 
-use super::{Reach, conversation_story, put, read_json, token};
+use super::graph::attribute;
+use super::reach::Reach;
+use super::{conversation_story, json_object, put, token};
 use crate::client::{Call, Client, percent_encode};
 use crate::{exit_code, output};
 
@@ -26,81 +30,106 @@ enum ConversationCommand {
     List(ListArgs),
     /// Tell the story of a conversation
     Show {
+        /// The conversation's id
         id: String,
         /// Only so many messages, the newest [default: all]
-        #[arg(long)]
+        #[arg(long, value_name = "N")]
         last: Option<u64>,
     },
     /// Say something, as its customer or as the agent that holds it
     Say {
+        /// The conversation's id
         id: String,
+        /// What to say
         text: String,
         /// The epoch for which an agent speaks [default: the current one]
-        #[arg(long)]
+        #[arg(long, value_name = "N")]
         epoch: Option<u64>,
-        /// The message that it answers; each is answered once
-        #[arg(long)]
+        /// The number of the message that it answers; each is answered once
+        #[arg(long, value_name = "N")]
         in_reply_to: Option<u64>,
     },
     /// Hand it to another AI agent, as the one that holds it
     Route(RouteArgs),
     /// Choose who shall answer, as its customer
-    Select { id: String, agent: String },
+    Select {
+        /// The conversation's id
+        id: String,
+        /// The agent that shall answer
+        agent: String,
+    },
     /// Follow what is said until it is closed
     Tail {
+        /// The conversation's id
         id: String,
-        /// Start after this message; 0 is the beginning [default: now]
-        #[arg(long)]
+        /// Start after the message of this number; 0 is the beginning [default: now]
+        #[arg(long, value_name = "N")]
         after: Option<u64>,
     },
     /// End it
     Close {
+        /// The conversation's id
         id: String,
-        #[arg(long)]
+        /// Why; kept on the record
+        #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },
     /// Write everything that was said as JSON, one object to a line, with files and hashes
-    Export { id: String },
+    Export {
+        /// The conversation's id
+        id: String,
+    },
     /// Erase what it says on the record, as an operator; all of it closes it
     Erase {
+        /// The conversation's id
         id: String,
-        /// Only this entry
-        #[arg(long)]
+        /// Only the entry at this position [default: all of it]
+        #[arg(long, value_name = "N")]
         position: Option<u64>,
-        #[arg(long)]
+        /// Why; kept for ever
+        #[arg(long, value_name = "TEXT")]
         reason: String,
     },
 }
 
 #[derive(Debug, Args)]
 struct OpenArgs {
-    /// Who holds it first [default: whom the topology says]
+    /// The agent that holds it first [default: as the topology or the graph says]
     #[arg(long)]
     agent: Option<String>,
+    /// What the customer is called
     #[arg(long, value_name = "NAME")]
     customer_name: Option<String>,
-    /// Your own name for the customer
+    /// Your own id of the customer
     #[arg(long, value_name = "ID")]
     customer_id: Option<String>,
-    #[arg(long)]
+    /// The customer's language, such as es-MX
+    #[arg(long, value_name = "TAG")]
     language: Option<String>,
+    /// The graph that says who answers each message, as saved by `tasuki graph save`
+    #[arg(long, value_name = "ID", conflicts_with = "topology")]
+    graph: Option<String>,
+    /// Something that the rules of the graph may ask for, such as plan=gold; may be repeated
+    #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = attribute)]
+    attributes: Vec<(String, String)>,
     /// Who may hand to whom: JSON, or @FILE to read it [default: any worker to any other]
     #[arg(long, value_name = "JSON")]
     topology: Option<String>,
-    /// How often it may change hands until the customer speaks again
-    #[arg(long)]
+    /// How often it may change hands until the customer speaks again [default: 8]
+    #[arg(long, value_name = "N")]
     hops_max: Option<u16>,
 }
 
 #[derive(Debug, Args)]
 struct ListArgs {
-    #[arg(long)]
+    /// Only those that this agent holds
+    #[arg(long, value_name = "AGENT")]
     holder: Option<String>,
-    /// open or closed
-    #[arg(long)]
+    /// Only those that are open, or closed
+    #[arg(long, value_parser = ["open", "closed"])]
     status: Option<String>,
     /// How many, up to 200
-    #[arg(long, default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value_t = 50)]
     limit: usize,
     /// Go on where an earlier list ended
     #[arg(long)]
@@ -109,21 +138,24 @@ struct ListArgs {
 
 #[derive(Debug, Args)]
 struct RouteArgs {
+    /// The conversation's id
     id: String,
-    #[arg(long)]
+    /// The agent that shall answer from now on
+    #[arg(long, value_name = "AGENT")]
     to: String,
     /// The epoch in which you hold it [default: the current one]
-    #[arg(long)]
+    #[arg(long, value_name = "N")]
     epoch: Option<u64>,
-    #[arg(long)]
+    /// Why it changes hands
+    #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     /// What the next agent must know
-    #[arg(long)]
+    #[arg(long, value_name = "TEXT")]
     context: Option<String>,
     /// What changes in what the agents share: a JSON object, or @FILE to read one
     #[arg(long, value_name = "JSON")]
     update: Option<String>,
-    /// Look for the agent among those of whoever is above
+    /// Hand it to an agent of the supervisor's own level, instead of one of the current team
     #[arg(long)]
     parent: bool,
 }
@@ -233,14 +265,6 @@ fn set(body: &mut Value, name: &str, value: Option<u64>) {
     }
 }
 
-/// JSON as it was typed, or from a file after `@`.
-fn typed(flag: &str, text: &str) -> Result<Value> {
-    match text.strip_prefix('@') {
-        Some(path) => read_json(path.as_ref()),
-        None => serde_json::from_str(text).with_context(|| format!("{flag}: expected JSON")),
-    }
-}
-
 impl OpenArgs {
     fn body(self) -> Result<Value> {
         let mut customer = Map::new();
@@ -250,8 +274,13 @@ impl OpenArgs {
         let mut fields = Map::new();
         fields.insert("customer".to_owned(), customer.into());
         put(&mut fields, "agent", self.agent);
+        put(&mut fields, "graph", self.graph);
+        if !self.attributes.is_empty() {
+            let attributes: BTreeMap<_, _> = self.attributes.into_iter().collect();
+            fields.insert("attributes".to_owned(), json!(attributes));
+        }
         if let Some(topology) = self.topology {
-            fields.insert("topology".to_owned(), typed("--topology", &topology)?);
+            fields.insert("topology".to_owned(), json_object("--topology", &topology)?);
         }
         if let Some(hops_max) = self.hops_max {
             fields.insert("hops_max".to_owned(), hops_max.into());
@@ -268,7 +297,7 @@ impl RouteArgs {
         put(&mut fields, "context", self.context);
         put(&mut fields, "graph", self.parent.then(|| "parent".to_owned()));
         if let Some(update) = self.update {
-            fields.insert("update".to_owned(), typed("--update", &update)?);
+            fields.insert("update".to_owned(), json_object("--update", &update)?);
         }
         let mut body = Value::from(fields);
         set(&mut body, "epoch", epoch);

@@ -9,6 +9,7 @@ use protocol::tools::detect::{Found, handoffs};
 use protocol::tools::history::form_of;
 use serde_json::{Value, json};
 
+use super::ending::usage;
 use super::read_json;
 use crate::{exit_code, output};
 
@@ -16,12 +17,13 @@ use crate::{exit_code, output};
 pub fn run(file: &Path, form: Option<Form>, json: bool) -> Result<u8> {
     let value = read_json(file)?;
     let messages = value.get("messages").unwrap_or(&value).as_array();
-    let messages = messages.with_context(|| {
+    let messages = usage(messages.with_context(|| {
         format!("{}: expected a list of messages, or an object with `messages`", file.display())
-    })?;
+    }))?;
     let form = form.unwrap_or_else(|| form_of(messages));
     let found = handoffs(form, messages)
-        .with_context(|| format!("{} is no history of {}", file.display(), form.as_str()))?;
+        .with_context(|| format!("{} is no history of {}", file.display(), form.as_str()));
+    let found = usage(found)?;
     let problems = check(form, messages);
     let is_refused = problems.iter().any(|problem| problem.weight == Weight::Refused);
     let code = if is_refused { exit_code::FAILED } else { exit_code::OK };

@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 use store::sqlite::ReadOnly;
 
-use super::Reach;
+use super::reach::Reach;
 use crate::client::{Call, Client};
 use crate::node::control_socket;
 use crate::{exit_code, output, standing};

@@ -14,7 +14,7 @@ use protocol::route::{
 };
 use serde_json::{Value, json};
 
-use super::Reach;
+use super::reach::{Reach, offline};
 use crate::bench::load::now;
 use crate::{exit_code, output};
 
@@ -30,28 +30,36 @@ pub struct GraphArgs {
 enum GraphCommand {
     /// Name everything that is wrong with a graph; exits with 1 if there is something, and with 2
     /// if the file cannot be read
+    #[command(args = offline())]
     Check {
         /// A JSON file with the graph; `-` reads standard input
         file: PathBuf,
     },
     /// Show where a turn goes, by which rule, and why
+    #[command(args = offline())]
     Try(TryArgs),
     /// Save a graph at the server, as the next version
     Save {
-        /// a-z, 0-9, '.', '_' and '-'
+        /// The graph's id: a-z, 0-9, '.', '_' and '-'
         id: String,
         /// A JSON file with the graph; `-` reads standard input
         file: PathBuf,
         /// Only if this is the version there, 0 for none
-        #[arg(long)]
+        #[arg(long, value_name = "N")]
         version: Option<u64>,
     },
     /// Print a graph as it was saved last
-    Show { id: String },
+    Show {
+        /// The graph's id
+        id: String,
+    },
     /// List the graphs of your teamspace
     List,
-    /// Remove a graph; who holds a conversation then stays
-    Remove { id: String },
+    /// Remove a graph; conversations stay with the agents that hold them
+    Remove {
+        /// The graph's id
+        id: String,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -59,7 +67,7 @@ struct TryArgs {
     /// A JSON file with the graph; `-` reads standard input
     file: PathBuf,
     /// What the customer says
-    #[arg(long)]
+    #[arg(long, value_name = "TEXT")]
     text: String,
     /// The language of the turn, such as es-MX
     #[arg(long, value_name = "TAG")]
@@ -69,7 +77,7 @@ struct TryArgs {
     attributes: Vec<(String, String)>,
 }
 
-fn attribute(text: &str) -> Result<(String, String), &'static str> {
+pub fn attribute(text: &str) -> Result<(String, String), &'static str> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
 }

@@ -9,8 +9,9 @@ use protocol::time::Time;
 use protocol::tools::Form;
 use serde_json::{Map, Value, json};
 
-use super::offer::{OfferArgs, lay_over_draft};
-use super::{Reach, detect, lint, put, read_json, story, token, watch};
+use super::offer::{OfferArgs, WorkArgs, fields, lay_over_draft};
+use super::reach::{Reach, offline};
+use super::{detect, expect_object, lint, one_of, put, read_json, story, token, watch};
 use crate::client::{Call, Client, Unreachable, percent_encode};
 use crate::node::control_socket;
 use crate::{exit_code, output};
@@ -36,22 +37,24 @@ enum HandoffCommand {
     Initiate {
         /// The id of a draft
         id: Option<String>,
-        #[command(flatten)]
-        offer: OfferArgs,
-        /// Only say what would come of it
+        /// Only say whether it would be proposed, and what is wrong with it
         #[arg(long, conflicts_with = "id")]
         dry_run: bool,
+        #[command(flatten)]
+        offer: OfferArgs,
     },
     /// Say what is wrong with an offer and what could be better, without a server
+    #[command(args = offline())]
     Lint {
         /// A JSON file with the offer; `-` reads standard input
         file: PathBuf,
     },
     /// List the handoffs in a model's message history and check that its provider takes it
+    #[command(args = offline())]
     Detect {
         /// A JSON file with the messages; `-` reads standard input
         file: PathBuf,
-        /// openai, anthropic or langchain [default: by the look of the messages]
+        /// Whose messages they are: openai, anthropic or langchain [default: by their look]
         #[arg(long)]
         form: Option<Form>,
     },
@@ -59,7 +62,8 @@ enum HandoffCommand {
     Accept {
         /// The id of the handoff
         id: String,
-        #[arg(long)]
+        /// What the sender should know
+        #[arg(long, value_name = "TEXT")]
         notes: Option<String>,
         /// An artifact that is accepted, by id; all of them without this. May be repeated
         #[arg(long = "artifact", value_name = "ID")]
@@ -69,14 +73,16 @@ enum HandoffCommand {
     Approve {
         /// The id of the handoff
         id: String,
-        #[arg(long)]
+        /// Why; kept on the record
+        #[arg(long, value_name = "TEXT")]
         why: Option<String>,
     },
     /// Do not agree, as a human; this rejects it
     Refuse {
         /// The id of the handoff
         id: String,
-        #[arg(long)]
+        /// Why; kept on the record
+        #[arg(long, value_name = "TEXT")]
         why: String,
     },
     /// Propose again after a rejection; what is not given stays as it was
@@ -98,19 +104,21 @@ enum HandoffCommand {
         /// The id of the handoff
         id: String,
         /// The agent that shall own the task instead
-        #[arg(long)]
+        #[arg(long, value_name = "AGENT")]
         to: String,
-        #[arg(long)]
+        /// Why; kept on the record
+        #[arg(long, value_name = "TEXT")]
         why: String,
         /// A new deadline for the task, such as 2026-12-24T18:00:00Z
-        #[arg(long)]
+        #[arg(long, value_name = "TIME")]
         deadline: Option<Time>,
     },
     /// Take back what nobody has accepted yet
     Withdraw {
         /// The id of the handoff
         id: String,
-        #[arg(long)]
+        /// Why; kept on the record
+        #[arg(long, value_name = "TEXT")]
         why: Option<String>,
     },
     /// Give the stage that is running more time, as a coordinator
@@ -118,29 +126,39 @@ enum HandoffCommand {
         /// The id of the handoff
         id: String,
         /// When it is overdue from now on, such as 2026-12-24T18:00:00Z
-        #[arg(long)]
+        #[arg(long, value_name = "TIME")]
         due: Time,
-        #[arg(long)]
+        /// Why; kept on the record
+        #[arg(long, value_name = "TEXT")]
         why: String,
     },
     /// Decline, with a reason and a detail; from `activated` this re-opens the task
     Reject {
         /// The id of the handoff
         id: String,
-        #[arg(long)]
+        /// What kind of reason it is
+        #[arg(long, value_parser = one_of(RejectReason::ALL, RejectReason::as_str))]
         reason: RejectReason,
-        #[arg(long)]
+        /// The reason in words
+        #[arg(long, value_name = "TEXT")]
         detail: String,
-        #[arg(long)]
+        /// What the sender could change so that it is accepted
+        #[arg(long, value_name = "TEXT")]
         suggested_fix: Option<String>,
     },
     /// Start the work: from now on the task is yours
-    Activate { id: String },
+    Activate {
+        /// The id of the handoff
+        id: String,
+        #[command(flatten)]
+        work: WorkArgs,
+    },
     /// Report the work as done
     Complete {
         /// The id of the handoff
         id: String,
-        #[arg(long)]
+        /// What was done
+        #[arg(long, value_name = "TEXT")]
         notes: Option<String>,
         /// A success criterion, word for word, and what shows that it is met; may be repeated
         #[arg(long, num_args = 2, value_names = ["CRITERION", "EVIDENCE"])]
@@ -153,7 +171,8 @@ enum HandoffCommand {
     Confirm {
         /// The id of the handoff
         id: String,
-        #[arg(long)]
+        /// Why; kept on the record
+        #[arg(long, value_name = "TEXT")]
         why: Option<String>,
     },
     /// Do not agree that the work is done; it stays with its owner
@@ -161,14 +180,15 @@ enum HandoffCommand {
         /// The id of the handoff
         id: String,
         /// What is missing
-        #[arg(long)]
+        #[arg(long, value_name = "TEXT")]
         why: String,
     },
     /// Make the record final; a coordinator may force it
     Close {
         /// The id of the handoff
         id: String,
-        #[arg(long)]
+        /// What is left to say
+        #[arg(long, value_name = "TEXT")]
         notes: Option<String>,
     },
     /// Erase what one entry of a closed handoff says; the chain stays whole
@@ -179,7 +199,7 @@ enum HandoffCommand {
         #[arg(long)]
         position: u64,
         /// Why; kept for ever
-        #[arg(long)]
+        #[arg(long, value_name = "TEXT")]
         reason: String,
     },
     /// List handoffs, newest first
@@ -196,19 +216,19 @@ enum HandoffCommand {
 #[derive(Debug, Args)]
 struct ListArgs {
     /// Only those of this task
-    #[arg(long)]
+    #[arg(long, value_name = "ID")]
     task: Option<String>,
     /// Only what this agent has handed on
-    #[arg(long)]
+    #[arg(long, value_name = "AGENT")]
     from: Option<String>,
     /// Only what is handed to this agent
-    #[arg(long)]
+    #[arg(long, value_name = "AGENT")]
     to: Option<String>,
-    /// Only those that stand there
-    #[arg(long)]
+    /// Only those in this state
+    #[arg(long, value_parser = one_of(Status::ALL, Status::as_str))]
     status: Option<Status>,
     /// How many, up to 200
-    #[arg(long, default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value_t = 50)]
     limit: usize,
     /// Go on where an earlier list ended
     #[arg(long)]
@@ -348,7 +368,10 @@ fn call_of(action: HandoffCommand) -> Result<Call> {
                 [("reason", reason), ("detail", Some(detail)), ("suggested_fix", suggested_fix)];
             on(&id, "reject", fields)
         }
-        HandoffCommand::Activate { id } => on(&id, "activate", []),
+        HandoffCommand::Activate { id, work } => {
+            let path = format!("/v1/handoffs/{}/activate", percent_encode(&id));
+            Call::post(path, fields([("work_state_update", work.state())]))
+        }
         HandoffCommand::Complete { id, notes, evidence, file } => {
             let path = format!("/v1/handoffs/{}/complete", percent_encode(&id));
             Call::post(path, completion(notes, &evidence, file.as_deref())?)
@@ -385,7 +408,7 @@ fn completion(notes: Option<String>, evidence: &[String], file: Option<&Path>) -
         Some(path) => read_json(path)?,
         None => json!({}),
     };
-    anyhow::ensure!(body.is_object(), "expected a JSON object with what shows that it is done");
+    expect_object("--file", &body)?;
     if let Some(notes) = notes {
         body["completion_notes"] = notes.into();
     }

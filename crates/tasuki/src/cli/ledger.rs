@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::Reach;
+use super::reach::Reach;
 use crate::client::Call;
 use crate::{exit_code, output};
 
@@ -18,10 +18,10 @@ pub struct LedgerArgs {
 
 #[derive(Debug, Subcommand)]
 enum LedgerCommand {
-    /// Go on without entries that a checkpoint vouches for, as after a restore; on the record
+    /// Resume after lost entries, as after a restore: what is missing is declared on the record
     Fork {
         /// Why they are gone
-        #[arg(long)]
+        #[arg(long, value_name = "TEXT")]
         reason: String,
     },
 }

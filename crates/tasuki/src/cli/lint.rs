@@ -7,6 +7,7 @@ use protocol::handoff::Offer;
 use protocol::handoff::lint::{Weight, lint};
 use serde_json::{Value, json};
 
+use super::ending::usage;
 use super::{read_json, token};
 use crate::client::{Call, Client};
 use crate::{exit_code, output};
@@ -25,8 +26,9 @@ pub fn run(file: &Path, json: bool) -> Result<u8> {
             provenance.retain(|name, _| name == "decision_refs" || name == "related_sessions");
         }
     }
-    let offer: Offer = serde_json::from_value(value)
-        .with_context(|| format!("{} is not an offer", file.display()))?;
+    let offer: Result<Offer> = serde_json::from_value(value)
+        .with_context(|| format!("{} is not an offer", file.display()));
+    let offer = usage(offer)?;
     let remarks = lint(&offer, token::now());
     let ok = remarks.iter().all(|remark| remark.weight != Weight::Refused);
     print(&json!({ "ok": ok, "remarks": remarks }), json)

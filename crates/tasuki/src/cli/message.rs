@@ -1,25 +1,29 @@
 //! `tasuki inbox` and `tasuki message`: what agents tell each other.
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use clap::{Args, Subcommand};
 use protocol::message::{Delivery, Kind};
 use protocol::time::Time;
 use serde_json::{Map, Value, json};
 
 use super::message_keeping::{self, ExportArgs, PurgeArgs};
-use super::{Reach, put, read_json, token};
+use super::reach::Reach;
+use super::{json_object, one_of, put, token};
 use crate::client::{Call, Client, percent_encode};
 use crate::{exit_code, output};
+
+/// An inbox is for looking through; a long message is read by itself.
+const PAYLOAD_LINES_MAX: usize = 20;
 
 #[derive(Debug, Args)]
 pub struct InboxArgs {
     #[command(flatten)]
     reach: Reach,
-    /// Only these [default: pending, delivered and failed]
-    #[arg(long)]
+    /// Only messages in this state [default: pending, delivered and failed]
+    #[arg(long, value_parser = one_of(Delivery::ALL, Delivery::as_str))]
     status: Option<Delivery>,
     /// How many, up to 200
-    #[arg(long, default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value_t = 50)]
     limit: usize,
     /// Go on where an earlier list ended
     #[arg(long)]
@@ -38,7 +42,7 @@ pub struct MessageArgs {
 enum MessageCommand {
     /// Send a message to agents, to `coordinator`, or to everyone
     Send {
-        /// An agent; `coordinator` is whoever has the role, `*` is everyone. May be repeated
+        /// An agent; `coordinator` is every coordinator, `*` is everyone. May be repeated
         #[arg(long = "to", value_name = "AGENT", required = true)]
         to: Vec<String>,
         #[command(flatten)]
@@ -46,17 +50,24 @@ enum MessageCommand {
     },
     /// Answer a message, in its thread and to its sender
     Respond {
+        /// The message's id
         id: String,
-        /// Somebody else who shall read it; may be repeated
+        /// Another agent that shall read it too; may be repeated
         #[arg(long = "to", value_name = "AGENT")]
         to: Vec<String>,
         #[command(flatten)]
         content: ContentArgs,
     },
     /// Say that you have read a message
-    Read { id: String },
+    Read {
+        /// The message's id
+        id: String,
+    },
     /// Show a message
-    Show { id: String },
+    Show {
+        /// The message's id
+        id: String,
+    },
     /// List messages you sent or received, newest first
     List(ListArgs),
     /// Count what is in your inbox, and what you may still send
@@ -69,21 +80,22 @@ enum MessageCommand {
 
 #[derive(Debug, Args)]
 struct ContentArgs {
-    /// Such as status.update, knowledge.query or knowledge.response
+    /// What kind of message it is, such as status.update, knowledge.query or knowledge.response
     #[arg(long = "type", value_name = "TYPE")]
     kind: Kind,
-    #[arg(long)]
+    /// What it is about, in a few words
+    #[arg(long, value_name = "TEXT")]
     topic: Option<String>,
-    /// low, normal, high or critical
-    #[arg(long)]
+    /// How urgent it is; critical ones call the agent where it said [default: normal]
+    #[arg(long, value_parser = ["low", "normal", "high", "critical"])]
     priority: Option<String>,
-    /// A thread to send it to [default: a new one]
-    #[arg(long)]
+    /// The thread it belongs to [default: that of the message it answers, else a new one]
+    #[arg(long, value_name = "ID")]
     thread: Option<String>,
     /// Until when it is worth reading, such as 2026-12-24T18:00:00Z
-    #[arg(long)]
+    #[arg(long, value_name = "TIME")]
     expires_at: Option<Time>,
-    /// A JSON object, or @FILE to read one
+    /// What it says: a JSON object, or @FILE to read one
     #[arg(long, value_name = "JSON")]
     payload: Option<String>,
 }
@@ -93,22 +105,26 @@ struct ListArgs {
     /// Sent or received by this agent
     #[arg(long)]
     agent: Option<String>,
-    #[arg(long)]
+    /// Only those of this thread
+    #[arg(long, value_name = "ID")]
     thread: Option<String>,
+    /// Only those of this kind, such as knowledge.query
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<Kind>,
-    #[arg(long)]
+    /// Only messages in this state
+    #[arg(long, value_parser = one_of(Delivery::ALL, Delivery::as_str))]
     status: Option<Delivery>,
-    #[arg(long)]
+    /// Only those about this topic
+    #[arg(long, value_name = "TEXT")]
     topic: Option<String>,
     /// Sent at this time or later
-    #[arg(long)]
+    #[arg(long, value_name = "TIME")]
     since: Option<Time>,
     /// Sent before this time
-    #[arg(long)]
+    #[arg(long, value_name = "TIME")]
     until: Option<Time>,
     /// How many, up to 200
-    #[arg(long, default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value_t = 50)]
     limit: usize,
     /// Go on where an earlier list ended
     #[arg(long)]
@@ -120,7 +136,7 @@ pub async fn inbox(args: InboxArgs) -> Result<u8> {
     let status = args.status.map(|status| status.to_string());
     let filters = [("status", status), ("cursor", args.cursor)];
     let path = with_query(format!("/v1/acp/inbox?limit={}", args.limit), filters);
-    print_list(&reached.client, path, args.reach.json).await?;
+    print_inbox(&reached.client, path, args.reach.json).await?;
     reached.finish().await;
     Ok(exit_code::OK)
 }
@@ -195,13 +211,7 @@ impl ContentArgs {
         put(&mut fields, "thread_id", self.thread);
         put(&mut fields, "expires_at", self.expires_at.map(|at| at.to_string()));
         if let Some(payload) = self.payload {
-            let payload = match payload.strip_prefix('@') {
-                Some(path) => read_json(path.as_ref())?,
-                None => serde_json::from_str(&payload).context("--payload: expected JSON")?,
-            };
-            if !payload.is_object() {
-                bail!("--payload: expected a JSON object");
-            }
+            let payload = json_object("--payload", &payload)?;
             fields.insert("payload".to_owned(), payload);
         }
         Ok(Value::Object(fields))
@@ -260,6 +270,44 @@ async fn print_list(client: &Client, path: String, json: bool) -> Result<()> {
     Ok(())
 }
 
+/// Each message with what its sender wrote, which stands behind a bar.
+async fn print_inbox(client: &Client, path: String, json: bool) -> Result<()> {
+    let answer = client.call(Call::get(path)).await?.success()?;
+    if json {
+        output::json(&answer);
+        return Ok(());
+    }
+    let now = token::now();
+    let messages = answer["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+    for message in messages {
+        let of = |name: &str| output::clean(&text(message, name));
+        let at = text(message, "created_at").parse::<Time>().ok();
+        let when = at.map_or("–".to_owned(), |at| output::relative(at, now));
+        let mut about = vec![of("type")];
+        about.extend(message["topic"].as_str().map(output::clean));
+        if message["priority"] != "normal" {
+            about.push(of("priority"));
+        }
+        output::line(&format!("{}  [{}]  {}", of("id"), of("status"), about.join(", ")));
+        let to = output::clean(&recipients(message));
+        output::line(&format!("  from {} to {to}, {when}", of("from")));
+        let lines = payload(message);
+        for line in lines.iter().take(PAYLOAD_LINES_MAX) {
+            output::line(&format!("  {line}"));
+        }
+        if lines.len() > PAYLOAD_LINES_MAX {
+            output::line(&format!("  … `tasuki message show {}` shows all", of("id")));
+        }
+    }
+    if messages.is_empty() {
+        output::remark("nothing is in your inbox");
+    }
+    if let Some(cursor) = answer["next_cursor"].as_str() {
+        output::remark(&format!("more with --cursor {cursor}"));
+    }
+    Ok(())
+}
+
 /// The envelope line by line, then what its sender wrote.
 fn shown(message: &Value) -> String {
     let rows = ["id", "from", "thread_id", "reply_to", "type", "topic", "priority", "status"]
@@ -269,10 +317,15 @@ fn shown(message: &Value) -> String {
         .map(|name| format!("{name}: {}", output::clean(&text(message, name))));
     let mut lines: Vec<_> = rows.collect();
     lines.insert(2, format!("to: {}", recipients(message)));
-    let payload = serde_json::to_string_pretty(&message["payload"]).unwrap_or_default();
     lines.push("payload:".to_owned());
-    lines.extend(payload.lines().map(|line| format!("| {line}")));
+    lines.extend(payload(message));
     lines.join("\n")
+}
+
+/// What its sender wrote, behind a bar, so that no line of it looks like one of ours.
+fn payload(message: &Value) -> Vec<String> {
+    let payload = serde_json::to_string_pretty(&message["payload"]).unwrap_or_default();
+    payload.lines().map(|line| format!("| {}", line)).collect()
 }
 
 fn fields_of(status: &Value) -> String {

@@ -14,20 +14,20 @@ const PAGE_ROWS: usize = 200;
 #[derive(Debug, Args)]
 pub struct ExportArgs {
     /// Sent at this time or later
-    #[arg(long)]
+    #[arg(long, value_name = "TIME")]
     since: Option<Time>,
     /// Sent before this time
-    #[arg(long)]
+    #[arg(long, value_name = "TIME")]
     until: Option<Time>,
 }
 
 #[derive(Debug, Args)]
 pub struct PurgeArgs {
     /// Messages that were sent before this time, such as 2026-08-01T00:00:00Z
-    #[arg(long)]
+    #[arg(long, value_name = "TIME")]
     before: Time,
     /// Why, for the record
-    #[arg(long)]
+    #[arg(long, value_name = "TEXT")]
     reason: String,
 }
 

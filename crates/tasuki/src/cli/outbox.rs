@@ -5,7 +5,8 @@ use clap::Args;
 use protocol::time::Time;
 use serde_json::{Value, json};
 
-use super::{Reach, token};
+use super::reach::Reach;
+use super::token;
 use crate::client::Call;
 use crate::{exit_code, output};
 

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::{ArgGroup, Args, Subcommand};
 use protocol::time::{Span, Time};
 use serde_json::{Value, json};
 
+use super::reach::Reach;
 use super::transfer::{likely, text};
-use super::{Reach, read_json, token};
+use super::{expect_object, read_json, token};
 use crate::client::{Call, Client, percent_encode};
 use crate::{exit_code, output};
 
@@ -24,6 +25,7 @@ pub struct QueueArgs {
 enum QueueCommand {
     /// Show who waits, in their order, and how the queue works
     Show {
+        /// The queue's id
         #[arg(default_value = "default")]
         id: String,
     },
@@ -37,15 +39,16 @@ enum QueueCommand {
         .args(["file", "mode", "ring", "wait", "hold"])
 ))]
 struct SetArgs {
+    /// The queue's id
     #[arg(default_value = "default")]
     id: String,
     /// A JSON file that replaces all settings; `-` reads standard input
-    #[arg(long)]
+    #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// Offer what waits to people, or let them pick
     #[arg(long, value_parser = ["offer", "pick"])]
     mode: Option<String>,
-    /// How long somebody is asked before the next one is, such as 30s
+    /// How long a person is asked before the next one is, such as 30s
     #[arg(long, value_name = "SPAN")]
     ring: Option<Span>,
     /// How long customers wait before the bot has them back, such as 1h
@@ -91,9 +94,8 @@ impl SetArgs {
                 shown["settings"].clone()
             }
         };
-        let Some(fields) = settings.as_object_mut() else {
-            bail!("--file: expected a JSON object");
-        };
+        expect_object("--file", &settings)?;
+        let Some(fields) = settings.as_object_mut() else { return Ok(settings) };
         if let Some(mode) = self.mode {
             fields.insert("mode".to_owned(), mode.into());
         }

@@ -1,12 +1,16 @@
 //! `tasuki teamspace`: what everybody works in.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use protocol::teamspace::{CONSENT_SECONDS, SESSION_SILENCE_MINUTES};
+use protocol::time::Time;
 use serde_json::{Map, Value, json};
 
-use super::{Reach, put};
-use crate::client::{Call, Client, percent_encode};
+use super::reach::{Begin, Reach};
+use super::{put, token};
+use crate::client::{Call, Client, Refused, percent_encode};
 use crate::{exit_code, output};
 
 #[derive(Debug, Args)]
@@ -23,14 +27,17 @@ enum TeamspaceCommand {
     Create {
         /// a-z, 0-9, '.', '_' and '-'; the name of its folder
         id: String,
-        /// The bearer of the token
-        #[arg(long)]
+        /// The bearer of the token, by id
+        #[arg(long, value_name = "ID")]
         operator: String,
         /// The name people see
         #[arg(long)]
         name: Option<String>,
-        #[arg(long)]
+        /// What it is for, in a sentence
+        #[arg(long, value_name = "TEXT")]
         description: Option<String>,
+        #[command(flatten)]
+        begin: Begin,
     },
     /// List all teamspaces of the server
     List,
@@ -48,7 +55,8 @@ struct SetArgs {
     /// The name people see
     #[arg(long)]
     name: Option<String>,
-    #[arg(long)]
+    /// What it is for, in a sentence
+    #[arg(long, value_name = "TEXT")]
     description: Option<String>,
     /// Until the target looks at a handoff, such as 10m; or `default`
     #[arg(long, value_name = "SPAN")]
@@ -62,7 +70,7 @@ struct SetArgs {
     /// For the work itself; or `default`
     #[arg(long, value_name = "SPAN")]
     sla_activated: Option<String>,
-    /// Warn after this part of each limit, 1 to 99; or `default`, which is never
+    /// Warn when this much of a limit has passed, 1 to 99; or `default`, which is never
     #[arg(long, value_name = "PERCENT", value_parser = parse_number)]
     warn_percent: Option<Value>,
     /// How long messages are kept; or `default`
@@ -80,7 +88,7 @@ struct SetArgs {
     /// After how long without a word of its producer a session is ended; or `default`
     #[arg(long, value_name = "MINUTES", value_parser = parse_number)]
     session_silence_minutes: Option<Value>,
-    /// Whether what is accepted must come with evidence
+    /// Whether work can be completed only with evidence for each success criterion
     #[arg(long, value_name = "BOOL")]
     evidence_required: Option<bool>,
 }
@@ -93,7 +101,7 @@ const PAGE_ITEMS: usize = 200;
 
 pub async fn run(args: TeamspaceArgs) -> Result<u8> {
     let reached = match &args.command {
-        TeamspaceCommand::Create { .. } => args.reach.connect_or_begin().await?,
+        TeamspaceCommand::Create { begin, .. } => args.reach.connect_or_begin(*begin).await?,
         TeamspaceCommand::List
         | TeamspaceCommand::Show
         | TeamspaceCommand::Set(_)
@@ -102,7 +110,7 @@ pub async fn run(args: TeamspaceArgs) -> Result<u8> {
     let client = &reached.client;
     let is_json = args.reach.json;
     match args.command {
-        TeamspaceCommand::Create { id, operator, name, description } => {
+        TeamspaceCommand::Create { id, operator, name, description, .. } => {
             let mut body = Map::new();
             body.insert("teamspace".to_owned(), id.into());
             body.insert("operator".to_owned(), operator.into());
@@ -134,14 +142,17 @@ pub async fn run(args: TeamspaceArgs) -> Result<u8> {
             print(&answer, is_json, shown);
         }
         TeamspaceCommand::Members => {
-            let answer = all(client, "/v1/agents").await?;
+            let answer = members(client).await?;
             print(&answer, is_json, |answer| {
                 let row = |one: &Value| {
-                    let roles = one["roles"].as_array().into_iter().flatten();
-                    let roles: Vec<_> = roles.filter_map(Value::as_str).collect();
-                    vec![text(&one["agent"]), text(&one["kind"]), roles.join(", ")]
+                    let roles = |name: &str| {
+                        let roles = one[name].as_array().into_iter().flatten();
+                        roles.filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+                    };
+                    let (own, by_token) = (roles("roles"), roles("token_roles"));
+                    vec![text(&one["agent"]), text(&one["kind"]), own, by_token]
                 };
-                output::table(&["agent", "kind", "roles"], rows(answer, row))
+                output::table(&["agent", "kind", "roles", "by a token"], rows(answer, row))
             });
         }
     }
@@ -207,6 +218,34 @@ fn parse_number(text: &str) -> Result<Value, String> {
             .map(Value::from)
             .map_err(|_| format!("expected a number, or `{DEFAULT}`")),
     }
+}
+
+/// The directory, each agent with the roles that its tokens carry. Those are shown to operators.
+async fn members(client: &Client) -> Result<Value> {
+    let mut answer = all(client, "/v1/agents").await?;
+    let tokens = match all(client, "/v1/tokens").await {
+        Ok(tokens) => tokens,
+        Err(error) if error.is::<Refused>() => {
+            output::remark("the roles that tokens carry are shown to operators");
+            return Ok(answer);
+        }
+        Err(error) => return Err(error),
+    };
+    let now = token::now();
+    let is_good = |token: &&Value| {
+        let ends = token["expires_at"].as_str().and_then(|at| at.parse::<Time>().ok());
+        token["revoked_at"].is_null() && ends.is_none_or(|at| at > now)
+    };
+    let tokens: Vec<_> = tokens["items"].as_array().into_iter().flatten().filter(is_good).collect();
+    for agent in answer["items"].as_array_mut().into_iter().flatten() {
+        let own = tokens
+            .iter()
+            .filter(|token| token["bearer"] == "agent" && token["agent"] == agent["agent"]);
+        let roles = own.flat_map(|token| token["roles"].as_array().into_iter().flatten());
+        let roles: BTreeSet<_> = roles.filter_map(Value::as_str).collect();
+        agent["token_roles"] = json!(roles);
+    }
+    Ok(answer)
 }
 
 /// Every page of a list, as one.

@@ -6,7 +6,8 @@ use protocol::caller::Role;
 use protocol::time::{Span, Time};
 use serde_json::{Map, Value, json};
 
-use super::{Reach, put};
+use super::put;
+use super::reach::{Begin, Reach};
 use crate::client::{Call, percent_encode};
 use crate::{exit_code, output};
 
@@ -22,17 +23,20 @@ pub struct TokenArgs {
 enum TokenCommand {
     /// Make a token and print it, once. Registers the agent if it is new
     Create {
-        /// The bearer
-        #[arg(long)]
+        /// The bearer, by id
+        #[arg(long, value_name = "ID")]
         agent: String,
+        /// What a new bearer is; operators and customers are not in the directory [default: worker]
         #[arg(long, value_enum)]
         kind: Option<Kind>,
         /// coordinator, researcher, executor, reviewer or integrator; may be repeated
         #[arg(long = "role", value_name = "ROLE")]
         roles: Vec<Role>,
         /// How long it is good for, such as 90d, 12h or 30m [default: for ever]
-        #[arg(long, value_parser = parse_span)]
+        #[arg(long, value_name = "SPAN", value_parser = parse_span)]
         expires_in: Option<Span>,
+        #[command(flatten)]
+        begin: Begin,
     },
     /// List tokens; their secrets are not kept
     List,
@@ -55,12 +59,12 @@ enum Kind {
 
 pub async fn run(args: TokenArgs) -> Result<u8> {
     let reached = match &args.command {
-        TokenCommand::Create { .. } => args.reach.connect_or_begin().await?,
+        TokenCommand::Create { begin, .. } => args.reach.connect_or_begin(*begin).await?,
         TokenCommand::List | TokenCommand::Revoke { .. } => args.reach.connect().await?,
     };
     let client = &reached.client;
     match args.command {
-        TokenCommand::Create { agent, kind, roles, expires_in } => {
+        TokenCommand::Create { agent, kind, roles, expires_in, .. } => {
             let mut body = Map::new();
             body.insert("agent".to_owned(), agent.into());
             let kind = kind.map(|kind| format!("{kind:?}").to_lowercase());

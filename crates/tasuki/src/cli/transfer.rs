@@ -4,7 +4,8 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
-use super::{Reach, put, read_json, transfer_story};
+use super::reach::Reach;
+use super::{expect_object, put, read_json, transfer_story};
 use crate::client::{Call, Client, percent_encode};
 use crate::{exit_code, output};
 
@@ -20,17 +21,21 @@ pub struct TransferArgs {
 
 #[derive(Debug, Subcommand)]
 enum TransferCommand {
-    /// Show how a transfer stands
-    Show { id: String },
+    /// Show a transfer: its state, its place in the queue, and what the person is told
+    Show {
+        /// The transfer's id
+        id: String,
+    },
     /// List the transfers of conversations that you hold; coordinators see all
     List(ListArgs),
-    /// Ask for a person; prints the id of the transfer
+    /// Ask for a person, as the customer or as the agent that holds the conversation; prints the
+    /// id of the transfer
     Request(RequestArgs),
-    /// Take it from the queue; of several the first has it
+    /// Take it from the queue, as a person; the first one gets it
     Pickup {
         #[command(flatten)]
         at: At,
-        /// Answer at once
+        /// Answer at once, instead of letting it ring first
         #[arg(long)]
         accept: bool,
     },
@@ -39,11 +44,12 @@ enum TransferCommand {
         #[command(flatten)]
         at: At,
     },
-    /// Let the next one be asked
+    /// Do not answer; the next person is asked
     Decline {
         #[command(flatten)]
         at: At,
-        #[arg(long)]
+        /// Why; shown to colleagues
+        #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },
     /// Put the customer on hold
@@ -51,60 +57,68 @@ enum TransferCommand {
         #[command(flatten)]
         at: At,
     },
-    /// Be back
+    /// Take the customer off hold
     Resume {
         #[command(flatten)]
         at: At,
     },
-    /// It is settled: whoever held the conversation before has it back
+    /// Settle it: the conversation goes back to the agent that held it before
     Complete {
         #[command(flatten)]
         at: At,
-        /// What they must know
-        #[arg(long)]
+        /// What that agent must know
+        #[arg(long, value_name = "TEXT")]
         summary: Option<String>,
     },
-    /// It is over, and so is the conversation
+    /// End it, and close the conversation
     End {
         #[command(flatten)]
         at: At,
-        #[arg(long)]
+        /// Why; shown to colleagues
+        #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },
-    /// It is not wanted any more; or nobody else is asked in
+    /// Take the request for a person back; while another person is being asked in, only that
     Cancel {
         #[command(flatten)]
         at: At,
-        #[arg(long)]
+        /// Why; shown to colleagues
+        #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },
-    /// Give it up, as a coordinator
+    /// Give up finding a person, as a coordinator; the agent that held it before answers again
     Fail {
         #[command(flatten)]
         at: At,
-        #[arg(long)]
+        /// Why; kept on the record
+        #[arg(long, value_name = "TEXT")]
         reason: String,
     },
-    /// Ask another person in, or pass the conversation on
+    /// As the person who answers: ask another person in, or pass the customer on to one
+    #[command(visible_alias = "pass-on")]
     Transfer(TransferOnArgs),
     /// Write something for colleagues; the customer does not see it
     Note {
         #[command(flatten)]
         at: At,
+        /// What to write
         text: String,
     },
-    /// Tell something to the person who answers, and to nobody else
+    /// Advise the person who answers; the customer does not see it
     Whisper {
         #[command(flatten)]
         at: At,
+        /// What to tell
         text: String,
     },
     /// Say how it was, as the customer
     Rate {
+        /// The transfer's id
         id: String,
         /// From 1, very bad, to 5, very good
         score: u8,
-        #[arg(long)]
+        /// What else there is to say
+        #[arg(long, value_name = "TEXT")]
         comment: Option<String>,
     },
 }
@@ -112,19 +126,20 @@ enum TransferCommand {
 /// Which transfer, and what its caller has seen of it.
 #[derive(Debug, Args)]
 struct At {
+    /// The transfer's id
     id: String,
     /// The epoch that you have seen [default: the current one]
-    #[arg(long)]
+    #[arg(long, value_name = "N")]
     epoch: Option<u64>,
 }
 
 #[derive(Debug, Args)]
 struct ListArgs {
-    /// Only those that stand so, such as queued, ringing or connected
+    /// Only those in this state, such as queued, ringing or connected
     #[arg(long)]
     status: Option<String>,
     /// How many conversations to look at, up to 200
-    #[arg(long, default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value_t = 200)]
     limit: usize,
     /// Go on where an earlier list ended
     #[arg(long)]
@@ -133,29 +148,31 @@ struct ListArgs {
 
 #[derive(Debug, Args)]
 struct RequestArgs {
-    /// The conversation
+    /// The conversation's id
     id: String,
     /// Where it waits [default: default]
     #[arg(long)]
     queue: Option<String>,
+    /// How: warm brings what is known along, blind does not [default: bot_to_human]
     #[arg(long = "type", value_parser = ["bot_to_human", "warm", "blind"])]
     kind: Option<String>,
-    #[arg(long)]
+    /// Why a person is wanted
+    #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     /// What happened so far, for the person
-    #[arg(long)]
+    #[arg(long, value_name = "TEXT")]
     summary: Option<String>,
-    /// From -100 to 100
-    #[arg(long, allow_hyphen_values = true)]
+    /// Who comes first, from -100 to 100; larger is sooner
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
     priority: Option<i32>,
     /// The epoch in which an agent asks [default: the current one]
-    #[arg(long)]
+    #[arg(long, value_name = "N")]
     epoch: Option<u64>,
     /// Your own name for this request: once more with the same one changes nothing
-    #[arg(long)]
+    #[arg(long, value_name = "KEY")]
     request_key: Option<String>,
     /// A JSON file with more of the request; `-` reads standard input
-    #[arg(long)]
+    #[arg(long, value_name = "FILE")]
     file: Option<std::path::PathBuf>,
 }
 
@@ -164,16 +181,18 @@ struct TransferOnArgs {
     #[command(flatten)]
     at: At,
     /// A person or a queue
-    #[arg(long)]
+    #[arg(long, value_name = "AGENT")]
     to: String,
-    /// [default: human_to_human]
+    /// How: supervisor_consult asks for advice, the others pass the customer on; warm brings what
+    /// is known along, blind does not [default: human_to_human]
     #[arg(long = "type",
           value_parser = ["human_to_human", "warm", "supervisor_consult", "blind"])]
     kind: Option<String>,
-    #[arg(long)]
+    /// Why; shown to the other person
+    #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     /// What happened so far, for the other person
-    #[arg(long)]
+    #[arg(long, value_name = "TEXT")]
     summary: Option<String>,
 }
 
@@ -290,11 +309,11 @@ pub fn path_of(id: &str, below: &str) -> String {
     format!("/v1/transfers/{}{below}", percent_encode(id))
 }
 
-/// How it stands, in a line.
+/// Its state, in a line.
 pub fn stands(transfer: &Value) -> String {
     let of = |name: &str| output::clean(&text(transfer, name));
     let mut line = format!(
-        "is now {}; {} holds the conversation, epoch {}",
+        "the transfer is now {}; {} holds the conversation, epoch {}",
         of("status"),
         of("holder"),
         transfer["epoch"]
@@ -349,9 +368,8 @@ impl RequestArgs {
             ("reason", self.reason),
             ("request_key", self.request_key),
         ];
-        let Some(fields) = body.as_object_mut() else {
-            anyhow::bail!("--file: expected a JSON object");
-        };
+        expect_object("--file", &body)?;
+        let Some(fields) = body.as_object_mut() else { return Ok(body) };
         for (name, value) in texts {
             put(fields, name, value);
         }
@@ -363,10 +381,8 @@ impl RequestArgs {
         }
         if let Some(summary) = self.summary {
             let context = fields.entry("context").or_insert_with(|| json!({}));
-            let Some(context) = context.as_object_mut() else {
-                anyhow::bail!("--file: context: expected a JSON object");
-            };
-            context.insert("summary".to_owned(), summary.into());
+            expect_object("--file: context", context)?;
+            context["summary"] = summary.into();
         }
         Ok(body)
     }

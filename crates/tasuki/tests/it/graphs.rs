@@ -285,9 +285,8 @@ async fn graphs_are_saved_and_shown_on_the_command_line() {
         let text = |bytes| String::from_utf8(bytes).expect("the command line prints text");
         (output.status.code().expect("it ended"), text(output.stdout) + &text(output.stderr))
     };
-    assert_eq!(run(&["token", "create", "--agent", "root", "--kind", "operator"]).0, 0);
     for agent in ["bob", "carol"] {
-        assert_eq!(run(&["agent", "register", agent]).0, 0);
+        assert_eq!(run(&["agent", "register", agent, "--init"]).0, 0);
     }
     assert_eq!(run(&["graph", "save", "support", file]), (0, "support: version 1\n".to_owned()));
     let (code, shown) = run(&["graph", "show", "support"]);

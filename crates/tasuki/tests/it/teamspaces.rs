@@ -195,7 +195,7 @@ async fn the_command_line_makes_sets_and_shows() {
     assert_eq!(left["settings"], json!({ "message_retention_days": 30 }));
     assert_eq!(left["revision"], 4);
     for (more, code, part) in [
-        (&["--sla-proposed", "0s"][..], 3, "settings.sla.proposed"),
+        (&["--sla-proposed", "0s"][..], 3, "error: --sla-proposed: expected"),
         (&["--warn-percent", "many"][..], 2, "expected a number"),
         (&[][..], 2, "required"),
     ] {

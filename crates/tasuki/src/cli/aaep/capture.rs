@@ -16,7 +16,7 @@ use super::recorder::Recorder;
 use super::speech::Speech;
 use super::subscriber::Subscriber;
 use super::terms::{ScopeArgs, verbatim};
-use crate::cli::Reach;
+use crate::cli::reach::Reach;
 use crate::cli::typist::{Questions, Typist};
 use crate::output;
 

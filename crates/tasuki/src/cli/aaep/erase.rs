@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 
-use crate::cli::Reach;
+use crate::cli::reach::Reach;
 use crate::client::{Call, percent_encode};
 use crate::{exit_code, output};
 
@@ -14,10 +14,11 @@ pub struct EraseArgs {
     reach: Reach,
     /// The session, such as sess_2c91
     session: String,
-    /// Only this entry
-    #[arg(long)]
+    /// Only the entry at this position [default: all of it]
+    #[arg(long, value_name = "N")]
     position: Option<u64>,
-    #[arg(long)]
+    /// Why; kept for ever
+    #[arg(long, value_name = "TEXT")]
     reason: String,
 }
 

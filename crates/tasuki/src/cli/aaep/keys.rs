@@ -5,7 +5,8 @@ use clap::{Args, Subcommand};
 use protocol::time::Time;
 use serde_json::{Value, json};
 
-use crate::cli::{Reach, token};
+use crate::cli::reach::Reach;
+use crate::cli::token;
 use crate::client::Call;
 use crate::{exit_code, output};
 

@@ -15,7 +15,7 @@ use super::listener::{Listener, Telling};
 use super::speech::Text;
 use super::subscriber::Subscriber;
 use super::terms::{ScopeArgs, TermsArgs};
-use crate::cli::Reach;
+use crate::cli::reach::Reach;
 use crate::cli::typist::{Questions, Typist};
 use crate::client::{Client, Unreachable};
 use crate::node::control_socket;

@@ -19,7 +19,7 @@ use super::produce;
 use super::question::Question;
 use super::speech::Text;
 use super::terms::TermsArgs;
-use crate::cli::Reach;
+use crate::cli::reach::Reach;
 use crate::{exit_code, output};
 
 #[derive(Debug, Args)]

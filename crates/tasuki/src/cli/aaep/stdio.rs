@@ -18,7 +18,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
-use crate::cli::Reach;
+use crate::cli::reach::Reach;
 use crate::client::Unreachable;
 use crate::node::control_socket;
 use crate::socket::Socket;
@@ -36,7 +36,9 @@ const LINES_MAX: usize = 4;
 /// How long what was sent may take to be answered, once there is no more input.
 const LAST_ANSWERS_MAX: Duration = Duration::from_secs(10);
 
+/// It speaks JSON whatever is asked for.
 #[derive(Debug, Args)]
+#[command(mut_arg("json", |flag| flag.hide(true)))]
 pub struct StdioArgs {
     #[command(flatten)]
     reach: Reach,

@@ -21,7 +21,8 @@ pub struct ValidateArgs {
     /// Files with documents: one on each line, one over many lines, or a list; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Only look at these rules; may be repeated [default: all]
+    /// Only look at these rules: schema is the JSON Schemas, spec what a document must be besides,
+    /// session the order of events; may be repeated [default: all]
     #[arg(long, value_enum)]
     tier: Vec<TierName>,
     /// Show what is let pass, but had better be otherwise
@@ -46,11 +47,8 @@ const HELP: &str = "Exit codes: 0 everything is valid, 1 something is not, 2 usa
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum TierName {
-    /// The JSON Schemas
     Schema,
-    /// What a document must be besides
     Spec,
-    /// The order of a session
     Session,
 }
 

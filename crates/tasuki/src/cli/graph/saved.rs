@@ -4,7 +4,7 @@ use anyhow::Result;
 use protocol::route::AgentGraph;
 use serde_json::{Value, json};
 
-use crate::cli::Reach;
+use crate::cli::reach::Reach;
 use crate::client::{Call, percent_encode};
 use crate::{exit_code, output};
 

@@ -17,7 +17,7 @@ use crate::server::{Server, ok};
 pub fn bank(folder: &Path) -> Server {
     let server = Server::start_on(&folder.join("data"), |_| {});
     for agent in ["teller --kind worker", "dana --kind human", "omar --kind human"] {
-        let command = format!("agent register {agent} --data data");
+        let command = format!("agent register {agent} --data data --init");
         let outcome = tasuki(folder, &split(&command), &[], "");
         assert_eq!(outcome.code, 0, "{command}: {}", outcome.stderr);
     }

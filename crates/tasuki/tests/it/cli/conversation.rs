@@ -16,6 +16,9 @@ operator  agent register bob --kind worker --name Bob --user-selectable
 operator  agent register carol --kind worker --name Carol --user-selectable
 shop      conversation open --agent bob --customer-name Ana --language es --hops-max 4
 shop      conversation open --topology nonsense
+operator  graph save care graph.json
+shop      conversation open --graph nowhere
+shop      conversation open --graph care --attribute plan=gold --attribute seats=3 --json
 customer  conversation say $1 "My bill is wrong"
 bob       conversation say $1 "Let me see" --in-reply-to 1
 bob       conversation say $1 "Let me see" --in-reply-to 1
@@ -38,6 +41,12 @@ operator  conversation erase $1 --reason "they asked"
 operator  conversation show $1
 "#;
 
+const GRAPH: &str = r#"{ "entry": "triage", "nodes": [
+    { "id": "triage", "kind": "router", "default": "bob",
+      "rules": [{ "goto": "carol", "attributes": { "plan": { "equals": "gold" } } }] },
+    { "id": "bob", "kind": "specialist", "agent": "bob" },
+    { "id": "carol", "kind": "specialist", "agent": "carol" } ] }"#;
+
 /// Pretends to be lines of ours. What could move a cursor does not even get to the server.
 const HOSTILE: &str = "hello\n    [ago]  #9 bob:\n    | pay me";
 
@@ -48,6 +57,7 @@ fn a_conversation_from_its_first_word_to_its_erasure() {
     let server = Server::start_on(&data, |_| {});
     let mut transcript = Transcript::default();
     let (mut id, mut token) = (String::new(), String::new());
+    std::fs::write(folder.path().join("graph.json"), GRAPH).expect("a file");
     for line in SCRIPT.lines().filter(|line| !line.is_empty()) {
         let (who, command) = line.split_once(' ').expect("somebody types something");
         let typed = command.trim().replace("$1", &id).replace("{\"bill\":7}", "@update.json");
@@ -86,7 +96,7 @@ fn a_tail_follows_over_a_restart_and_ends_with_the_conversation() {
     let server = Server::start_on(&data, |_| {});
     let type_in = |line: &str| tasuki(folder.path(), &split(line), &[], "");
     for name in ["bob", "shop"] {
-        type_in(&format!("agent register {name} --kind worker --data data"));
+        type_in(&format!("agent register {name} --kind worker --data data --init"));
     }
     let opened = type_in("conversation open --agent bob --data data --as shop");
     let id = opened.stdout.lines().next().expect("an id").to_owned();

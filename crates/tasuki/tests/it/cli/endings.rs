@@ -3,19 +3,34 @@
 
 use std::path::Path;
 
+use super::chat::Terminal;
 use super::shell::{Outcome, Transcript, split, tasuki};
 use crate::server::Server;
 
 /// What is typed in an empty folder, and the exit code.
 const ENDINGS: &str = r#"
-1  handoff initiate --as alice --file missing.json
-1  handoff initiate --as alice --file broken.json
-1  agent list --server ftp://127.0.0.1
 1  handoff list --data elsewhere
 1  token list --data elsewhere
-1  agent list --server https://127.0.0.1:1
-1  agent list --server https://127.0.0.1:1 --ca-cert broken.json
+1  token create --agent alice --data elsewhere
+1  agent register alice --data elsewhere
+1  teamspace create other --operator ruth --data elsewhere
 2
+2  handoff initiate --as alice --file missing.json
+2  handoff initiate --as alice --file broken.json
+2  handoff initiate --as alice --file list.json
+2  handoff lint missing.json
+2  handoff detect broken.json
+2  agent list --server ftp://127.0.0.1
+2  agent list --server nonsense
+2  agent list --server https://127.0.0.1:1
+2  agent list --server https://127.0.0.1:1 --ca-cert broken.json
+2  agent list --server https://127.0.0.1:1 --ca-cert missing.pem
+2  message send --as alice --to bob --type status.update --payload [1]
+2  conversation open --as alice --topology nonsense
+2  handoff initiate --as alice --sla soon
+2  handoff initiate --as alice --artifact report
+2  handoff initiate --as alice --ref PAY-311
+2  audit verify --checkpoint missing.txt
 2  handof list
 2  handoff initiate --colour red
 2  handoff reject 1 --detail no --reason bored
@@ -40,11 +55,17 @@ const ENDINGS: &str = r#"
 3  handoff show 01938c2e-0000-7000-8000-000000000001 --as alice
 3  handoff show "1 2" --as alice
 3  handoff initiate --as alice
+3  handoff initiate --as alice --to bob
+3  handoff initiate --as alice --to bob --task T-1 --title Mend --criterion Done
+3  handoff initiate --as alice --to bob --task T-1 --title Mend --criterion Done --summary S --next-step N --percent 101
 3  handoff initiate --as alice --file good.json --to nobody
 3  handoff initiate --as alice --file good.json --to alice
 3  handoff initiate --file good.json --to alice
 3  token revoke 01938c2e-0000-7000-8000-000000000001
 3  agent list --teamspace "My Team"
+3  handoff list --as alice --token TOKEN-OF-BOB
+3  agent list --teamspace other --token TOKEN-OF-BOB
+3  agent register alice --kind queue
 4  agent list --server http://127.0.0.1:1
 4  handoff watch
 4  chat --new
@@ -55,13 +76,15 @@ fn every_ending_has_its_code_and_its_words() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     file("broken.json", "{");
+    file("list.json", "[]");
     file("unknown.toml", "[limits]\nstream = 1\n");
     file("good.json", &crate::server::offer("T-1", "bob").to_string());
-    assert_eq!(run(folder.path(), "token create --agent alice").code, 0);
+    assert_eq!(run(folder.path(), "token create --agent alice --init").code, 0);
+    let bob = run(folder.path(), "token create --agent bob").stdout;
     let mut transcript = Transcript::default();
     for line in ENDINGS.lines().filter(|line| !line.is_empty()) {
         let (code, typed) = line.split_once("  ").unwrap_or((line, ""));
-        let outcome = run(folder.path(), typed);
+        let outcome = run(folder.path(), &typed.replace("TOKEN-OF-BOB", bob.trim_end()));
         assert_eq!(outcome.code.to_string(), code, "{typed}: {}", outcome.stderr);
         assert_eq!(outcome.stdout, "", "{typed}");
         assert!(!outcome.stderr.is_empty(), "{typed} ends without a word");
@@ -70,6 +93,136 @@ fn every_ending_has_its_code_and_its_words() {
     insta::with_settings!({ snapshot_path => ".", prepend_module_to_snapshot => false }, {
         insta::assert_snapshot!("endings", transcript.text);
     });
+}
+
+/// A flag and a variable, two flags, and two variables; through a socket, and without a server.
+#[test]
+fn two_identities_that_differ_are_refused_and_both_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(folder.path(), "token create --agent alice --init").code, 0);
+    let bob = run(folder.path(), "token create --agent bob").stdout.trim_end().to_owned();
+    let check = || {
+        let by_flag = format!("--token {bob}");
+        let by_variable = ("TASUKI_TOKEN", bob.as_str());
+        type Case<'c> = (&'c str, &'c str, Vec<(&'c str, &'c str)>, &'c str);
+        let cases: [Case<'_>; 6] = [
+            (
+                "--as alice",
+                "",
+                vec![by_variable],
+                "--as says `alice`, and the token in TASUKI_TOKEN",
+            ),
+            ("--as alice", &by_flag, vec![], "--as says `alice`, and the token in --token"),
+            (
+                "",
+                &by_flag,
+                vec![("TASUKI_AS", "alice")],
+                "TASUKI_AS says `alice`, and the token in",
+            ),
+            ("--teamspace other", &by_flag, vec![], "--teamspace says `other`, and the token in"),
+            ("--as bob", &by_flag, vec![], ""),
+            ("--as bob --teamspace default", "", vec![by_variable], ""),
+        ];
+        for (typed, more, environment, expected) in cases {
+            for command in ["handoff list", "inbox", "agent show bob", "handoff draft --title X"] {
+                let typed = split(&format!("{command} {typed} {more}"));
+                let outcome = tasuki(folder.path(), &typed, &environment, "");
+                let code = if expected.is_empty() { 0 } else { 3 };
+                assert_eq!(outcome.code, code, "{typed:?}: {}", outcome.stderr);
+                assert!(outcome.stderr.contains(expected), "{typed:?}: {}", outcome.stderr);
+                if code == 3 {
+                    assert!(outcome.stderr.contains("is that of agent:bob"), "{}", outcome.stderr);
+                }
+            }
+        }
+    };
+    check();
+    let _server = Server::start_on(&folder.path().join("tasuki-data"), |_| {});
+    check();
+}
+
+/// What removes something is asked for by name.
+#[test]
+fn a_verb_without_a_flag_shows_what_is_set_and_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let typed = |line: &str| {
+        let outcome = run(folder.path(), line);
+        assert_eq!(outcome.code, 0, "{line}: {}", outcome.stderr);
+        outcome.stdout + &outcome.stderr
+    };
+    typed("agent register bob --name Bob --capability triage --skill billing=4 --init");
+    typed("agent register hana --kind human --capacity 2 --user-selectable");
+    typed("agent presence hana busy");
+    typed("agent roles bob --role reviewer");
+    typed("agent endpoint bob --url https://bots.example/turns");
+    typed("agent wake bob --url https://bots.example/wake");
+    for _ in 0..2 {
+        assert!(typed("agent roles bob").contains("reviewer"));
+        assert_eq!(typed("agent endpoint bob"), "https://bots.example/turns\n");
+        assert_eq!(typed("agent wake bob"), "https://bots.example/wake\n");
+        assert!(typed("agent presence hana").contains("busy"));
+        let bob = typed("agent register bob --team Care");
+        assert!(bob.contains("Bob") && bob.contains("triage"), "{bob}");
+        let hana = typed("agent register hana --json");
+        for kept in [r#""kind":"human""#, r#""capacity":2"#, r#""user_selectable":true"#] {
+            assert!(hana.contains(kept), "{kept}: {hana}");
+        }
+    }
+    assert!(!typed("agent roles bob --remove").contains("reviewer"));
+    assert!(typed("agent endpoint bob --remove").contains("not called any more"));
+    assert!(typed("agent endpoint bob").contains("no URL"));
+    assert!(typed("agent wake bob --remove").contains("not called any more"));
+    assert!(typed("agent wake bob").contains("no URL"));
+    let hana = typed("agent register hana --user-selectable false --json");
+    assert!(!hana.contains("user_selectable"), "{hana}");
+    assert!(!typed("agent register bob --replace").contains("triage"));
+}
+
+/// A token may carry roles that the directory does not know.
+#[test]
+fn members_are_shown_with_the_roles_of_their_tokens() {
+    let folder = tempfile::tempdir().unwrap();
+    for line in [
+        "token create --agent alice --role coordinator --role reviewer --init",
+        "token create --agent bob",
+        "agent roles bob --role executor",
+    ] {
+        assert_eq!(run(folder.path(), line).code, 0, "{line}");
+    }
+    let shown = run(folder.path(), "teamspace members");
+    let rows: Vec<Vec<_>> =
+        shown.stdout.lines().map(|row| row.split_whitespace().collect()).collect();
+    assert!(rows.contains(&vec!["alice", "worker", "coordinator,", "reviewer"]), "{rows:?}");
+    assert!(rows.contains(&vec!["bob", "worker", "executor"]), "{rows:?}");
+    let as_bob = run(folder.path(), "teamspace members --as bob");
+    assert!(as_bob.stderr.contains("shown to operators"), "{}", as_bob.stderr);
+}
+
+#[test]
+fn watching_shows_titles_and_refuses_kinds_that_there_are_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start_on(&folder.path().join("tasuki-data"), |_| {});
+    for agent in ["alice", "bob"] {
+        assert_eq!(run(folder.path(), &format!("token create --agent {agent}")).code, 0);
+    }
+    let refused = run(folder.path(), "handoff watch --kind handof");
+    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    let expected = "error: --kind: expected the name of events, such as handoff.accepted, or a \
+                    family, such as handoff\n";
+    assert_eq!(refused.stderr, expected);
+    let offer = crate::server::offer("T-1", "bob").to_string();
+    let made = tasuki(folder.path(), &split("handoff initiate --as alice --file -"), &[], &offer);
+    let id = made.stdout.trim_end();
+    assert_eq!(run(folder.path(), &format!("handoff accept {id} --as bob")).code, 0);
+    let mut watching = Terminal::open(folder.path(), "handoff watch --after 0 --kind handoff");
+    let offer: serde_json::Value = serde_json::from_str(&offer).unwrap();
+    let title = offer["task"]["title"].as_str().unwrap();
+    for event in ["handoff.proposed", "handoff.accepted"] {
+        let line = watching.sees(event);
+        assert!(line.contains(&format!("“{title}”  handoff/{id}")), "{line}");
+        assert!(line.contains(" ago  ") || line.contains("now  "), "{line}");
+    }
+    drop(server);
 }
 
 #[test]
@@ -84,7 +237,7 @@ fn unknown_settings_in_the_environment_are_usage_errors() {
 #[test]
 fn an_export_is_verified_whatever_folder_is_configured() {
     let folder = tempfile::tempdir().unwrap();
-    assert_eq!(run(folder.path(), "token create --agent alice").code, 0);
+    assert_eq!(run(folder.path(), "token create --agent alice --init").code, 0);
     assert_eq!(run(folder.path(), "audit export --out ledger.jsonl").code, 0);
     let environment = [("TASUKI_DATA", "elsewhere")];
     for typed in ["audit verify --export ledger.jsonl", "audit tail --export ledger.jsonl"] {
@@ -98,7 +251,7 @@ fn data_that_could_not_be_written_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let ended = std::process::Command::new(env!("CARGO_BIN_EXE_tasuki"))
-        .args(["token", "create", "--agent", "alice"])
+        .args(["token", "create", "--agent", "alice", "--init"])
         .current_dir(folder.path())
         .stdout(full)
         .output()
@@ -113,7 +266,7 @@ fn data_that_could_not_be_written_is_an_error() {
 #[test]
 fn a_server_without_an_operator_makes_one_and_only_one() {
     let folder = tempfile::tempdir().unwrap();
-    assert_eq!(run(folder.path(), "token create --agent alice").code, 0);
+    assert_eq!(run(folder.path(), "token create --agent alice --init").code, 0);
     for _ in 0..2 {
         drop(Server::start_on(&folder.path().join("tasuki-data"), |_| {}));
         let listed = run(folder.path(), "token list --json").stdout;
@@ -125,7 +278,7 @@ fn a_server_without_an_operator_makes_one_and_only_one() {
 fn what_is_not_given_of_a_draft_stays_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
     for agent in ["alice", "bob"] {
-        assert_eq!(run(folder.path(), &format!("token create --agent {agent}")).code, 0);
+        assert_eq!(run(folder.path(), &format!("token create --agent {agent} --init")).code, 0);
     }
     let as_alice = |typed: &str| {
         let outcome = run(folder.path(), &format!("{typed} --as alice"));
@@ -168,7 +321,7 @@ fn a_folder_has_one_server() {
 #[test]
 fn a_new_token_is_all_there_is_on_stdout() {
     let folder = tempfile::tempdir().unwrap();
-    let alone = run(folder.path(), "token create --agent alice");
+    let alone = run(folder.path(), "token create --agent alice --init");
     let server = Server::start_on(&folder.path().join("tasuki-data"), |_| {});
     let beside = run(folder.path(), "token create --agent bob --kind human --role reviewer");
     for issued in [alone, beside] {
@@ -185,7 +338,7 @@ fn a_new_token_is_all_there_is_on_stdout() {
 fn an_offer_can_come_from_standard_input() {
     let folder = tempfile::tempdir().unwrap();
     for agent in ["alice", "bob"] {
-        assert_eq!(run(folder.path(), &format!("token create --agent {agent}")).code, 0);
+        assert_eq!(run(folder.path(), &format!("token create --agent {agent} --init")).code, 0);
     }
     let offer = crate::server::offer("T-1", "bob").to_string();
     let typed = split("handoff initiate --as alice --file -");
@@ -197,7 +350,7 @@ fn an_offer_can_come_from_standard_input() {
 fn flags_beat_the_environment_and_the_environment_beats_the_file() {
     let folder = tempfile::tempdir().unwrap();
     for data in ["from-file", "from-environment", "from-flag"] {
-        let made = format!("agent register in-{data} --data {data}");
+        let made = format!("agent register in-{data} --data {data} --init");
         assert_eq!(run(folder.path(), &made).code, 0);
     }
     std::fs::write(folder.path().join("tasuki.toml"), "data = 'from-file'\n").unwrap();
@@ -225,7 +378,7 @@ fn the_doctor_says_what_is_wrong() {
         transcript.add(&format!("tasuki {typed}   # {what}"), &outcome);
     };
     look("nothing is there", "doctor");
-    run(folder.path(), "token create --agent root --kind operator");
+    run(folder.path(), "token create --agent root --kind operator --init");
     look("a folder without a server", "doctor");
     let server = Server::start_on(&folder.path().join("tasuki-data"), |_| {});
     look("a server runs", "doctor --json");

@@ -35,9 +35,9 @@ fn a_command_reaches_a_server_over_tls() {
     assert_eq!(run(path, &format!("agent list {by_name}")).code, 0);
 
     let cases = [
-        ("", 1, "https needs --ca-cert"),
+        ("", 2, "https needs --ca-cert"),
         ("--ca-cert stranger.pem", 4, "cannot reach the server"),
-        ("--ca-cert server.key", 1, "server.key"),
+        ("--ca-cert server.key", 2, "server.key"),
     ];
     for (trust, code, words) in cases {
         let refused = run(path, &format!("agent list {over_tls} {trust}"));

@@ -48,6 +48,7 @@ hana      transfer whisper $2 "up to 20"
 hana      transfer complete $2
 ivan      transfer list --status connected
 ivan      transfer complete $2 --summary "refunded 20"
+ivan      conversation show $1
 customer  transfer rate $2 6
 customer  transfer rate $2 5 --comment "quick"
 customer  transfer rate $2 5
@@ -61,6 +62,7 @@ operator  transfer fail $4 --reason "closing time"
 customer  transfer request $1
 hana      transfer pickup $5 --accept
 hana      transfer end $5 --reason "solved"
+operator  conversation show $1 --last 9
 bob       transfer request $1
 operator  queue set default
 hana      transfer show 01938c2e-0000-7000-8000-000000000001

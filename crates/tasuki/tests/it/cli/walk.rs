@@ -47,12 +47,13 @@ bob       handoff complete $1 --notes "merged"
 alice     handoff close $1 --notes "thanks"
 alice     handoff close $1
 alice     handoff show $1
-alice     handoff initiate --file offer.json --to carol
+alice     handoff initiate --file offer.json --to carol --priority high --classification restricted --sensitivity high --requires-verifier --requires-evidence --sla proposed=10m --artifact report=https://files.example/r.pdf,optional --ref ticket=PAY-311 --constraint "no downtime" --risk "double charges" --question "which gateway?" --assumption "v2 is live" --work-status review --percent 40 --completed-step "found the cause" --branch retry --test-status failing
+alice     handoff show $2
 bob       handoff initiate --file offer.json --to carol
 carol     handoff reject $2 --reason capacity_unavailable --detail "two releases today" --suggested-fix "try again on Monday"
 bob       handoff initiate --file offer.json --to carol --json
 carol     handoff accept $3 --json
-carol     handoff activate $3 --json
+carol     handoff activate $3 --percent 50 --json
 carol     handoff reject $3 --reason capability_mismatch --detail "this is COBOL"
 bob       handoff show $3
 bob       handoff initiate --file offer.json --to alice --return
@@ -127,7 +128,7 @@ fn prepared() -> (TempDir, String) {
     {
         std::fs::write(folder.path().join(format!("{name}.json")), payload).expect("a file");
     }
-    let first = split("token create --agent local --kind operator --data data");
+    let first = split("token create --agent local --kind operator --data data --init");
     let made = tasuki(folder.path(), &first, &[], "");
     (folder, made.stdout.trim().to_owned())
 }

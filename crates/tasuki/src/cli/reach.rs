@@ -1,0 +1,141 @@
+//! How a command reaches a server, and as whom: the flags that all of these commands share.
+
+use std::path::PathBuf;
+
+use adapters::checkpoint_file;
+use anyhow::{Context, Result};
+use clap::{Arg, Args};
+
+use super::configure;
+use super::ending::{NoLedger, usage};
+use crate::client::{Client, Identity};
+use crate::config::Config;
+use crate::node::{Node, control_socket};
+
+/// In help, these come after what a command needs.
+pub const HEADING: &str = "Connection";
+
+/// After the flags of the command, before `--help`.
+const JSON_ORDER: usize = 900;
+
+/// How to reach a server, shared by all commands that talk to one.
+#[derive(Debug, Args)]
+pub struct Reach {
+    /// The data folder, of a server that runs or not [default: ./tasuki-data]
+    #[arg(long, env = "TASUKI_DATA", global = true, value_name = "FOLDER", help_heading = HEADING)]
+    pub data: Option<PathBuf>,
+    /// Talk to this server instead, such as https://tasuki.example:7420
+    #[arg(long, env = "TASUKI_SERVER", global = true, value_name = "URL", help_heading = HEADING)]
+    pub server: Option<String>,
+    /// Trust this certificate for https (PEM)
+    #[arg(long, env = "TASUKI_CA_CERT", global = true, value_name = "FILE",
+          help_heading = HEADING)]
+    ca_cert: Option<PathBuf>,
+    /// Bearer token: says who you are, and in which teamspace
+    #[arg(long, env = "TASUKI_TOKEN", global = true, hide_env_values = true,
+          help_heading = HEADING)]
+    token: Option<String>,
+    /// Act as this agent, with access to the data folder and without a token; refused beside the
+    /// token of another
+    #[arg(long = "as", env = "TASUKI_AS", global = true, value_name = "AGENT",
+          help_heading = HEADING)]
+    act_as: Option<String>,
+    /// Act in this teamspace, with access to the data folder and without a token [default:
+    /// default]
+    #[arg(long, env = "TASUKI_TEAMSPACE", global = true, value_name = "ID",
+          help_heading = HEADING)]
+    teamspace: Option<String>,
+    /// Print JSON instead of text
+    #[arg(long, global = true, display_order = JSON_ORDER)]
+    pub json: bool,
+}
+
+/// Whether a command may begin a ledger.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct Begin {
+    /// Begin a ledger in the data folder if there is none
+    #[arg(long)]
+    init: bool,
+}
+
+/// A client, and the node behind it when there is no server to talk to.
+pub struct Reached {
+    pub client: Client,
+    pub node: Option<Node>,
+}
+
+impl Reach {
+    /// The data folder: as given, or as configured.
+    pub fn data(&self) -> Result<PathBuf> {
+        match &self.data {
+            Some(data) => Ok(data.clone()),
+            None => Ok(configure(None)?.data),
+        }
+    }
+
+    fn identity(&self) -> Identity {
+        Identity {
+            token: self.token.clone(),
+            act_as: self.act_as.clone(),
+            teamspace: self.teamspace.clone(),
+        }
+    }
+
+    /// Finds the server. Without one that runs, and without an address, this process becomes it.
+    pub async fn connect(&self) -> Result<Reached> {
+        let identity = self.identity();
+        if let Some(url) = &self.server {
+            let client = usage(Client::network(url, self.ca_cert.as_deref()))?;
+            return Ok(Reached { client: client.with_identity(identity), node: None });
+        }
+        let data = self.data()?;
+        let socket = control_socket(&data);
+        if tokio::net::UnixStream::connect(&socket).await.is_ok() {
+            let client = Client::socket(socket).with_identity(identity);
+            return Ok(Reached { client, node: None });
+        }
+        let is_there = |name: &str| {
+            let path = data.join(name);
+            path.try_exists().with_context(|| format!("cannot look at {}", path.display()))
+        };
+        if !is_there(store::sqlite::FILE_NAME)? && !is_there(checkpoint_file::NEWEST_FILE)? {
+            return Err(NoLedger(data).into());
+        }
+        become_server(data, identity)
+    }
+
+    /// The same for a command with which a ledger may begin.
+    pub async fn connect_or_begin(&self, begin: Begin) -> Result<Reached> {
+        match self.connect().await {
+            Err(error) if begin.init && error.is::<NoLedger>() => {
+                become_server(self.data()?, self.identity())
+            }
+            reached => reached,
+        }
+    }
+}
+
+/// For a command that needs no server, below one whose flags say how to reach it: takes the place
+/// of those flags, so that its help does not list them.
+pub fn offline() -> Vec<Arg> {
+    let flags = Reach::augment_args(clap::Command::new("offline"));
+    let flags = flags.get_arguments().filter(|flag| flag.get_help_heading().is_some());
+    flags.map(|flag| flag.clone().global(false).hide(true)).collect()
+}
+
+fn become_server(data: PathBuf, identity: Identity) -> Result<Reached> {
+    let config = Config { data, ..configure(None)? };
+    let (_keep_running, stopping) = tokio::sync::watch::channel(false);
+    let node = Node::start(&config, stopping)?;
+    let client = Client::in_process(node.router.clone()).with_identity(identity);
+    Ok(Reached { client, node: Some(node) })
+}
+
+impl Reached {
+    /// Lets a node of our own write down the rest before the process ends.
+    pub async fn finish(self) {
+        if let Some(node) = self.node {
+            node.stop().await;
+        }
+    }
+}
