@@ -205,7 +205,8 @@ async fn somebody_else_confirms_and_the_story_says_who() {
         .unwrap();
     let told = String::from_utf8(told.stdout).unwrap();
     for sentence in [
-        "shown   Every retry is idempotent: “run 7”",
+        "shown     Every retry is idempotent: “run 7”",
+        "[verified, 6 bytes]",
         "confirmed by agent:rita",
         "bob reported it as done",
         "artifact:report hold",
