@@ -16,6 +16,7 @@ mod cursors;
 mod delegation;
 mod dry_run;
 mod events;
+mod forms;
 mod graphs;
 mod handoffs;
 mod inbox_text;

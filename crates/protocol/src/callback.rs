@@ -12,6 +12,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::conversation::Conversation;
+use crate::form;
+use crate::handoff::decide::NOTES_BYTES_MAX;
 use crate::ids::AgentId;
 use crate::step::{BadHistory, Directory, Needs, QueueOf};
 use crate::time::Time;
@@ -46,13 +48,14 @@ pub struct Ask {
     #[serde(default)]
     pub queue: Option<AgentId>,
     /// How to reach the customer: a number, an address. One line of 1 to 200 bytes.
+    #[schemars(transform = form::line(CONTACT_BYTES_MAX))]
     pub contact: String,
     /// What it is about.
     #[serde(default)]
+    #[schemars(transform = form::bytes(NOTES_BYTES_MAX))]
     pub note: Option<String>,
     /// Not earlier than this; at most 30 days ahead.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
     pub not_before: Option<Time>,
     /// The epoch in which an agent asks. Customers have none.
     #[serde(default)]
@@ -63,6 +66,7 @@ pub struct Ask {
 #[serde(deny_unknown_fields)]
 pub struct Settle {
     /// What came of it.
+    #[schemars(transform = form::text(NOTES_BYTES_MAX))]
     pub outcome: String,
 }
 

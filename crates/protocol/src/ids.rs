@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use uuid::{Builder, Uuid};
 
 use crate::canonical;
+use crate::form;
 use crate::time::Time;
 
 /// Long enough for any scheme of names people use, short enough to be a file name.
@@ -27,6 +28,18 @@ pub struct InvalidId {
     pub expected: &'static str,
 }
 
+/// What [`is_name`] checks.
+const NAME: &str = "^[a-z0-9][a-z0-9._-]*$";
+/// What [`is_reference`] checks.
+const REFERENCE: &str = r"^[^\s\p{Cc}]([^\p{Cc}]*[^\s\p{Cc}])?$";
+const SUBSCRIPTION: &str = "^sub_[A-Za-z0-9]+$";
+const SESSION: &str = "^sess_[A-Za-z0-9]+$";
+const UUID: &str = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$";
+
+/// How long the texts of [`SUBSCRIPTION`] and [`SESSION`] may be.
+const SUBSCRIPTION_BYTES_MAX: usize = "sub_".len() + NAME_BYTES_MAX;
+const SESSION_BYTES_MAX: usize = "sess_".len() + NAME_BYTES_MAX;
+
 const NAME_EXPECTED: &str =
     "1 to 64 of a-z, 0-9, '.', '_' and '-', starting with a letter or a digit";
 const REFERENCE_EXPECTED: &str = "1 to 200 bytes of text without control characters";
@@ -35,7 +48,7 @@ const SESSION_EXPECTED: &str = "`sess_` and 1 to 64 of A-Z, a-z and 0-9";
 const UUID_EXPECTED: &str = "a UUID in its hyphenated lower-case form";
 
 macro_rules! text_id {
-    ($(#[$doc:meta])* $name:ident, $check:ident, $expected:ident) => {
+    ($(#[$doc:meta])* $name:ident, $check:ident, $pattern:ident, $max:ident, $expected:ident) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
         #[serde(try_from = "String")]
@@ -88,7 +101,9 @@ macro_rules! text_id {
                 stringify!($name).into()
             }
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({ "type": "string", "description": $expected })
+                let mut schema = json_schema!({ "type": "string" });
+                form::patterned($pattern, $max, $expected.to_owned())(&mut schema);
+                schema
             }
         }
     };
@@ -150,7 +165,9 @@ macro_rules! uuid_id {
                 stringify!($name).into()
             }
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({ "type": "string", "format": "uuid" })
+                let mut schema = json_schema!({ "type": "string", "format": "uuid" });
+                form::pattern(UUID, UUID_EXPECTED)(&mut schema);
+                schema
             }
         }
     };
@@ -158,39 +175,39 @@ macro_rules! uuid_id {
 
 text_id!(
     /// The tenant. Safe as a folder name.
-    TeamspaceId, is_name, NAME_EXPECTED
+    TeamspaceId, is_name, NAME, NAME_BYTES_MAX, NAME_EXPECTED
 );
 text_id!(
     /// Anyone who can hold work. One spelling, no look-alikes: lower-case ASCII only.
-    AgentId, is_name, NAME_EXPECTED
+    AgentId, is_name, NAME, NAME_BYTES_MAX, NAME_EXPECTED
 );
 text_id!(
     /// A piece of work, named by whoever tracks it.
-    TaskId, is_reference, REFERENCE_EXPECTED
+    TaskId, is_reference, REFERENCE, REFERENCE_BYTES_MAX, REFERENCE_EXPECTED
 );
 text_id!(
     /// The exchange of messages that a handoff belongs to.
-    ThreadId, is_reference, REFERENCE_EXPECTED
+    ThreadId, is_reference, REFERENCE, REFERENCE_BYTES_MAX, REFERENCE_EXPECTED
 );
 text_id!(
     /// What a message is about, in a few words that others can filter by.
-    Topic, is_reference, REFERENCE_EXPECTED
+    Topic, is_reference, REFERENCE, REFERENCE_BYTES_MAX, REFERENCE_EXPECTED
 );
 text_id!(
     /// A team, as its members call it.
-    TeamId, is_name, NAME_EXPECTED
+    TeamId, is_name, NAME, NAME_BYTES_MAX, NAME_EXPECTED
 );
 text_id!(
     /// A graph of a teamspace.
-    GraphId, is_name, NAME_EXPECTED
+    GraphId, is_name, NAME, NAME_BYTES_MAX, NAME_EXPECTED
 );
 text_id!(
     /// Somebody who listens to what agents announce. Drawn at random; a name, not a credential.
-    SubscriptionId, is_subscription, SUBSCRIPTION_EXPECTED
+    SubscriptionId, is_subscription, SUBSCRIPTION, SUBSCRIPTION_BYTES_MAX, SUBSCRIPTION_EXPECTED
 );
 text_id!(
     /// A session that an agent announces; the agent chooses its id.
-    SessionId, is_session, SESSION_EXPECTED
+    SessionId, is_session, SESSION, SESSION_BYTES_MAX, SESSION_EXPECTED
 );
 uuid_id!(
     /// One message, for ever. UUIDv7, so that messages sort by the time they were sent.
@@ -237,6 +254,11 @@ impl TeamspaceId {
     }
 }
 
+/// A text that is read as a name later.
+pub fn name_form(schema: &mut Schema) {
+    form::patterned(NAME, NAME_BYTES_MAX, NAME_EXPECTED.to_owned())(schema);
+}
+
 fn is_name(text: &str) -> bool {
     let mut bytes = text.bytes();
     let first_is_plain = bytes.next().is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
@@ -247,7 +269,8 @@ fn is_name(text: &str) -> bool {
 
 fn is_subscription(text: &str) -> bool {
     text.strip_prefix("sub_").is_some_and(|rest| {
-        (1..=64).contains(&rest.len()) && rest.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        (1..=NAME_BYTES_MAX).contains(&rest.len())
+            && rest.bytes().all(|byte| byte.is_ascii_alphanumeric())
     })
 }
 

@@ -29,6 +29,7 @@ pub mod conversation;
 pub mod erasure;
 pub mod fixed;
 pub mod fork;
+pub mod form;
 pub mod graph;
 pub mod handoff;
 pub mod hidden;

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::caller::Caller;
+use crate::form;
 use crate::handoff::sla::Slas;
 use crate::rejection::Rejection;
 use crate::step::BadHistory;
@@ -61,15 +62,18 @@ pub struct Configuration {
 pub struct Settings {
     /// For how many seconds an accept allows the call that was asked about; 60 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::range(CONSENT_SECONDS_MIN, CONSENT_SECONDS_MAX))]
     pub consent_seconds: Option<u32>,
     /// What is accepted must come with evidence of how it was checked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub evidence_required: bool,
     /// For how many days messages are kept; as the server is configured when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::range(1, MESSAGE_RETENTION_DAYS_MAX))]
     pub message_retention_days: Option<u32>,
     /// After how many minutes without a word of its producer a session is ended; 1,440 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::range(1, SESSION_SILENCE_MINUTES_MAX))]
     pub session_silence_minutes: Option<u32>,
     /// How long each stage of a handoff may take that does not say so itself.
     #[serde(default, skip_serializing_if = "Slas::is_default")]

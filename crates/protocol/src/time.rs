@@ -7,6 +7,8 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::form::EXPECTED;
+
 /// Milliseconds since the Unix epoch, written as RFC 3339 in UTC. What is shown ([`fmt::Display`])
 /// always has three digits of a fraction, so that times sort as text. What is stored and hashed
 /// ([`Serialize`]) leaves out zeros at the end, and must stay so: entries were hashed in that form.
@@ -31,6 +33,12 @@ pub enum InvalidTime {
 /// The last day of the year 9999 is out of reach: in some time zones it is the year 10000 by then,
 /// which has no RFC 3339 form.
 const MILLIS_MAX: i64 = 253_402_207_199_999;
+
+/// RFC 3339 and nothing else of ISO 8601.
+const RFC_3339: &str = concat!(
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}",
+    r"(\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}:[0-9]{2})$"
+);
 
 impl Time {
     /// Moments outside the range of RFC 3339 become the nearest one inside.
@@ -165,7 +173,7 @@ impl JsonSchema for Time {
         "Time".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "format": "date-time" })
+        json_schema!({ "type": "string", "format": "date-time", "pattern": RFC_3339 })
     }
 }
 
@@ -184,6 +192,17 @@ impl Span {
 
     pub fn as_millis(self) -> i64 {
         self.0
+    }
+}
+
+impl Span {
+    /// As limits are documented: in days from two days on, otherwise as it is shown.
+    pub fn in_days(self) -> String {
+        const DAY_MS: i64 = 86_400_000;
+        match self.0 / DAY_MS {
+            days if days >= 2 && self.0 % DAY_MS == 0 => format!("{days}d"),
+            _ => self.to_string(),
+        }
     }
 }
 
@@ -247,7 +266,12 @@ impl JsonSchema for Span {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$" })
+        // As many digits as can be counted in milliseconds.
+        json_schema!({
+            "type": "string",
+            "pattern": "^([0-9]{1,15}ms|[0-9]{1,10}(s|m|h|d))$",
+            EXPECTED: "a span such as 90s, 15m, 2h or 3d",
+        })
     }
 }
 

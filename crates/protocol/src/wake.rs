@@ -6,8 +6,10 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use schemars::Schema;
 
 use crate::canonical::{self, Hash, hmac};
+use crate::form;
 use crate::ids::{AgentId, MessageId, TeamspaceId};
 use crate::rejection::Rejection;
 use crate::time::Time;
@@ -82,6 +84,18 @@ pub enum UrlUse {
     Turns,
 }
 
+/// What [`check_url`] checks: visible ASCII, and no user name in the authority.
+const URL: &str = r#"^https?://[!"$-.0-9:->A-~]+([/?#][!-~]*)?$"#;
+
+fn url_expected() -> String {
+    format!("an http or https URL without a user name, of at most {URL_BYTES_MAX} bytes, or null")
+}
+
+/// The form of a field that holds such a URL, or `null`.
+pub fn url_form(schema: &mut Schema) {
+    form::patterned(URL, URL_BYTES_MAX, url_expected())(schema);
+}
+
 /// Where it leads is looked at when it is called, because names change.
 pub fn check_url(url: &str) -> Result<(), Rejection> {
     let rest = ["https://", "http://"].iter().find_map(|scheme| url.strip_prefix(scheme));
@@ -93,10 +107,7 @@ pub fn check_url(url: &str) -> Result<(), Rejection> {
     if is_url {
         return Ok(());
     }
-    let expected = format!(
-        "an http or https URL without a user name, of at most {URL_BYTES_MAX} bytes, or null"
-    );
-    Err(Rejection::SchemaInvalid { field: "url".to_owned(), expected })
+    Err(Rejection::SchemaInvalid { field: "url".to_owned(), expected: url_expected() })
 }
 
 #[cfg(test)]

@@ -1,19 +1,22 @@
 //! `/v1/acp/handoff`: the `acp_handoff` tool of the ACP design, request and response as it has
 //! them. Every answer has its shape, errors included.
 
+mod request;
+
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::HeaderValue;
 use axum::response::{IntoResponse, Response};
 use engine::submit::Done;
+use protocol::handoff::check::Delegation;
 use protocol::handoff::command::Reject;
 use protocol::handoff::edit::OfferEdit;
 use protocol::handoff::{Command, Offer};
 use protocol::ids::HandoffId;
 use protocol::warning::Warning;
 use schemars::JsonSchema;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::Gateway;
@@ -29,26 +32,13 @@ use super::problem::{Problem, add_headers};
 use super::view::HandoffView;
 use super::workq;
 
+pub use request::AcpRequest;
+
 /// Where it is routed.
 pub const PATH: &str = "/v1/acp/handoff";
 
 /// The one action that changes nothing.
 const QUERY: &str = "query";
-
-const ACTIONS: &str = "draft, initiate, accept, approve, refuse, reject, counter, withdraw, \
-                       delegate, reassign, activate, complete, confirm, dispute, \
-                       extend_sla, close or query";
-
-/// The request: an action and its fields. Documented as one object; read strictly by action.
-#[derive(Debug, Deserialize, JsonSchema)]
-pub struct AcpRequest {
-    /// One of draft, initiate, accept, approve, refuse, reject, counter, withdraw, delegate,
-    /// reassign, activate, complete, confirm, dispute, extend_sla, close, query.
-    #[expect(dead_code, reason = "the schema is generated from it; reading goes by action")]
-    pub action: String,
-    #[expect(dead_code, reason = "the schema is generated from it; reading goes by action")]
-    pub handoff_id: Option<HandoffId>,
-}
 
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct AcpResponse {
@@ -166,7 +156,7 @@ async fn answer(gateway: &Gateway, write: Write<Value>) -> Result<AcpResponse, F
     };
     let action = match fields.remove("action") {
         Some(Value::String(action)) => action,
-        Some(_) | None => return Err(Problem::schema_invalid("action", ACTIONS).into()),
+        Some(_) | None => return Err(Problem::schema_invalid("action", &request::actions()).into()),
     };
     if action == QUERY {
         return Ok(query(gateway, write, fields).await?);
@@ -245,7 +235,9 @@ fn command(
     fields: Map<String, Value>,
     new_id: impl FnOnce() -> HandoffId,
 ) -> Result<Command, Problem> {
-    fn read<T: DeserializeOwned>(fields: Map<String, Value>) -> Result<T, Problem> {
+    fn read<T: DeserializeOwned + JsonSchema + 'static>(
+        fields: Map<String, Value>,
+    ) -> Result<T, Problem> {
         shape(Value::Object(fields))
     }
     match action {
@@ -257,7 +249,7 @@ fn command(
         "refuse" => Ok(read::<RefuseInput>(fields)?.into()),
         "counter" => Ok(Command::Counter { edit: Box::new(read::<OfferEdit>(fields)?) }),
         "delegate" => {
-            let offer = Box::new(read::<Offer>(fields)?);
+            let offer = Box::new(read::<Delegation>(fields)?.0);
             Ok(Command::Delegate { child: new_id(), offer })
         }
         "reassign" => Ok(read::<ReassignInput>(fields)?.command(new_id())),
@@ -275,7 +267,7 @@ fn command(
         "confirm" => Ok(read::<ConfirmInput>(fields)?.into()),
         "dispute" => Ok(read::<DisputeInput>(fields)?.into()),
         "close" => Ok(Command::Close { closure_notes: read::<CloseInput>(fields)?.closure_notes }),
-        _ => Err(Problem::schema_invalid("action", ACTIONS)),
+        _ => Err(Problem::schema_invalid("action", &request::actions())),
     }
 }
 

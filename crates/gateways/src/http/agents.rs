@@ -7,6 +7,7 @@ use axum::extract::State;
 use engine::port::ListOf;
 use protocol::agent::{Command, Kind, Presence, Profile};
 use protocol::caller::{Caller, Role};
+use protocol::form;
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
 use protocol::step;
@@ -48,6 +49,7 @@ pub struct AgentsInput {
     pub presence: Option<Presence>,
     /// `true` for those that a customer may choose.
     #[serde(default)]
+    #[schemars(transform = form::true_or_false)]
     pub selectable: Option<String>,
     /// 1 to 200.
     #[serde(default)]

@@ -3,8 +3,10 @@
 
 use axum::extract::State;
 use axum::response::Response;
+use protocol::form;
 use protocol::handoff::Command;
 use protocol::handoff::completion::{Completion, Evidence};
+use protocol::handoff::decide::NOTES_BYTES_MAX;
 use protocol::handoff::package::Artifact;
 use protocol::ids::HandoffId;
 use schemars::JsonSchema;
@@ -19,6 +21,7 @@ use super::problem::Problem;
 #[serde(deny_unknown_fields)]
 pub struct CompleteInput {
     #[serde(default)]
+    #[schemars(transform = form::bytes(NOTES_BYTES_MAX))]
     pub completion_notes: Option<String>,
     /// What came of the work; the server looks at it before it believes it.
     #[serde(default)]
@@ -32,6 +35,7 @@ pub struct CompleteInput {
 #[serde(deny_unknown_fields)]
 pub struct ConfirmInput {
     #[serde(default)]
+    #[schemars(transform = form::bytes(NOTES_BYTES_MAX))]
     pub why: Option<String>,
 }
 
@@ -39,6 +43,7 @@ pub struct ConfirmInput {
 #[serde(deny_unknown_fields)]
 pub struct DisputeInput {
     /// What the owner must know to finish the work.
+    #[schemars(transform = form::text(NOTES_BYTES_MAX))]
     pub why: String,
 }
 

@@ -25,6 +25,8 @@ use protocol::conversation::reader::Reader;
 use protocol::conversation::state::{Customer, Side};
 use protocol::conversation::topology::Topology;
 use protocol::conversation::{Command, Conversation, Status};
+use protocol::form;
+use protocol::handoff::decide::NOTES_BYTES_MAX;
 use protocol::ids::{AgentId, ConversationId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
 use protocol::route::graph::Scalar;
@@ -165,6 +167,7 @@ pub struct SelectInput {
 #[serde(deny_unknown_fields)]
 pub struct CloseInput {
     #[serde(default)]
+    #[schemars(transform = form::bytes(NOTES_BYTES_MAX))]
     pub reason: Option<String>,
 }
 

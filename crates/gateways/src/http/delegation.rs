@@ -3,9 +3,12 @@
 
 use axum::extract::State;
 use axum::response::Response;
+use protocol::form;
+use protocol::handoff::Command;
+use protocol::handoff::check::Delegation;
 use protocol::handoff::command::Reassign;
+use protocol::handoff::decide::NOTES_BYTES_MAX;
 use protocol::handoff::package::OfferedWorkState;
-use protocol::handoff::{Command, Offer};
 use protocol::ids::{AgentId, HandoffId};
 use protocol::time::Time;
 use schemars::JsonSchema;
@@ -21,6 +24,7 @@ use super::problem::Problem;
 pub struct ReassignInput {
     /// The agent that shall own the task instead.
     pub to_agent: AgentId,
+    #[schemars(transform = form::text(NOTES_BYTES_MAX))]
     pub why: String,
     /// The state of the work; what it does not say is as it was said last.
     #[serde(default)]
@@ -40,9 +44,9 @@ impl ReassignInput {
 pub async fn delegate(
     State(gateway): State<Gateway>,
     Named(id): Named<HandoffId>,
-    write: Write<Offer>,
+    write: Write<Delegation>,
 ) -> Result<Response, Problem> {
-    let (write, offer) = write.split();
+    let (write, Delegation(offer)) = write.split();
     let child = gateway.engine.new_handoff_id();
     let command = Command::Delegate { child, offer: Box::new(offer) };
     act(&gateway, write, Target::Existing(id), command).await

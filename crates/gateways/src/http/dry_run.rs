@@ -4,6 +4,7 @@
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use engine::submit::SubmitError;
+use protocol::form;
 use protocol::handoff::artifact::Finding;
 use protocol::handoff::lint::{self, Remark, Weight};
 use protocol::handoff::package::Artifact;
@@ -24,6 +25,7 @@ use super::verdict::VERDICT_WAIT_MAX;
 pub struct InitiateQuery {
     /// `true`: only say what would come of it.
     #[serde(default)]
+    #[schemars(transform = form::true_or_false)]
     pub dry_run: Option<String>,
 }
 

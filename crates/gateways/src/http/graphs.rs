@@ -127,6 +127,7 @@ fn invalid(problems: &[GraphProblem]) -> Problem {
         [] => "the graph cannot be used".to_owned(),
     };
     let field = problems.first().map(|problem| problem.field.clone()).unwrap_or_default();
+    let field = if field.is_empty() { "body".to_owned() } else { field };
     let shown: Vec<_> = problems.iter().take(PROBLEMS_SHOWN_MAX).collect();
     let shown = serde_json::to_value(shown).expect("problems are plain data");
     Problem::new("graph_invalid", detail).field(field).fact("problems", shown)

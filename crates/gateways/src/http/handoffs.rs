@@ -9,11 +9,14 @@ use axum::response::{IntoResponse, Response};
 use engine::port::{HandoffFilter, ListOf};
 use engine::query::Item;
 use engine::submit::{Done, SubmitError};
+use protocol::form;
 use protocol::handoff::command::{Accept, Reject};
+use protocol::handoff::decide::NOTES_BYTES_MAX;
 use protocol::handoff::package::OfferedWorkState;
 use protocol::handoff::workq::WorkqStatus;
 use protocol::handoff::{Command, Offer, RejectReason, Status};
 use protocol::ids::{AgentId, HandoffId, TaskId, TeamspaceId};
+use protocol::json::INTEGER_MAX;
 use protocol::ledger::{Stream, Subject};
 use protocol::step;
 use schemars::JsonSchema;
@@ -36,6 +39,7 @@ const PAGE_ROWS: usize = 50;
 #[serde(deny_unknown_fields)]
 pub struct AcceptInput {
     #[serde(default)]
+    #[schemars(transform = form::bytes(NOTES_BYTES_MAX))]
     pub notes: Option<String>,
     /// The artifacts that are accepted, by id; all when absent. Required ones cannot be left out.
     #[serde(default)]
@@ -53,8 +57,10 @@ impl From<AcceptInput> for Command {
 pub struct RejectInput {
     pub reason: RejectReason,
     /// What the sender must know to do better.
+    #[schemars(transform = form::text(NOTES_BYTES_MAX))]
     pub detail: String,
     #[serde(default)]
+    #[schemars(transform = form::bytes(NOTES_BYTES_MAX))]
     pub suggested_fix: Option<String>,
 }
 
@@ -69,6 +75,7 @@ pub struct ActivateInput {
 #[serde(deny_unknown_fields)]
 pub struct CloseInput {
     #[serde(default)]
+    #[schemars(transform = form::bytes(NOTES_BYTES_MAX))]
     pub closure_notes: Option<String>,
 }
 
@@ -76,8 +83,10 @@ pub struct CloseInput {
 #[serde(deny_unknown_fields)]
 pub struct EraseInput {
     /// The entry whose content goes, by its position in the history.
+    #[schemars(transform = form::range(1, INTEGER_MAX))]
     pub position: u64,
     /// Why; kept for ever.
+    #[schemars(transform = form::text(NOTES_BYTES_MAX))]
     pub reason: String,
 }
 
@@ -446,7 +455,10 @@ pub fn parse_limit(text: Option<&str>) -> Result<usize, Problem> {
     let Some(text) = text else { return Ok(PAGE_ROWS) };
     match text.parse() {
         Ok(limit @ 1..=engine::query::LIST_ROWS_MAX) => Ok(limit),
-        Ok(_) | Err(_) => Err(Problem::schema_invalid("limit", "a number from 1 to 200")),
+        Ok(_) | Err(_) => {
+            let expected = format!("a number from 1 to {}", engine::query::LIST_ROWS_MAX);
+            Err(Problem::schema_invalid("limit", &expected))
+        }
     }
 }
 

@@ -13,17 +13,19 @@ use protocol::ids::{AgentId, ConversationId, GraphId, HandoffId, MessageId, Toke
 use protocol::json::{self, Bounds};
 use protocol::transfer::bundle::BundleId;
 use protocol::transfer::command::Request;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Gateway;
 use super::auth::{Asker, authenticate};
+use super::forms;
 use super::problem::Problem;
 use super::strict::Strict;
 use crate::body::read_body;
 
 /// A key is an id, not a message.
-const KEY_BYTES_MAX: usize = 200;
+pub const KEY_BYTES_MAX: usize = 200;
 
 pub static KEY_HEADER: HeaderName = HeaderName::from_static("idempotency-key");
 
@@ -57,7 +59,7 @@ impl GivenKey {
     }
 }
 
-impl<T: DeserializeOwned> FromRequest<Gateway> for Write<T> {
+impl<T: DeserializeOwned + JsonSchema + 'static> FromRequest<Gateway> for Write<T> {
     type Rejection = Problem;
 
     async fn from_request(request: HttpRequest, gateway: &Gateway) -> Result<Self, Problem> {
@@ -91,7 +93,7 @@ impl FreeText for Ask {
     const FREE_TEXT: &'static [&'static str] = &["note"];
 }
 
-impl<T: DeserializeOwned + FreeText> FromRequest<Gateway> for Chat<T> {
+impl<T: DeserializeOwned + JsonSchema + FreeText + 'static> FromRequest<Gateway> for Chat<T> {
     type Rejection = Problem;
 
     async fn from_request(request: HttpRequest, gateway: &Gateway) -> Result<Self, Problem> {
@@ -194,26 +196,20 @@ fn check_identity(asker: &Asker, body: &mut Value) -> Result<(), Problem> {
 }
 
 /// Fits a value into a type; what does not fit is named by its path.
-pub fn shape<T: DeserializeOwned>(value: Value) -> Result<T, Problem> {
+pub fn shape<T: DeserializeOwned + JsonSchema + 'static>(value: Value) -> Result<T, Problem> {
+    forms::of::<T>().check(&value).map_err(|misfit| at(&misfit.path, &misfit.expected))?;
     serde_path_to_error::deserialize(Strict(value)).map_err(|error| {
-        let path = error.path().to_string();
         let reason = error.inner().to_string();
-        let field = match (path.as_str(), missing_field(&reason)) {
-            (".", Some(name)) => name.to_owned(),
-            (".", None) => unknown_field(&reason).unwrap_or("body").to_owned(),
-            (path, Some(name)) => format!("{path}.{name}"),
-            (path, None) => path.to_owned(),
-        };
-        Problem::new("schema_invalid", format!("{field}: {reason}")).field(field)
+        // A type that reads a text says in its own words what it expects of it. Other words are the
+        // reader's, and about types that nobody outside knows.
+        let expected = reason.strip_prefix("expected ").unwrap_or("a value of another kind");
+        at(&error.path().to_string(), expected)
     })
 }
 
-fn missing_field(reason: &str) -> Option<&str> {
-    reason.strip_prefix("missing field `").and_then(|rest| rest.split('`').next())
-}
-
-fn unknown_field(reason: &str) -> Option<&str> {
-    reason.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next())
+fn at(path: &str, expected: &str) -> Problem {
+    let field = if matches!(path, "" | ".") { "body" } else { path };
+    Problem::schema_invalid(field, expected)
 }
 
 fn key_text(headers: &HeaderMap) -> Result<Option<String>, Problem> {
@@ -223,8 +219,8 @@ fn key_text(headers: &HeaderMap) -> Result<Option<String>, Problem> {
         && text.len() <= KEY_BYTES_MAX
         && text.bytes().all(|byte| byte.is_ascii_graphic());
     if !is_key {
-        let expected = "1 to 200 visible ASCII characters";
-        return Err(Problem::schema_invalid("Idempotency-Key", expected));
+        let expected = format!("1 to {KEY_BYTES_MAX} visible ASCII characters");
+        return Err(Problem::schema_invalid("Idempotency-Key", &expected));
     }
     Ok(Some(text.to_owned()))
 }
@@ -285,7 +281,7 @@ impl<T: Names> FromRequestParts<Gateway> for Named<T> {
 #[derive(Debug)]
 pub struct Asked<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequestParts<Gateway> for Asked<T> {
+impl<T: DeserializeOwned + JsonSchema + 'static> FromRequestParts<Gateway> for Asked<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {

@@ -2,6 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
+use protocol::form;
+use protocol::handoff::decide::NOTES_BYTES_MAX;
 use protocol::ids::TeamspaceId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,6 +16,7 @@ use super::problem::Problem;
 #[serde(deny_unknown_fields)]
 pub struct ForkInput {
     /// Why the ledger goes on without what was lost.
+    #[schemars(transform = form::text(NOTES_BYTES_MAX))]
     pub reason: String,
 }
 

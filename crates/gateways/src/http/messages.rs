@@ -14,7 +14,7 @@ use protocol::caller::Caller;
 use protocol::handoff::package::Priority;
 use protocol::ids::{AgentId, MessageId, TeamspaceId, ThreadId, Topic};
 use protocol::ledger::{Stream, Subject};
-use protocol::message::command::{Address, MessageContext, MessagePolicy};
+use protocol::message::command::{Address, Addressed, MessageContext, MessagePolicy};
 use protocol::message::decide::send::PAYLOAD_BYTES_MAX;
 use protocol::message::state::mailboxes;
 use protocol::message::{Command, Delivery, Kind, Message, Outgoing};
@@ -164,9 +164,9 @@ pub struct MailboxStatus {
 
 pub async fn send(
     State(gateway): State<Gateway>,
-    write: Write<Outgoing>,
+    write: Write<Addressed>,
 ) -> Result<Response, Problem> {
-    let (write, outgoing) = write.split();
+    let (write, Addressed(outgoing)) = write.split();
     submit(&gateway, write, outgoing, None).await
 }
 

@@ -3,7 +3,9 @@
 
 use axum::extract::State;
 use axum::response::Response;
+use protocol::form;
 use protocol::handoff::Command;
+use protocol::handoff::decide::NOTES_BYTES_MAX;
 use protocol::handoff::edit::OfferEdit;
 use protocol::ids::HandoffId;
 use protocol::time::Time;
@@ -19,6 +21,7 @@ use super::problem::Problem;
 #[serde(deny_unknown_fields)]
 pub struct ApproveInput {
     #[serde(default)]
+    #[schemars(transform = form::bytes(NOTES_BYTES_MAX))]
     pub why: Option<String>,
 }
 
@@ -26,6 +29,7 @@ pub struct ApproveInput {
 #[serde(deny_unknown_fields)]
 pub struct RefuseInput {
     /// What the sender must know to do better.
+    #[schemars(transform = form::text(NOTES_BYTES_MAX))]
     pub why: String,
 }
 
@@ -33,6 +37,7 @@ pub struct RefuseInput {
 #[serde(deny_unknown_fields)]
 pub struct WithdrawInput {
     #[serde(default)]
+    #[schemars(transform = form::bytes(NOTES_BYTES_MAX))]
     pub why: Option<String>,
 }
 
@@ -41,6 +46,7 @@ pub struct WithdrawInput {
 pub struct ExtendSlaInput {
     /// When the stage that is running is overdue from now on.
     pub due: Time,
+    #[schemars(transform = form::text(NOTES_BYTES_MAX))]
     pub why: String,
 }
 

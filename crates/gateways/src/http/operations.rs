@@ -3,12 +3,15 @@
 
 mod aaep;
 mod conversations;
+mod descriptions;
 mod graphs;
 mod handoffs;
+pub mod tags;
 mod transfers;
 mod vouched;
 
 use protocol::message::Outgoing;
+use protocol::message::command::Addressed;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use super::acp::{AcpRequest, AcpResponse};
@@ -64,6 +67,18 @@ pub enum Who {
     /// Those, and the customer of the conversation.
     Party,
     Operator,
+}
+
+impl Operation {
+    /// What it does, in a few sentences.
+    pub fn description(&self) -> &'static str {
+        descriptions::of(self.id)
+    }
+
+    /// What it is about.
+    pub fn tag(&self) -> &'static str {
+        tags::of(self.path)
+    }
 }
 
 fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
@@ -139,7 +154,7 @@ const GENERAL: [Operation; 35] = [
             "/v1/acp/messages",
             "acp_send",
             "Sends a message to agents, to the coordinators, or to everyone.",
-            schema::<Outgoing>,
+            schema::<Addressed>,
         )
     },
     Operation {

@@ -16,7 +16,7 @@ use super::agents::{read, stream};
 use super::input::{Named, Write};
 use super::problem::Problem;
 use super::view::AgentView;
-use super::wake::{given, never_called};
+use super::wake::{given, needs_url, never_called};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -27,9 +27,11 @@ pub struct PresenceInput {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = needs_url)]
 pub struct EndpointInput {
     /// An http or https URL; `null` if turns do not reach it.
     #[serde(deserialize_with = "given")]
+    #[schemars(transform = protocol::wake::url_form)]
     pub url: Option<String>,
 }
 

@@ -2,6 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
+use protocol::form;
+use protocol::handoff::decide::NOTES_BYTES_MAX;
 use protocol::time::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,6 +18,7 @@ pub struct PurgeInput {
     /// Messages that were sent before this time.
     pub before: Time,
     /// Why, for the record.
+    #[schemars(transform = form::text(NOTES_BYTES_MAX))]
     pub reason: String,
 }
 

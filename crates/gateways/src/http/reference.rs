@@ -1,21 +1,36 @@
 //! The reference: an OpenAPI 3.1 document made from the operations and their types, and a page that
 //! shows it without scripts or anything from elsewhere.
 
+mod examples;
+mod page;
+
+pub use page::page;
+
+use std::sync::LazyLock;
+
 use axum::Json;
 use axum::http::header;
-use axum::response::{Html, IntoResponse, Response};
+use axum::response::{IntoResponse, Response};
 use protocol::aaep::VERSION;
 use protocol::aaep::schemas::SCHEMAS;
-use protocol::handoff::package::{Offer, PACKAGE_VERSION, Package};
-use schemars::generate::SchemaSettings;
+use protocol::form;
+use protocol::handoff::check::Proposal;
+use protocol::handoff::package::{PACKAGE_VERSION, Package};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use super::input::KEY_BYTES_MAX;
+use super::operations::tags::TAGS;
 use super::operations::{OPERATIONS, Operation, Response as Answer, Who};
 
-/// The document.
+/// The document, made once.
 pub fn openapi() -> Value {
-    let mut settings = SchemaSettings::draft2020_12();
+    static DOCUMENT: LazyLock<Value> = LazyLock::new(make);
+    DOCUMENT.clone()
+}
+
+fn make() -> Value {
+    let mut settings = form::settings();
     settings.definitions_path = "/components/schemas".into();
     let mut generator = settings.into_generator();
     let mut paths = Map::new();
@@ -29,30 +44,101 @@ pub fn openapi() -> Value {
     for query in OPERATIONS.iter().filter_map(|operation| operation.query) {
         schemas.remove(name_of(&query(&mut generator).to_value()).unwrap_or_default());
     }
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Tasuki",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Work passes from agent to agent: verified, to one holder, on record.",
+            "description": DESCRIPTION,
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
         },
+        "tags": TAGS.map(|tag| json!({ "name": tag.name, "description": tag.description })),
         "paths": paths,
         "components": {
             "schemas": schemas,
             "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
         },
-    })
+    });
+    for operation in &OPERATIONS {
+        add_examples(operation, &mut document);
+    }
+    document
 }
+
+/// Beside each schema of a request or an answer, an example that has its form.
+fn add_examples(operation: &Operation, document: &mut Value) {
+    let at = |rest: &str| {
+        let path = operation.path.replace('~', "~0").replace('/', "~1");
+        format!("/paths/{path}/{}/{rest}", operation.method)
+    };
+    let places = [
+        at("requestBody/content"),
+        at(&format!("responses/{}/content", operation.status)),
+        at("responses/default/content"),
+    ];
+    for place in places {
+        let Some(Value::Object(kinds)) = document.pointer(&place).cloned() else { continue };
+        for (kind, media) in kinds {
+            let example = match TEXT_EXAMPLES.iter().find(|(id, _)| *id == operation.id) {
+                Some((_, text)) if !place.contains("default") && is_json(&kind) => {
+                    serde_json::from_str(text).unwrap_or_default()
+                }
+                Some((_, text)) if !place.contains("default") => json!(text),
+                Some(_) | None => examples::of(document, &media["schema"]),
+            };
+            if let Some(media) = document.pointer_mut(&place) {
+                media[&kind]["example"] = example;
+            }
+        }
+    }
+}
+
+/// Whether a body of this kind is one JSON document.
+fn is_json(kind: &str) -> bool {
+    kind.ends_with("/json") || kind.ends_with("+json")
+}
+
+const DESCRIPTION: &str = "Work passes from agent to agent: verified, to one holder, on record.\n\n\
+    The schemas of requests say what is enforced. Texts hold no control characters and nothing \
+    that changes the direction of writing. JSON Schema counts characters and knows no spans, so \
+    `x-maxBytes` is the most bytes of a text in UTF-8 or of an object as canonical JSON, and \
+    `x-minSpan` and `x-maxSpan` are the ends of a span. `x-expected` is what an answer says when \
+    a value does not fit.";
+
+/// What answers look like that no type of ours makes.
+const TEXT_EXAMPLES: [(&str, &str); 19] = [
+    ("aaep_keys", r#"{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"k1","use":"sig","x":"…"}]}"#),
+    ("aaep_manifest", r#"{"aaep_version":"1.0.0"}"#),
+    ("aaep_schemas", r#"{"$schema":"https://json-schema.org/draft/2020-12/schema","$defs":{}}"#),
+    ("aaep_signed_manifest", "eyJhbGciOiJFZERTQSJ9.eyJhYWVwX3ZlcnNpb24iOiIxLjAuMCJ9.…"),
+    ("compat_health", r#"{"status":"alive"}"#),
+    ("compat_listen", "data: {\"type\":\"session.started\"}\n\n"),
+    ("compat_socket", r#"{}"#),
+    ("docs", "<!doctype html>"),
+    ("download_attachment", "(the bytes of the file)"),
+    ("export_conversation", "{\"number\":1,\"kind\":\"message\"}\n"),
+    (
+        "follow_events",
+        "id: 12\nevent: handoff.accepted\ndata: {\"event\":\"handoff.accepted\"}\n\n",
+    ),
+    ("health", r#"{"status":"alive"}"#),
+    ("listen", "event: session.started\ndata: {\"type\":\"session.started\"}\n\n"),
+    ("metrics", "# TYPE tasuki_requests counter\n"),
+    ("offer_schema", r#"{"$id":"urn:tasuki:schema:handoff-offer:1.0.0","type":"object"}"#),
+    ("open_socket", r#"{}"#),
+    ("openapi", r#"{"openapi":"3.1.0"}"#),
+    ("package_schema", r#"{"$id":"urn:tasuki:schema:handoff-package:1.0.0","type":"object"}"#),
+    ("ready", r#"{"status":"ready"}"#),
+];
 
 /// What a sealed package looks like: what the gate reads it as.
 pub async fn package_schema() -> Response {
     schema_file(published::<Package>("handoff-package"))
 }
 
-/// What a sender may offer.
+/// What a sender may propose: an offer with all that is needed.
 pub async fn offer_schema() -> Response {
-    schema_file(published::<Offer>("handoff-offer"))
+    schema_file(published::<Proposal>("handoff-offer"))
 }
 
 /// Every message of AAEP, each by its name.
@@ -70,7 +156,7 @@ pub async fn aaep_schemas() -> Response {
 }
 
 fn published<T: JsonSchema>(name: &str) -> Value {
-    let generator = SchemaSettings::draft2020_12().into_generator();
+    let generator = form::settings().into_generator();
     let mut schema = generator.into_root_schema_for::<T>().to_value();
     schema["$id"] = format!("urn:tasuki:schema:{name}:{PACKAGE_VERSION}").into();
     schema
@@ -83,6 +169,9 @@ fn schema_file(schema: Value) -> Response {
 fn describe(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
     let content = match operation.response {
         Answer::Json(schema) => json!({ "application/json": { "schema": schema(generator) } }),
+        Answer::Text(kind) if is_json(kind) => {
+            json!({ kind: { "schema": { "type": "object" } } })
+        }
         Answer::Text(kind) => json!({ kind: { "schema": { "type": "string" } } }),
     };
     let problem = json!({
@@ -91,7 +180,9 @@ fn describe(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
     });
     let mut described = json!({
         "operationId": operation.id,
+        "tags": [operation.tag()],
         "summary": operation.summary,
+        "description": operation.description(),
         "parameters": parameters(operation, generator),
         "responses": {
             operation.status.to_string(): { "description": "Done.", "content": content },
@@ -125,7 +216,7 @@ fn parameters(operation: &Operation, generator: &mut SchemaGenerator) -> Vec<Val
         }
     }
     if operation.method != "get" {
-        let schema = json!({ "type": "string", "maxLength": 200 });
+        let schema = json!({ "type": "string", "maxLength": KEY_BYTES_MAX, "pattern": "^[!-~]+$" });
         parameters.push(json!({ "name": "Idempotency-Key", "in": "header", "schema": schema }));
     }
     if let Some(query) = operation.query {
@@ -166,54 +257,4 @@ fn problem_schema() -> Value {
 
 pub async fn openapi_json() -> Json<Value> {
     Json(openapi())
-}
-
-/// The reference as a page: plain HTML, so that it reads in any browser and with any reader.
-pub async fn page() -> Response {
-    let mut body = String::new();
-    let document = openapi();
-    for operation in &OPERATIONS {
-        let described = &document["paths"][operation.path][operation.method];
-        body.push_str(&section(operation, described));
-    }
-    body.push_str("<h2>Types</h2>");
-    if let Some(schemas) = document["components"]["schemas"].as_object() {
-        for (name, schema) in schemas {
-            let name = escape(name);
-            body.push_str(&format!("<details id=\"{name}\"><summary>{name}</summary>"));
-            body.push_str(&format!("<pre>{}</pre></details>", escape(&pretty(schema))));
-        }
-    }
-    let page = include_str!("../../assets/reference.html").replace("<!--operations-->", &body);
-    let policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
-    let headers =
-        [(header::CONTENT_SECURITY_POLICY, policy), (header::X_CONTENT_TYPE_OPTIONS, "nosniff")];
-    (headers, Html(page)).into_response()
-}
-
-fn section(operation: &Operation, described: &Value) -> String {
-    let who = match operation.who {
-        Who::Anyone => "Anyone may ask.",
-        Who::Member => "Needs a token.",
-        Who::Party => "Needs a token, which may be that of the customer.",
-        Who::Operator => "Needs an operator's token.",
-    };
-    format!(
-        "<section><h3 id=\"{id}\"><span class=\"method\">{method}</span> <code>{path}</code></h3>\
-         <p>{summary} {who}</p><details><summary>Request and response</summary><pre>{detail}</pre>\
-         </details></section>",
-        id = operation.id,
-        method = operation.method.to_uppercase(),
-        path = escape(operation.path),
-        summary = escape(operation.summary),
-        detail = escape(&pretty(described)),
-    )
-}
-
-fn pretty(value: &Value) -> String {
-    serde_json::to_string_pretty(value).unwrap_or_default()
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

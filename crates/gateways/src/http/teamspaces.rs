@@ -9,12 +9,14 @@ use engine::port::ListOf;
 use engine::query::Item;
 use engine::submit::SubmitError;
 use protocol::caller::Caller;
+use protocol::form;
 use protocol::handoff::sla::Slas;
 use protocol::ids::{AgentId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
 use protocol::rejection::Rejection;
 use protocol::step::{self, State as Aggregate};
 use protocol::teamspace::{Command, Configuration, Settings, Teamspace};
+use protocol::teamspace::{DESCRIPTION_BYTES_MAX, NAME_BYTES_MAX};
 use protocol::token::{self, BearerKind, Grant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,8 +34,10 @@ use super::view::{ListPage, TokenIssued};
 pub struct ConfigureInput {
     /// The name people see.
     #[serde(default)]
+    #[schemars(transform = form::line_or_none(NAME_BYTES_MAX))]
     pub name: String,
     #[serde(default)]
+    #[schemars(transform = form::bytes(DESCRIPTION_BYTES_MAX))]
     pub description: String,
     /// All of them; those not named go back to their defaults.
     #[serde(default)]
@@ -50,8 +54,10 @@ pub struct CreateInput {
     /// The bearer of its first token, an operator's.
     pub operator: AgentId,
     #[serde(default)]
+    #[schemars(transform = form::line_or_none(NAME_BYTES_MAX))]
     pub name: String,
     #[serde(default)]
+    #[schemars(transform = form::bytes(DESCRIPTION_BYTES_MAX))]
     pub description: String,
     #[serde(default)]
     pub settings: Settings,

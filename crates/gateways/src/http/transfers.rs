@@ -7,14 +7,18 @@ use axum::http::StatusCode;
 use protocol::agent::{Agent, AgentIdentity, Kind as AgentKind};
 use protocol::caller::Caller;
 use protocol::conversation::customer_text;
+use protocol::conversation::part::TEXT_BYTES_MAX;
 use protocol::conversation::reader::Reader;
 use protocol::conversation::{Command as ConversationCommand, Conversation};
+use protocol::form;
+use protocol::handoff::decide::NOTES_BYTES_MAX;
 use protocol::hidden::visible as visible_text;
 use protocol::ids::{ConversationId, TransferId};
 use protocol::queue::EstimatedWait;
 use protocol::transfer::Status;
 use protocol::transfer::bundle::Bundle;
 use protocol::transfer::command::{Act, Command, Request, Transfer as TransferInput};
+use protocol::transfer::decide::SCORE_MAX;
 use protocol::transfer::decide::is_in_queue;
 use protocol::transfer::state::{Kind, Leg, LegStage, Stage, Terms, Transfer, transfer_key};
 use schemars::JsonSchema;
@@ -137,6 +141,7 @@ pub struct ReasonInput {
     #[serde(default)]
     pub epoch: Option<u64>,
     #[serde(default)]
+    #[schemars(transform = form::bytes(NOTES_BYTES_MAX))]
     pub reason: Option<String>,
 }
 
@@ -145,6 +150,7 @@ pub struct ReasonInput {
 pub struct FailInput {
     #[serde(default)]
     pub epoch: Option<u64>,
+    #[schemars(transform = form::bytes(NOTES_BYTES_MAX))]
     pub reason: String,
 }
 
@@ -155,6 +161,7 @@ pub struct CompleteInput {
     pub epoch: Option<u64>,
     /// What whoever gets the conversation back must know.
     #[serde(default)]
+    #[schemars(transform = form::bytes(NOTES_BYTES_MAX))]
     pub summary: Option<String>,
 }
 
@@ -163,6 +170,7 @@ pub struct CompleteInput {
 pub struct NoteInput {
     #[serde(default)]
     pub epoch: Option<u64>,
+    #[schemars(transform = form::text(TEXT_BYTES_MAX))]
     pub text: String,
 }
 
@@ -170,8 +178,10 @@ pub struct NoteInput {
 #[serde(deny_unknown_fields)]
 pub struct RateInput {
     /// From 1, very bad, to 5, very good.
+    #[schemars(transform = form::range(1, SCORE_MAX))]
     pub score: u8,
     #[serde(default)]
+    #[schemars(transform = form::bytes(NOTES_BYTES_MAX))]
     pub comment: Option<String>,
 }
 

@@ -3,11 +3,12 @@
 use axum::Json;
 use axum::extract::State;
 use protocol::agent::Command;
+use protocol::form;
 use protocol::ids::AgentId;
 use protocol::step;
 use protocol::wake::UrlUse;
 use protocol::warning::Warning;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Gateway;
@@ -15,11 +16,18 @@ use super::agents::stream;
 use super::input::{Named, Write};
 use super::problem::Problem;
 
+/// It must be said, be it `null`: an empty body takes nothing away.
+pub fn needs_url(schema: &mut Schema) {
+    form::require(schema, "url");
+}
+
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = needs_url)]
 pub struct WakeInput {
     /// An http or https URL; `null` if it is not to be called.
     #[serde(deserialize_with = "given")]
+    #[schemars(transform = protocol::wake::url_form)]
     pub url: Option<String>,
 }
 

@@ -21,6 +21,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use protocol::caller::Principal;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Gateway;
@@ -99,7 +100,7 @@ impl Default for Sockets {
 }
 
 /// Everything that a token might be put into by mistake.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NoQuery {}
 

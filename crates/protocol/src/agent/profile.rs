@@ -1,10 +1,11 @@
 //! What an agent shows of itself, and what follows from that: its identity in a conversation and
 //! how many conversations it holds at once.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
 use super::{Agent, Kind};
+use crate::form;
 use crate::ids::AgentId;
 use crate::json;
 use crate::rejection::Rejection;
@@ -14,18 +15,24 @@ use crate::rejection::Rejection;
 #[serde(deny_unknown_fields)]
 pub struct Profile {
     #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(transform = form::bytes(PROFILE_TEXT_BYTES_MAX))]
     pub name: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(transform = form::bytes(PROFILE_TEXT_BYTES_MAX))]
     pub description: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(transform = short_items)]
     pub capabilities: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(transform = short_items)]
     pub languages: Vec<String>,
     /// An emoji or a few letters; never a URL, so that showing it fetches nothing.
     #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(transform = icon)]
     pub icon: String,
     /// `#rrggbb`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(transform = form::pattern("^(#[0-9A-Fa-f]{6})?$", COLOR_EXPECTED))]
     pub color: String,
     /// Whether a customer may choose it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -33,10 +40,13 @@ pub struct Profile {
     /// How many conversations it holds at once, 1 to 64. Without one: 3 for a human, any number
     /// for a worker or a queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::range(1, CAPACITY_MAX))]
     pub capacity: Option<u16>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(transform = form::items(0, PROFILE_LIST_ITEMS_MAX))]
     pub skills: Vec<Skill>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(transform = form::patterned(LABEL_OR_NONE, LABEL_BYTES_MAX, label_expected()))]
     pub team: String,
 }
 
@@ -44,8 +54,10 @@ pub struct Profile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Skill {
+    #[schemars(transform = form::patterned(LABEL, LABEL_BYTES_MAX, label_expected()))]
     pub name: String,
     /// 1 to 5.
+    #[schemars(transform = form::range(1, SKILL_LEVEL_MAX))]
     pub level: u8,
 }
 
@@ -70,6 +82,32 @@ pub const ICON_CHARACTERS_MAX: usize = 8;
 pub const LABEL_BYTES_MAX: usize = 100;
 
 pub const SKILL_LEVEL_MAX: u8 = 5;
+
+/// What is seen, without blanks; of at most `ICON_CHARACTERS_MAX`.
+const ICON: &str = r"^[^\s\p{Cc}\u061C\u200E\u200F]*$";
+const COLOR_EXPECTED: &str = "#rrggbb, such as #2f6fde";
+const LABEL: &str = concat!(
+    r"^[^\s\p{Cc}\u061C\u200E\u200F]",
+    r"([^\p{Cc}\u061C\u200E\u200F\u2028\u2029]*[^\s\p{Cc}\u061C\u200E\u200F])?$"
+);
+const LABEL_OR_NONE: &str = concat!(
+    r"^([^\s\p{Cc}\u061C\u200E\u200F]",
+    r"([^\p{Cc}\u061C\u200E\u200F\u2028\u2029]*[^\s\p{Cc}\u061C\u200E\u200F])?)?$"
+);
+
+fn icon_expected() -> String {
+    format!("an emoji or at most {ICON_CHARACTERS_MAX} characters, no spaces")
+}
+
+fn icon(schema: &mut Schema) {
+    form::patterned(ICON, 4 * ICON_CHARACTERS_MAX, icon_expected())(schema);
+    schema.insert("maxLength".to_owned(), ICON_CHARACTERS_MAX.into());
+}
+
+fn short_items(schema: &mut Schema) {
+    form::items(0, PROFILE_LIST_ITEMS_MAX)(schema);
+    form::each(form::bytes(PROFILE_TEXT_BYTES_MAX))(schema);
+}
 
 /// More chats at once than anybody follows. The slots of an agent are read at once, so that their
 /// number must have an end.
@@ -151,11 +189,10 @@ pub(super) fn check(kind: Kind, profile: &Profile) -> Result<(), Rejection> {
     let is_icon = profile.icon.chars().count() <= ICON_CHARACTERS_MAX
         && !profile.icon.chars().any(|it| it.is_whitespace() || is_unprintable(it));
     if !is_icon {
-        let expected = format!("an emoji or at most {ICON_CHARACTERS_MAX} characters, no spaces");
-        return invalid("icon", expected);
+        return invalid("icon", icon_expected());
     }
     if !profile.color.is_empty() && !is_color(&profile.color) {
-        return invalid("color", "#rrggbb, such as #2f6fde".to_owned());
+        return invalid("color", COLOR_EXPECTED.to_owned());
     }
     if profile.user_selectable && kind == Kind::System {
         let expected = "false for a system agent, which is never given work";

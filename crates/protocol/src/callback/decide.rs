@@ -92,7 +92,7 @@ fn check(ask: &Ask, context: Context<'_>) -> Result<(), Rejection> {
         || contact.len() > CONTACT_BYTES_MAX
         || contact.chars().any(char::is_control);
     if is_unsound {
-        return Err(invalid("contact", "one line of 1 to 200 bytes"));
+        return Err(invalid("contact", &format!("one line of 1 to {CONTACT_BYTES_MAX} bytes")));
     }
     let latest = context.now.plus(NOT_BEFORE_MAX);
     if ask.not_before.is_some_and(|not_before| not_before > latest) {

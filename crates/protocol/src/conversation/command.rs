@@ -2,18 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::customer_text::CUSTOMER_TEXT_BYTES_MAX;
 use super::decide::is_stopped;
+use super::decide::open::{ATTRIBUTES_MAX, CUSTOMER_QUEUES_MAX};
 use super::graph::TurnAsked;
-use super::part::Part;
+use super::part::{PARTS_MAX, Part};
 use super::state::{Conversation, Customer};
-use super::topology::{Level, Topology};
+use super::topology::{HOPS_MAX_MAX, Level, Topology};
 use crate::callback;
+use crate::form;
+use crate::handoff::decide::NOTES_BYTES_MAX;
 use crate::ids::{AgentId, GraphId};
-use crate::route::graph::Scalar;
+use crate::json::INTEGER_MAX;
+use crate::route::graph::{LABEL_BYTES_MAX, Scalar};
 use crate::step::{Directory, Needs, QueueOf};
 use crate::transfer;
 
@@ -62,24 +67,34 @@ pub struct Open {
     pub graph: Option<GraphId>,
     /// What the rules of a graph may ask for, by name.
     #[serde(default)]
+    #[schemars(transform = attributes)]
     pub attributes: BTreeMap<String, Scalar>,
     /// The queues that the customer may name, besides those of the graph; none when absent.
     #[serde(default)]
+    #[schemars(transform = form::items(0, CUSTOMER_QUEUES_MAX))]
     pub customer_queues: Vec<AgentId>,
     /// How often it may change hands until the customer speaks again; 8 when absent.
     #[serde(default)]
+    #[schemars(transform = form::range(1, HOPS_MAX_MAX))]
     pub hops_max: Option<u16>,
+}
+
+fn attributes(schema: &mut Schema) {
+    form::names(ATTRIBUTES_MAX, form::bytes_from(1, LABEL_BYTES_MAX))(schema);
+    form::each_value(form::scalar(LABEL_BYTES_MAX))(schema);
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Say {
+    #[schemars(transform = form::items(1, PARTS_MAX))]
     pub parts: Vec<Part>,
     /// The epoch for which an agent speaks. Customers have none.
     #[serde(default)]
     pub epoch: Option<u64>,
     /// The message that it answers. Each is answered once.
     #[serde(default)]
+    #[schemars(transform = form::range(1, INTEGER_MAX))]
     pub in_reply_to: Option<u64>,
 }
 
@@ -94,12 +109,15 @@ pub struct Route {
     pub graph: Level,
     /// Why, for colleagues.
     #[serde(default)]
+    #[schemars(transform = form::bytes(NOTES_BYTES_MAX))]
     pub reason: Option<String>,
     /// What the customer is told instead; a sentence in their language when absent.
     #[serde(default)]
+    #[schemars(transform = form::text(CUSTOMER_TEXT_BYTES_MAX))]
     pub customer_text: Option<String>,
     /// What the next agent must know.
     #[serde(default)]
+    #[schemars(transform = form::bytes(NOTES_BYTES_MAX))]
     pub context: Option<String>,
     #[serde(default)]
     pub epoch: Option<u64>,

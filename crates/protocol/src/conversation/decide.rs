@@ -3,7 +3,7 @@
 mod close;
 mod deliver;
 pub mod human;
-mod open;
+pub mod open;
 mod route;
 mod say;
 mod turn;

@@ -2,10 +2,11 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
 use crate::canonical;
+use crate::form;
 use crate::rejection::Rejection;
 
 /// Whoever has more to say sends another message.
@@ -15,6 +16,26 @@ pub const TEXT_BYTES_MAX: usize = 16 * 1024;
 /// What is larger is sent as a link.
 pub const ATTACHMENT_BYTES_MAX: usize = 128 * 1024;
 pub const ATTACHMENT_NAME_BYTES_MAX: usize = 200;
+
+const FILE_NAME: &str = r"^[^/\\\p{Cc}]*[^\s/\\\p{Cc}][^/\\\p{Cc}]*$";
+const MEDIA_TYPE: &str = r"^[A-Za-z0-9!#$&^_.+-]{1,127}/[A-Za-z0-9!#$&^_.+-]{1,127}$";
+const MEDIA_TYPE_EXPECTED: &str = "a media type such as image/png";
+
+/// With padding, and without bits that no byte has.
+const BASE64: &str = concat!(
+    "^([A-Za-z0-9+/]{4})*",
+    "([A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"
+);
+
+fn name_expected() -> String {
+    format!("a file name of 1 to {ATTACHMENT_NAME_BYTES_MAX} bytes without a path")
+}
+
+fn data(schema: &mut Schema) {
+    form::pattern(BASE64, "base64 with padding")(schema);
+    schema.insert("minLength".to_owned(), 4.into());
+    schema.insert("maxLength".to_owned(), (ATTACHMENT_BYTES_MAX.div_ceil(3) * 4).into());
+}
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "kebab-case")]
@@ -26,6 +47,7 @@ pub enum Part {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Text {
+    #[schemars(transform = form::text(TEXT_BYTES_MAX))]
     pub text: String,
 }
 
@@ -33,12 +55,16 @@ pub struct Text {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Attachment {
+    #[schemars(transform = form::patterned(FILE_NAME, ATTACHMENT_NAME_BYTES_MAX, name_expected()))]
     pub name: String,
+    #[schemars(transform = form::pattern(MEDIA_TYPE, MEDIA_TYPE_EXPECTED))]
     pub media_type: String,
     /// Base64.
+    #[schemars(transform = data)]
     pub data: String,
     /// Compared with the data if it is given, computed if not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::sha256)]
     pub sha256: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
@@ -82,14 +108,14 @@ fn check_attachment(attachment: &Attachment, field: &str) -> Result<Attachment, 
         || name.len() > ATTACHMENT_NAME_BYTES_MAX
         || !name.chars().all(is_plain)
     {
-        return invalid("name", "a file name of 1 to 200 bytes without a path");
+        return invalid("name", &name_expected());
     }
     let is_token = |text: &str| {
         let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte);
         !text.is_empty() && text.len() <= 127 && text.bytes().all(is_allowed)
     };
     if !media_type.split_once('/').is_some_and(|(kind, rest)| is_token(kind) && is_token(rest)) {
-        return invalid("media_type", "a media type such as image/png");
+        return invalid("media_type", MEDIA_TYPE_EXPECTED);
     }
     let Ok(bytes) = STANDARD.decode(data) else {
         return invalid("data", "base64 with padding");

@@ -6,11 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::decide::open::CUSTOMER_TEXT_BYTES_MAX;
 use super::telling::Told;
 use super::topology::Topology;
 use crate::callback::Callback;
 use crate::caller::{Caller, Principal};
 use crate::fixed::Fixed;
+use crate::form;
 use crate::ids::{AgentId, ConversationId, GraphId};
 use crate::route::graph::Scalar;
 use crate::signal::SignalState;
@@ -72,10 +74,13 @@ pub struct Setup {
 pub struct Customer {
     /// The backend's own name for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::line(CUSTOMER_TEXT_BYTES_MAX))]
     pub external_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::line(CUSTOMER_TEXT_BYTES_MAX))]
     pub name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::line(CUSTOMER_TEXT_BYTES_MAX))]
     pub language: Option<String>,
 }
 

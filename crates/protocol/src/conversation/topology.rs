@@ -1,9 +1,10 @@
 //! Who may hand a conversation to whom.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Kind;
+use crate::form;
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
 use crate::warning::Named;
@@ -22,9 +23,22 @@ pub enum Topology {
     #[default]
     Free,
     /// The supervisor to its workers, and they back to it.
-    Supervisor { supervisor: AgentId, workers: Vec<AgentId> },
+    Supervisor {
+        supervisor: AgentId,
+        #[schemars(transform = members)]
+        workers: Vec<AgentId>,
+    },
     /// Each member to every other.
-    Swarm { members: Vec<AgentId>, default_agent: AgentId },
+    Swarm {
+        #[schemars(transform = members)]
+        members: Vec<AgentId>,
+        default_agent: AgentId,
+    },
+}
+
+fn members(schema: &mut Schema) {
+    form::items(1, MEMBERS_MAX)(schema);
+    schema.insert("uniqueItems".to_owned(), true.into());
 }
 
 /// At which level a target is looked for.

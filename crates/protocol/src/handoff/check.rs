@@ -1,12 +1,118 @@
 //! What must be true of an offer: of a draft that is saved, and of one that shall be proposed.
 
-use super::package::{Artifact, Offer, OfferedTask, OfferedWorkState, TITLE_BYTES_MAX};
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+
+use super::package::{
+    Artifact, Offer, OfferedTask, OfferedWorkState, PERCENT_MAX, TITLE_BYTES_MAX, title_expected,
+};
 use super::sla::Slas;
 use super::workq;
 use crate::canonical;
+use crate::form;
 use crate::ids::{AgentId, TaskId};
 use crate::rejection::Rejection;
 use crate::time::Time;
+
+const TO_AGENT: &str = "to_agent";
+const TASK_ID: &str = "task.task_id";
+const TITLE: &str = "task.title";
+const CRITERIA: &str = "task.success_criteria";
+const SUMMARY: &str = "context.summary";
+const NEXT_STEP: &str = "work_state.next_step";
+
+/// What must be there to leave `draft`, in the order people fill it in.
+const NEEDED: [(&str, &str); 6] = [
+    (TO_AGENT, "an agent id"),
+    (TASK_ID, "a task id"),
+    (TITLE, "a line of text"),
+    (CRITERIA, "at least one criterion"),
+    (SUMMARY, "what the next owner must know"),
+    (NEXT_STEP, "what to do first"),
+];
+
+const CRITERION_EXPECTED: &str = "a criterion that can be checked, not blank text";
+
+/// An [`Offer`] that may leave `draft`: with all that is needed.
+#[derive(Debug)]
+pub enum Proposal {}
+
+/// An [`Offer`] of a part: its task may be numbered after the whole.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub struct Delegation(pub Offer);
+
+/// A [`Proposal`], or nothing for the draft as it was saved.
+#[derive(Debug)]
+pub enum DraftOrProposal {}
+
+impl JsonSchema for Proposal {
+    fn schema_name() -> Cow<'static, str> {
+        "Proposal".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = Offer::json_schema(generator);
+        add_needed(&mut schema, |_| true);
+        schema
+    }
+}
+
+impl JsonSchema for Delegation {
+    fn schema_name() -> Cow<'static, str> {
+        "Delegation".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = Offer::json_schema(generator);
+        add_needed(&mut schema, |field| field != TASK_ID);
+        schema
+    }
+}
+
+impl JsonSchema for DraftOrProposal {
+    fn schema_name() -> Cow<'static, str> {
+        "DraftOrProposal".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let nothing = json_schema!({ "type": "object", "maxProperties": 0 });
+        json_schema!({ "anyOf": [nothing, generator.subschema_for::<Proposal>()] })
+    }
+}
+
+/// A sealed package has what a proposal needed; its target is in the record.
+pub fn sealed_form(schema: &mut Schema) {
+    add_needed(schema, |field| field != TO_AGENT);
+}
+
+/// At least one criterion, and none that is blank.
+pub fn criteria_form(schema: &mut Schema) {
+    schema.insert("minItems".to_owned(), 1.into());
+    form::each(form::not_blank(CRITERION_EXPECTED))(schema);
+}
+
+fn add_needed(schema: &mut Schema, is_needed: impl Fn(&str) -> bool) {
+    for (path, expected) in NEEDED.into_iter().filter(|(path, _)| is_needed(path)) {
+        form::needed(schema, path, &mut |field| match path {
+            TO_AGENT => {}
+            CRITERIA => {
+                field.insert("type".to_owned(), "array".into());
+                criteria_form(field);
+            }
+            SUMMARY | NEXT_STEP => {
+                field.insert("type".to_owned(), "string".into());
+                form::not_blank(expected)(field);
+            }
+            _ => {
+                field.insert("type".to_owned(), "string".into());
+                field.insert(form::EXPECTED.to_owned(), expected.into());
+            }
+        });
+    }
+}
 
 /// The facts of an offer that are known to be there once it may leave `draft`.
 #[derive(Debug, Clone)]
@@ -52,33 +158,21 @@ impl Offer {
     /// Everything that keeps it from leaving `draft`.
     pub fn problems(&self, now: Time) -> Vec<Problem> {
         let mut problems = self.unsound();
-        let mut need = |is_there: bool, field: &str, expected: &str| {
-            if !is_there {
-                problems.push(missing(field, expected));
-            }
-        };
-        let is_text = |text: Option<&str>| !text.unwrap_or_default().trim().is_empty();
-        let nothing = OfferedTask::default();
-        let task = self.task.as_ref().unwrap_or(&nothing);
-        let context = self.context.as_ref();
-        let work = self.work_state.as_ref();
-        need(self.to_agent.is_some(), "to_agent", "an agent id");
-        let criteria = &task.success_criteria;
-        match self.task {
-            None => need(false, "task", "an object"),
-            Some(_) => {
-                need(task.task_id.is_some(), "task.task_id", "a task id");
-                need(task.title.is_some(), "task.title", "a line of text");
-                need(!criteria.is_empty(), "task.success_criteria", "at least one criterion");
+        for (field, expected) in NEEDED {
+            let is_of_task = field.starts_with("task.");
+            match &self.task {
+                None if is_of_task && problems.iter().any(|known| known.field == "task") => {}
+                None if is_of_task => problems.push(missing("task", "an object")),
+                Some(_) | None if self.has(field) => {}
+                Some(_) | None => problems.push(missing(field, expected)),
             }
         }
-        let summary = context.and_then(|context| context.summary.as_deref());
-        need(is_text(summary), "context.summary", "what the next owner must know");
-        let next_step = work.and_then(|work| work.next_step.as_deref());
-        need(is_text(next_step), "work_state.next_step", "what to do first");
+        let nothing = OfferedTask::default();
+        let task = self.task.as_ref().unwrap_or(&nothing);
+        let criteria = &task.success_criteria;
         for (index, _) in criteria.iter().enumerate().filter(|(_, text)| text.trim().is_empty()) {
             let field = format!("task.success_criteria[{index}]");
-            problems.push(problem(&field, "a criterion that can be checked, not blank text"));
+            problems.push(problem(&field, CRITERION_EXPECTED));
         }
         if self.deadline.or(task.deadline).is_some_and(|deadline| deadline <= now) {
             let field = if self.deadline.is_some() { "deadline" } else { "task.deadline" };
@@ -87,13 +181,28 @@ impl Offer {
         problems
     }
 
+    /// Whether something that is needed is there.
+    fn has(&self, field: &str) -> bool {
+        let is_text = |text: Option<&String>| text.is_some_and(|text| !text.trim().is_empty());
+        let (task, context) = (self.task.as_ref(), self.context.as_ref());
+        match field {
+            TO_AGENT => self.to_agent.is_some(),
+            TASK_ID => task.is_some_and(|task| task.task_id.is_some()),
+            TITLE => task.is_some_and(|task| task.title.is_some()),
+            CRITERIA => task.is_some_and(|task| !task.success_criteria.is_empty()),
+            SUMMARY => is_text(context.and_then(|context| context.summary.as_ref())),
+            NEXT_STEP => is_text(self.work_state.as_ref().and_then(|work| work.next_step.as_ref())),
+            other => unreachable!("`{other}` is not among what is needed"),
+        }
+    }
+
     fn unsound(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let title = self.task.as_ref().and_then(|task| task.title.as_ref());
         if title.is_some_and(|title| {
             title.trim().is_empty() || title.len() > TITLE_BYTES_MAX || title.contains('\n')
         }) {
-            problems.push(problem("task.title", "one line of 1 to 300 bytes"));
+            problems.push(problem("task.title", &title_expected()));
         }
         if let Some(work_state) = &self.work_state {
             problems.extend(work_state_problems("work_state", work_state));
@@ -116,8 +225,9 @@ pub fn check_work_state(field: &str, work_state: &OfferedWorkState) -> Result<()
 
 fn work_state_problems(field: &str, work_state: &OfferedWorkState) -> Vec<Problem> {
     match work_state.percent_complete {
-        Some(percent) if !(0.0..=100.0).contains(&percent) => {
-            vec![problem(&format!("{field}.percent_complete"), "a number from 0 to 100")]
+        Some(percent) if !(0.0..=PERCENT_MAX).contains(&percent) => {
+            let expected = format!("a number from 0 to {PERCENT_MAX}");
+            vec![problem(&format!("{field}.percent_complete"), &expected)]
         }
         Some(_) | None => Vec::new(),
     }

@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::artifact::Seen;
 use super::check::check_artifacts;
-use super::decide::check_text;
+use super::decide::{NOTES_BYTES_MAX, check_text};
 use super::package::{Artifact, Package};
 use super::state::{Checks, Waiting};
+use crate::form;
 use crate::rejection::Rejection;
 
 /// The answer to one success criterion.
@@ -18,6 +19,7 @@ pub struct Evidence {
     /// One of `task.success_criteria`, word for word.
     pub criterion: String,
     /// How anybody can see that it is met.
+    #[schemars(transform = form::text(NOTES_BYTES_MAX))]
     pub evidence: String,
     /// The final artifacts that show it, by id.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -5,12 +5,15 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use super::check;
+use super::decide::NOTES_BYTES_MAX;
 use super::package::{
     Artifact, Classification, ExternalRef, HumanGate, Offer, OfferedContext, OfferedProvenance,
-    OfferedTask, OfferedWorkState, Package, Policy, Priority, Sensitivity, TaskKind, TestStatus,
-    Visibility, WorkStatus, changes,
+    OfferedTask, OfferedWorkState, PERCENT_MAX, Package, Policy, Priority, Sensitivity, TITLE,
+    TITLE_BYTES_MAX, TaskKind, TestStatus, Visibility, WorkStatus, changes, title_expected,
 };
-use super::sla::Slas;
+use super::sla::{SLA_MAX, SLA_MIN, Slas, WARN_PERCENT_MAX, WARN_PERCENT_MIN};
+use crate::form;
 use crate::ids::{AgentId, TaskId, ThreadId};
 use crate::time::{Span, Time};
 
@@ -123,6 +126,7 @@ edits! {
         policy: PolicyEdit,
         provenance: ProvenanceEdit,
         /// Why the task changes hands.
+        #[schemars(transform = form::bytes(NOTES_BYTES_MAX))]
         reason: String,
         /// As it was, or left out.
         #[serde(rename = "return")]
@@ -144,6 +148,7 @@ edits! {
         constraints: Vec<String>,
         known_risks: Vec<String>,
         open_questions: Vec<String>,
+        #[schemars(transform = form::not_blank("what the next owner must know"))]
         summary: String,
     }
 }
@@ -152,6 +157,7 @@ edits! {
     /// A policy that binds less than the one before needs the approval of a human.
     PolicyEdit of Policy {
         classification: Classification,
+        #[schemars(transform = form::each(form::not_blank("a rule")))]
         export_restrictions: Vec<String>,
         human_gate: HumanGate,
         requires_evidence: bool,
@@ -171,10 +177,15 @@ edits! {
 
 edits! {
     SlasEdit of Slas {
+        #[schemars(transform = form::span(SLA_MIN, SLA_MAX))]
         accepted: Span,
+        #[schemars(transform = form::span(SLA_MIN, SLA_MAX))]
         activated: Span,
+        #[schemars(transform = form::span(SLA_MIN, SLA_MAX))]
         proposed: Span,
+        #[schemars(transform = form::span(SLA_MIN, SLA_MAX))]
         validating: Span,
+        #[schemars(transform = form::range(WARN_PERCENT_MIN, WARN_PERCENT_MAX))]
         warn_percent: u8,
     }
 }
@@ -187,9 +198,11 @@ edits! {
         kind: TaskKind,
         objective: String,
         priority: Priority,
+        #[schemars(transform = check::criteria_form)]
         success_criteria: Vec<String>,
         /// As it was, or left out.
         task_id: TaskId,
+        #[schemars(transform = form::patterned(TITLE, TITLE_BYTES_MAX, title_expected()))]
         title: String,
     }
 }
@@ -198,8 +211,10 @@ edits! {
     WorkStateEdit of OfferedWorkState {
         branch: String,
         completed_steps: Vec<String>,
+        #[schemars(transform = form::not_blank("what to do first"))]
         next_step: String,
         /// 0 to 100.
+        #[schemars(transform = form::range(0.0, PERCENT_MAX))]
         percent_complete: f64,
         status: WorkStatus,
         test_status: TestStatus,

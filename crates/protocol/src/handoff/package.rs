@@ -6,8 +6,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::decide::NOTES_BYTES_MAX;
 use super::sla::Slas;
 use crate::canonical::{self, Hash};
+use crate::form;
 use crate::ids::{AgentId, HandoffId, TaskId, ThreadId};
 use crate::time::Time;
 use crate::visibility::Readers;
@@ -17,6 +19,19 @@ pub const PACKAGE_VERSION: &str = "1.0.0";
 
 /// A title is one line in a list.
 pub const TITLE_BYTES_MAX: usize = 300;
+
+/// One line that is not blank.
+pub(super) const TITLE: &str = r"^[^\n]*[^\s][^\n]*$";
+
+pub(super) fn title_expected() -> String {
+    format!("one line of 1 to {TITLE_BYTES_MAX} bytes")
+}
+
+/// The protocol that packages say they follow.
+pub const PROTOCOL: &str = "acp";
+
+/// All of the work is done.
+pub const PERCENT_MAX: f64 = 100.0;
 
 /// What a sender proposes. Every field may be missing in a draft; [`Offer::complete`] says which
 /// ones are needed to leave it.
@@ -36,6 +51,7 @@ pub struct Offer {
     pub provenance: Option<OfferedProvenance>,
     /// Why the task changes hands.
     #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(transform = form::bytes(NOTES_BYTES_MAX))]
     pub reason: String,
     /// Hands the task back to its previous owner, who is in the chain by definition.
     #[serde(default, rename = "return", skip_serializing_if = "std::ops::Not::not")]
@@ -75,6 +91,7 @@ pub struct OfferedTask {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<TaskId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::patterned(TITLE, TITLE_BYTES_MAX, title_expected()))]
     pub title: Option<String>,
 }
 
@@ -104,6 +121,7 @@ pub struct OfferedWorkState {
     pub next_step: Option<String>,
     /// 0 to 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::range(0.0, PERCENT_MAX))]
     pub percent_complete: Option<f64>,
     /// In a package, `not_started` if nothing was said; what is said later need not say it again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -196,6 +214,7 @@ pub enum ExternalRefKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Artifact {
+    #[schemars(transform = form::not_blank("a name"))]
     pub artifact_id: String,
     #[serde(rename = "ref")]
     pub reference: ArtifactRef,
@@ -207,11 +226,13 @@ pub struct ArtifactRef {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// An absolute path, a URL or a durable identifier.
+    #[schemars(transform = form::not_blank("a path, a URL or an identifier"))]
     pub path: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
     /// 64 lower-case hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::sha256)]
     pub sha256: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
@@ -238,6 +259,7 @@ pub struct Policy {
     #[serde(default)]
     pub classification: Classification,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(transform = form::each(form::not_blank("a rule")))]
     pub export_restrictions: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub human_gate: Option<HumanGate>,
@@ -293,16 +315,19 @@ pub enum HumanGate {
 /// The complete handoff package, as it is hashed, stored and handed over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = super::check::sealed_form)]
 pub struct Package {
     pub artifacts: Vec<Artifact>,
     pub context: OfferedContext,
     pub handoff_id: HandoffId,
     pub policy: Policy,
+    #[schemars(transform = form::exactly(PROTOCOL))]
     pub protocol: String,
     pub provenance: Provenance,
     pub task: OfferedTask,
     pub thread_id: ThreadId,
     pub verification: Verification,
+    #[schemars(transform = form::exactly(PACKAGE_VERSION))]
     pub version: String,
     pub work_state: OfferedWorkState,
 }
@@ -327,7 +352,9 @@ pub struct Provenance {
 #[serde(deny_unknown_fields)]
 pub struct Verification {
     /// SHA-256 over the RFC 8785 form of the package without this field.
+    #[schemars(transform = form::sha256)]
     pub package_hash: String,
+    #[schemars(transform = form::exactly(PACKAGE_VERSION))]
     pub schema_version: String,
 }
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::check::Problem;
 use super::command::SlaStage;
+use crate::form;
 use crate::time::{Span, Time};
 
 /// The target is asked to look at it: minutes, because the sender waits.
@@ -21,21 +22,30 @@ pub const SLA_MIN: Span = Span::from_millis(1_000);
 /// Whoever wants more wants a deadline.
 pub const SLA_MAX: Span = Span::from_hours(24 * 365);
 
+/// A warning is given after the beginning and before the end.
+pub const WARN_PERCENT_MIN: u8 = 1;
+pub const WARN_PERCENT_MAX: u8 = 99;
+
 /// What a sender says about the limits of its handoff, or a teamspace about those of all that say
 /// nothing; the rest is as everywhere.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Slas {
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::span(SLA_MIN, SLA_MAX))]
     pub accepted: Option<Span>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::span(SLA_MIN, SLA_MAX))]
     pub activated: Option<Span>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::span(SLA_MIN, SLA_MAX))]
     pub proposed: Option<Span>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::span(SLA_MIN, SLA_MAX))]
     pub validating: Option<Span>,
     /// The part of a limit after which both agents are warned, in percent; nobody is when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::range(WARN_PERCENT_MIN, WARN_PERCENT_MAX))]
     pub warn_percent: Option<u8>,
 }
 
@@ -97,13 +107,14 @@ impl Slas {
             .filter(|(_, span)| span.is_some_and(is_unsound))
             .map(|(field, _)| Problem {
                 field: field.to_owned(),
-                expected: "a span from 1s to 365d".to_owned(),
+                expected: format!("a span from {SLA_MIN} to {}", SLA_MAX.in_days()),
             })
             .collect();
-        if self.warn_percent.is_some_and(|percent| !(1..=99).contains(&percent)) {
+        let percents = WARN_PERCENT_MIN..=WARN_PERCENT_MAX;
+        if self.warn_percent.is_some_and(|percent| !percents.contains(&percent)) {
             problems.push(Problem {
                 field: "sla.warn_percent".to_owned(),
-                expected: "a number from 1 to 99".to_owned(),
+                expected: format!("a number from {WARN_PERCENT_MIN} to {WARN_PERCENT_MAX}"),
             });
         }
         problems

@@ -1,16 +1,19 @@
 //! What can be asked of a message, and what a sender writes.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::decide::send::{CONTEXT_BYTES_MAX, PAYLOAD_BYTES_MAX, VERSIONS, VERSIONS_EXPECTED};
 use super::kind::Kind;
 use super::state::{Message, SERVER};
+use crate::form;
 use crate::handoff::package::{
-    ArtifactRef, ExternalRef, HumanGate, Priority, Sensitivity, Visibility,
+    ArtifactRef, ExternalRef, HumanGate, PROTOCOL, Priority, Sensitivity, Visibility,
 };
 use crate::ids::{AgentId, InvalidId, MessageId, TeamId, ThreadId, Topic};
 use crate::step::{Directory, Needs};
@@ -18,6 +21,9 @@ use crate::time::Time;
 
 /// Who wants to tell more than a team writes to everyone.
 pub const RECIPIENTS_MAX: usize = 64;
+
+/// The address of everyone.
+const EVERYONE: &str = "*";
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
@@ -44,16 +50,20 @@ pub enum Command {
 /// A message as its sender writes it. Who sends it is not in here.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = needs_type)]
 pub struct Outgoing {
     /// `acp`, if it is said at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::exactly(PROTOCOL))]
     pub protocol: Option<String>,
     /// `1.0.0`, if it is said at all; another major version is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::pattern(VERSIONS, VERSIONS_EXPECTED))]
     pub version: Option<String>,
     /// 1 to 64 agents; `["*"]` is everyone, `coordinator` whoever has the role. An answer goes to
     /// the sender of what it answers unless this says more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(transform = form::items(0, RECIPIENTS_MAX))]
     pub to: Vec<Address>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub team: Option<TeamId>,
@@ -75,17 +85,39 @@ pub struct Outgoing {
     pub expires_at: Option<Time>,
     /// At most 4096 bytes as canonical JSON; what is larger belongs into an artifact.
     #[serde(default)]
+    #[schemars(transform = form::object_bytes(PAYLOAD_BYTES_MAX))]
     pub payload: Map<String, Value>,
     #[serde(default)]
     pub policy: MessagePolicy,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::object_bytes(CONTEXT_BYTES_MAX))]
     pub context: Option<MessageContext>,
 }
 
+fn needs_type(schema: &mut Schema) {
+    form::needed(schema, "type", &mut |_| {});
+}
+
+/// A message that begins something: its recipients are named.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub struct Addressed(pub Outgoing);
+
+impl JsonSchema for Addressed {
+    fn schema_name() -> Cow<'static, str> {
+        "Addressed".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = Outgoing::json_schema(generator);
+        form::needed(&mut schema, "to", &mut form::items(1, RECIPIENTS_MAX));
+        schema
+    }
+}
+
 /// To whom: an agent, or everyone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-#[schemars(with = "String")]
 pub enum Address {
     Agent(AgentId),
     Everyone,
@@ -164,11 +196,22 @@ impl Outgoing {
     }
 }
 
+impl JsonSchema for Address {
+    fn schema_name() -> Cow<'static, str> {
+        "Address".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let agent = generator.subschema_for::<AgentId>();
+        json_schema!({ "anyOf": [agent, { "const": EVERYONE }] })
+    }
+}
+
 impl FromStr for Address {
     type Err = InvalidId;
     fn from_str(text: &str) -> Result<Self, InvalidId> {
         match text {
-            "*" => Ok(Address::Everyone),
+            EVERYONE => Ok(Address::Everyone),
             name => name.parse().map(Address::Agent),
         }
     }
@@ -191,7 +234,7 @@ impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Address::Agent(agent) => agent.fmt(f),
-            Address::Everyone => f.write_str("*"),
+            Address::Everyone => f.write_str(EVERYONE),
         }
     }
 }

@@ -8,6 +8,8 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::form::EXPECTED;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Kind {
@@ -139,6 +141,9 @@ impl JsonSchema for Kind {
         "MessageType".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "enum": Kind::ALL.map(Kind::as_str) })
+        let names = Kind::ALL.map(Kind::as_str);
+        let all = names.join(", ");
+        let expected = format!("one of {all}; other types of ACP are reserved for a later version");
+        json_schema!({ "type": "string", "enum": names, EXPECTED: expected })
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
 use crate::agent::profile::SKILL_LEVEL_MAX;
+use crate::form;
 use crate::handoff::check::Problem;
 use crate::ids::{AgentId, NAME_BYTES_MAX};
 use crate::route::compiled::is_language;
@@ -20,6 +21,7 @@ pub const SKILLS_WANTED_MAX: usize = 16;
 #[serde(deny_unknown_fields)]
 pub struct Wanted {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(transform = form::items(0, SKILLS_WANTED_MAX))]
     pub skills: Vec<SkillWanted>,
     /// A language tag; `es` is spoken by whoever speaks `es-MX`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,8 +57,10 @@ impl Wanted {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SkillWanted {
+    #[schemars(transform = form::text(NAME_BYTES_MAX))]
     pub name: String,
     /// From 1 to 5.
+    #[schemars(transform = form::range(1, SKILL_LEVEL_MAX))]
     pub level_min: u8,
     /// Can be done without, if nobody has it for long enough.
     #[serde(default)]

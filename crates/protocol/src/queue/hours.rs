@@ -4,6 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::form;
 use crate::handoff::check::Problem;
 use crate::time::Time;
 
@@ -12,6 +13,9 @@ const OFFSET_MINUTES_MAX: i32 = 14 * 60;
 
 /// Times within one day: two breaks are usual.
 pub const DAY_SHIFTS_MAX: usize = 8;
+
+const TIME_OF_DAY: &str = "^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$";
+const TIME_OF_DAY_EXPECTED: &str = "a time of the day from 00:00 to 24:00";
 
 const DAY_MINUTES: i64 = 24 * 60;
 const WEEK_MINUTES: i64 = 7 * DAY_MINUTES;
@@ -26,20 +30,28 @@ const EPOCH_WEEK_MINUTES: i64 = 3 * DAY_MINUTES;
 pub struct OpeningHours {
     /// Of the local time, in minutes: 60 is one hour east of UTC.
     #[serde(default)]
+    #[schemars(transform = form::range(-OFFSET_MINUTES_MAX, OFFSET_MINUTES_MAX))]
     pub utc_offset_minutes: i32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(transform = form::items(0, DAY_SHIFTS_MAX))]
     pub monday: Vec<Shift>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(transform = form::items(0, DAY_SHIFTS_MAX))]
     pub tuesday: Vec<Shift>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(transform = form::items(0, DAY_SHIFTS_MAX))]
     pub wednesday: Vec<Shift>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(transform = form::items(0, DAY_SHIFTS_MAX))]
     pub thursday: Vec<Shift>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(transform = form::items(0, DAY_SHIFTS_MAX))]
     pub friday: Vec<Shift>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(transform = form::items(0, DAY_SHIFTS_MAX))]
     pub saturday: Vec<Shift>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(transform = form::items(0, DAY_SHIFTS_MAX))]
     pub sunday: Vec<Shift>,
 }
 
@@ -48,7 +60,9 @@ pub struct OpeningHours {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Shift {
+    #[schemars(transform = form::pattern(TIME_OF_DAY, TIME_OF_DAY_EXPECTED))]
     pub from: String,
+    #[schemars(transform = form::pattern(TIME_OF_DAY, TIME_OF_DAY_EXPECTED))]
     pub to: String,
 }
 
@@ -107,7 +121,7 @@ impl OpeningHours {
                 let (from, to) = (minute_of_day(&shift.from), minute_of_day(&shift.to));
                 let ends = [("from", from), ("to", to)];
                 for (end, _) in ends.into_iter().filter(|(_, minute)| minute.is_none()) {
-                    let expected = "a time of the day from 00:00 to 24:00".to_owned();
+                    let expected = TIME_OF_DAY_EXPECTED.to_owned();
                     wrong(format!("{name}[{index}].{end}"), expected);
                 }
                 if let (Some(from), Some(to)) = (from, to)

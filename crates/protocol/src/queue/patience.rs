@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::choose::Wanted;
 use crate::agent::Kind;
 use crate::agent::profile::SKILL_LEVEL_MAX;
+use crate::form;
 use crate::handoff::check::Problem;
 use crate::ids::AgentId;
 use crate::time::{Span, Time};
@@ -14,21 +15,27 @@ use crate::warning::Named;
 /// Steps of one queue. People think in two or three.
 pub const PATIENCE_STEPS_MAX: usize = 16;
 
+/// A step is after something.
+const AFTER_MIN: Span = Span::from_millis(1);
+
 /// What a queue does about those who wait long. Times are counted from when an item first entered.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Patience {
     /// In order of time; all that are due apply, one after the other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(transform = form::items(0, PATIENCE_STEPS_MAX))]
     pub relax: Vec<RelaxStep>,
     /// In order of time; the last that is due applies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(transform = form::items(0, PATIENCE_STEPS_MAX))]
     pub overflow: Vec<Overflow>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RelaxStep {
+    #[schemars(transform = form::at_least(AFTER_MIN))]
     pub after: Span,
     pub relax: Relax,
 }
@@ -40,7 +47,7 @@ pub enum Relax {
     /// Skills that are only preferred.
     PreferredSkills,
     /// This much of each level; a level is never below 1.
-    LevelsBy(u8),
+    LevelsBy(#[schemars(transform = form::range(1, SKILL_LEVEL_MAX))] u8),
     AllSkills,
     Team,
     Language,
@@ -50,6 +57,7 @@ pub enum Relax {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Overflow {
+    #[schemars(transform = form::at_least(AFTER_MIN))]
     pub after: Span,
     /// Another queue.
     pub to: AgentId,

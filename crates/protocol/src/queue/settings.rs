@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::choose::{SkillWanted, Wanted};
 use super::hours::OpeningHours;
 use super::patience::Patience;
+use crate::form;
 use crate::handoff::check::Problem;
 use crate::time::Span;
 
@@ -38,13 +39,17 @@ pub struct Settings {
     #[serde(default)]
     pub by_language: bool,
     #[serde(default = "ring")]
+    #[schemars(transform = form::span(SPAN_MIN, RING_MAX))]
     pub ring: Span,
     #[serde(default = "wait")]
+    #[schemars(transform = form::span(SPAN_MIN, WAIT_MAX))]
     pub wait: Span,
     #[serde(default = "hold")]
+    #[schemars(transform = form::span(SPAN_MIN, HOLD_MAX))]
     pub hold: Span,
     /// What a level of priority is worth.
     #[serde(default = "level")]
+    #[schemars(transform = form::span(SPAN_MIN, LEVEL_MAX))]
     pub level: Span,
     #[serde(default)]
     pub patience: Patience,
@@ -108,7 +113,7 @@ impl Settings {
         ];
         for (name, span, max) in spans {
             if span < SPAN_MIN || span > max {
-                let expected = format!("a span from {SPAN_MIN} to {max}");
+                let expected = format!("a span from {SPAN_MIN} to {}", max.in_days());
                 problems.push(Problem { field: name.to_owned(), expected });
             }
         }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::graph::{
     AgentGraph, AttributeCondition, GRAPH_TEXT_BYTES_MAX, HOPS_MAX, HUMAN, KEYWORD_BYTES_MAX,
-    KEYWORDS_MAX, LABEL_BYTES_MAX, NODES_MAX, Node, NodeKind, REGEX_BYTES_MAX,
+    KEYWORDS_MAX, LABEL_BYTES_MAX, LANGUAGE_EXPECTED, NODES_MAX, Node, NodeKind, REGEX_BYTES_MAX,
     REGEX_PROGRAM_BYTES_MAX, REGEXES_MAX, RULE_ITEMS_MAX, RULES_MAX, Rule,
 };
 use super::intent;
@@ -364,7 +364,7 @@ fn check_rule(rule: &Rule, site: &Site<'_>, problems: &mut Vec<GraphProblem>) {
     check_list(&rule.language, &site.field("language"), problems, |tag| {
         let is_tag = tag.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
         let is_sound = is_tag && !tag.is_empty() && tag.len() <= LABEL_BYTES_MAX;
-        (!is_sound).then(|| "a language tag such as `es` or `es-MX`".to_owned())
+        (!is_sound).then(|| LANGUAGE_EXPECTED.to_owned())
     });
     if let Some(intent) = &rule.intent {
         problems.extend(label_problem(&intent.label).map(|expected| {

@@ -8,7 +8,10 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::intent::IntentPatterns;
+use super::intent::{INTENTS_MAX, IntentPatterns};
+use crate::conversation::decide::CUSTOMER_QUEUES_MAX;
+use crate::form;
+use crate::ids;
 use crate::signal::EscalationRules;
 
 /// Where a turn goes that a person shall answer. No node may have this name.
@@ -59,19 +62,24 @@ pub struct AgentGraph {
     /// How many routers a turn may pass before a person takes it. Needed if routers lead back to
     /// one another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::range(1, HOPS_MAX))]
     pub max_hops: Option<u32>,
     /// What the built-in classifier listens for. Without any, intents come from elsewhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(transform = form::items(0, INTENTS_MAX))]
     pub intents: Vec<IntentPatterns>,
     /// When a person is called, whatever the routers say.
     #[serde(default, skip_serializing_if = "EscalationRules::is_empty")]
     pub signals: EscalationRules,
     /// The queue whose people are asked; when absent, whoever the teamspace has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = ids::name_form)]
     pub queue: Option<String>,
     /// The queues that customers may name; none when absent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(transform = customer_queues)]
     pub customer_queues: Vec<String>,
+    #[schemars(transform = form::items(0, NODES_MAX))]
     pub nodes: Vec<Node>,
 }
 
@@ -79,12 +87,15 @@ pub struct AgentGraph {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
+    #[schemars(transform = ids::name_form)]
     pub id: String,
     pub kind: NodeKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::line_or_none(GRAPH_TEXT_BYTES_MAX))]
     pub description: Option<String>,
     /// Of a specialist: the agent that then holds the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = ids::name_form)]
     pub agent: Option<String>,
     /// Of a router: looked at in order; the first that holds decides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -111,21 +122,43 @@ pub struct Rule {
     pub goto: String,
     /// Why, for people who read it later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::line_or_none(GRAPH_TEXT_BYTES_MAX))]
     pub reason: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keywords: Option<Keywords>,
     /// Found anywhere in the text. `(?i)` at its beginning ignores case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::bytes_from(1, REGEX_BYTES_MAX))]
     pub regex: Option<String>,
     /// One of these; `es` also stands for `es-MX`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(transform = languages)]
     pub language: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent: Option<IntentCondition>,
     /// By name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(transform = form::names(RULE_ITEMS_MAX, form::text(LABEL_BYTES_MAX)))]
     pub attributes: BTreeMap<String, AttributeCondition>,
 }
+
+fn customer_queues(schema: &mut Schema) {
+    form::items(0, CUSTOMER_QUEUES_MAX)(schema);
+    form::each(ids::name_form)(schema);
+}
+
+fn languages(schema: &mut Schema) {
+    form::items(0, RULE_ITEMS_MAX)(schema);
+    let expected = LANGUAGE_EXPECTED.to_owned();
+    form::each(form::patterned("^[A-Za-z0-9-]+$", LABEL_BYTES_MAX, expected))(schema);
+}
+
+fn keywords(schema: &mut Schema) {
+    form::items(0, RULE_ITEMS_MAX)(schema);
+    form::each(form::text(KEYWORD_BYTES_MAX))(schema);
+}
+
+pub(super) const LANGUAGE_EXPECTED: &str = "a language tag such as `es` or `es-MX`";
 
 /// Whole words, or several in a row, whatever their case.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -133,18 +166,22 @@ pub struct Rule {
 pub struct Keywords {
     /// At least one of these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(transform = keywords)]
     pub any: Vec<String>,
     /// Each of these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(transform = keywords)]
     pub all: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IntentCondition {
+    #[schemars(transform = form::text(LABEL_BYTES_MAX))]
     pub label: String,
     /// From 0 to 1; what a classifier is less sure of does not count.
     #[serde(default)]
+    #[schemars(transform = form::range(0.0, 1.0))]
     pub min_confidence: f64,
 }
 
@@ -152,7 +189,7 @@ pub struct IntentCondition {
 #[serde(rename_all = "snake_case")]
 pub enum AttributeCondition {
     Equals(Scalar),
-    OneOf(Vec<Scalar>),
+    OneOf(#[schemars(transform = form::items(1, RULE_ITEMS_MAX))] Vec<Scalar>),
     /// Whether it is there at all.
     Exists(bool),
 }

@@ -1,13 +1,14 @@
 //! What a turn is about, in one word. The classifier that is built in counts words and regexes that
 //! the graph lists; others can take its place behind the same port.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
 use super::check::{GraphProblem, ProblemCode, Site, label_problem, regex_problem};
-use super::graph::KEYWORD_BYTES_MAX;
+use super::graph::{KEYWORD_BYTES_MAX, LABEL_BYTES_MAX, REGEX_BYTES_MAX};
 use super::regexes::RegexList;
 use super::words::{WordSet, fold, looked_at};
+use crate::form;
 
 /// Intents of one graph. People name a few dozen.
 pub const INTENTS_MAX: usize = 256;
@@ -51,7 +52,9 @@ pub struct IntentAlternative {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IntentPatterns {
+    #[schemars(transform = form::text(LABEL_BYTES_MAX))]
     pub label: String,
+    #[schemars(transform = form::items(1, PATTERNS_MAX))]
     pub patterns: Vec<Pattern>,
 }
 
@@ -60,11 +63,19 @@ pub struct IntentPatterns {
 #[serde(deny_unknown_fields)]
 pub struct Pattern {
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::text(KEYWORD_BYTES_MAX))]
     pub keyword: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::bytes_from(1, REGEX_BYTES_MAX))]
     pub regex: Option<String>,
     /// How sure this alone makes: more than 0, at most 1.
+    #[schemars(transform = weight)]
     pub weight: f64,
+}
+
+fn weight(schema: &mut Schema) {
+    schema.insert("exclusiveMinimum".to_owned(), 0.0.into());
+    schema.insert("maximum".to_owned(), 1.0.into());
 }
 
 /// The built-in classifier: each pattern that is found makes its intent likelier, and two that are

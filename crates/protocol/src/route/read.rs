@@ -1,10 +1,13 @@
 //! From bytes to a document. Each node and each rule is read on its own, so that one misspelt field
 //! does not hide the next.
 
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::check::{GraphProblem, ProblemCode, Site};
 use super::graph::{AgentGraph, Node, RULES_MAX, Rule};
+use crate::form::{Form, Misfit};
 use crate::json::{self, Bounds};
 
 /// How many bytes a document may have: the largest graph with keywords of usual length.
@@ -37,13 +40,11 @@ impl AgentGraph {
         let mut problems = Vec::new();
         let nodes = read_nodes(fields.remove("nodes"), &mut problems);
         fields.insert("nodes".to_owned(), Value::Array(Vec::new()));
-        let graph: Option<AgentGraph> = match serde_json::from_value(Value::Object(fields)) {
-            Ok(graph) => Some(graph),
-            Err(error) => {
-                problems.push(unreadable(&Site::graph(""), &error));
-                None
-            }
-        };
+        let rest = Value::Object(fields);
+        let graph = AgentGraph::deserialize(&rest).ok();
+        if graph.is_none() {
+            problems.push(unreadable::<AgentGraph>(&Site::graph(""), &rest));
+        }
         match graph {
             Some(graph) if problems.is_empty() => {
                 let graph = AgentGraph { nodes, ..graph };
@@ -69,9 +70,10 @@ fn read_nodes(nodes: Option<Value>, problems: &mut Vec<GraphProblem>) -> Vec<Nod
             continue;
         };
         let rules = read_rules(&mut fields, &site, problems);
-        match serde_json::from_value::<Node>(Value::Object(fields)) {
+        let node = Value::Object(fields);
+        match Node::deserialize(&node) {
             Ok(node) => read.push(Node { rules, ..node }),
-            Err(error) => problems.push(unreadable(&site, &error)),
+            Err(_) => problems.push(unreadable::<Node>(&site, &node)),
         }
     }
     read
@@ -93,15 +95,23 @@ fn read_rules(
     };
     let mut read = Vec::with_capacity(rules.len());
     for (index, rule) in rules.into_iter().enumerate() {
-        match serde_json::from_value(rule) {
+        match Rule::deserialize(&rule) {
             Ok(rule) => read.push(rule),
-            Err(error) => problems.push(unreadable(&site.rule(index), &error)),
+            Err(_) => problems.push(unreadable::<Rule>(&site.rule(index), &rule)),
         }
     }
     read
 }
 
-/// What the reader says names the field within the rule or the node.
-fn unreadable(site: &Site<'_>, error: &serde_json::Error) -> GraphProblem {
-    site.problem(ProblemCode::SchemaInvalid, format!("fields of this shape: {error}"))
+/// Where a part of the document does not have its form, in words of the form.
+fn unreadable<T: JsonSchema>(site: &Site<'_>, part: &Value) -> GraphProblem {
+    match Form::of::<T>().check(part) {
+        Ok(()) => site.problem(ProblemCode::SchemaInvalid, "another value"),
+        Err(Misfit { path, expected }) if path.is_empty() => {
+            site.problem(ProblemCode::SchemaInvalid, expected)
+        }
+        Err(Misfit { path, expected }) => {
+            site.field(&path).problem(ProblemCode::SchemaInvalid, expected)
+        }
+    }
 }

@@ -1,9 +1,10 @@
 //! When a person is called: rules as data over the last few turns.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
 use super::score::{SentimentSignal, SignalKind, SignalScore, hear, thousandths};
+use crate::form;
 use crate::handoff::check::Problem;
 
 /// Turns that are remembered. Whoever was angry twenty turns ago and is calm now is calm.
@@ -19,6 +20,7 @@ pub const ESCALATION_TEXT_BYTES_MAX: usize = 300;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EscalationRules {
+    #[schemars(transform = form::items(0, ESCALATION_RULES_MAX))]
     pub rules: Vec<EscalationRule>,
 }
 
@@ -27,16 +29,21 @@ pub struct EscalationRules {
 #[serde(deny_unknown_fields)]
 pub struct EscalationRule {
     /// What it is called when it has held.
+    #[schemars(transform = form::line(ESCALATION_TEXT_BYTES_MAX))]
     pub name: String,
     pub signal: SignalKind,
     /// A turn counts if its score is above this.
+    #[schemars(transform = above)]
     pub above: f64,
     /// How many turns must count, the newest among them.
+    #[schemars(transform = form::range(1, TURNS_KEPT))]
     pub turns: usize,
     /// Of how many; without it, the turns must follow one another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::range(1, TURNS_KEPT))]
     pub within: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = form::line(ESCALATION_TEXT_BYTES_MAX))]
     pub reason: Option<String>,
 }
 
@@ -64,6 +71,11 @@ struct TurnScores {
 
 fn is_zero(score: &u16) -> bool {
     *score == 0
+}
+
+fn above(schema: &mut Schema) {
+    schema.insert("minimum".to_owned(), 0.0.into());
+    schema.insert("exclusiveMaximum".to_owned(), 1.0.into());
 }
 
 /// A person is wanted.

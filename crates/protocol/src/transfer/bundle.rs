@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -13,6 +13,7 @@ use super::state::Kind;
 use crate::canonical;
 use crate::conversation::Conversation;
 use crate::conversation::state::customer_name;
+use crate::form;
 use crate::ids::TransferId;
 use crate::json::is_forbidden;
 use crate::rejection::Rejection;
@@ -26,6 +27,22 @@ pub const ATTRIBUTE_BYTES_MAX: usize = 500;
 const VOICE_TEXT_BYTES_MAX: usize = 256;
 const ATTRIBUTE_NAME_SHOWN_MAX: usize = 80;
 
+const SIP_URI: &str = "^sips?:[!-~]+$";
+const GRAPHIC: &str = "^[!-~]+$";
+
+fn sip_expected() -> String {
+    format!("sip:… or sips:…, at most {VOICE_TEXT_BYTES_MAX} bytes")
+}
+
+fn caller_expected() -> String {
+    format!("1 to {VOICE_TEXT_BYTES_MAX} characters without spaces")
+}
+
+fn attributes(schema: &mut Schema) {
+    form::names(ATTRIBUTES_MAX, form::bytes_from(1, ATTRIBUTE_BYTES_MAX))(schema);
+    form::each_value(form::scalar(ATTRIBUTE_BYTES_MAX))(schema);
+}
+
 /// What telephones speak.
 const CODECS: [&str; 5] = ["PCMU", "PCMA", "opus", "G722", "G729"];
 
@@ -35,14 +52,17 @@ const CODECS: [&str; 5] = ["PCMU", "PCMA", "opus", "G722", "G729"];
 pub struct About {
     /// What happened so far, in a few sentences.
     #[serde(default)]
+    #[schemars(transform = form::text(SUMMARY_BYTES_MAX))]
     pub summary: Option<String>,
     /// Whatever else the person should see: goal, facts, open questions.
     #[serde(default)]
+    #[schemars(transform = form::object_bytes(WARM_CONTEXT_BYTES_MAX))]
     pub warm_context: Option<Map<String, Value>>,
     #[serde(default)]
     pub voice: Option<Voice>,
     /// Texts, numbers and truth values, by name.
     #[serde(default)]
+    #[schemars(transform = attributes)]
     pub custom_attributes: BTreeMap<String, Value>,
 }
 
@@ -98,8 +118,11 @@ pub enum IdentityKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Voice {
+    #[schemars(transform = form::patterned(SIP_URI, VOICE_TEXT_BYTES_MAX, sip_expected()))]
     pub sip_uri: String,
+    #[schemars(transform = form::patterned(GRAPHIC, VOICE_TEXT_BYTES_MAX, caller_expected()))]
     pub caller_id: String,
+    #[schemars(transform = form::one_of(CODECS))]
     pub codec: String,
     pub dtmf_supported: bool,
 }
@@ -225,12 +248,10 @@ impl Voice {
             rest.is_some_and(|rest| !rest.is_empty())
         };
         if !is_plain(&self.sip_uri) || !is_sip(&self.sip_uri) {
-            let expected = format!("sip:… or sips:…, at most {VOICE_TEXT_BYTES_MAX} bytes");
-            return Err(invalid("voice.sipUri", expected));
+            return Err(invalid("voice.sipUri", sip_expected()));
         }
         if !is_plain(&self.caller_id) {
-            let expected = format!("1 to {VOICE_TEXT_BYTES_MAX} characters without spaces");
-            return Err(invalid("voice.callerId", expected));
+            return Err(invalid("voice.callerId", caller_expected()));
         }
         if !CODECS.contains(&self.codec.as_str()) {
             return Err(invalid("voice.codec", format!("one of {}", CODECS.join(", "))));

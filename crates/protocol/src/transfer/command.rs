@@ -3,10 +3,15 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::bundle::About;
+use super::bundle::{About, SUMMARY_BYTES_MAX};
+use super::decide::request;
 use super::state::{Kind, Target};
+use crate::conversation::customer_text::CUSTOMER_TEXT_BYTES_MAX;
+use crate::form;
+use crate::handoff::decide::NOTES_BYTES_MAX;
 use crate::ids::{AgentId, TransferId};
 use crate::queue::Wanted;
+use crate::queue::order::PRIORITY_MAX;
 use crate::step::{Needs, QueueOf};
 use crate::time::Time;
 
@@ -32,11 +37,14 @@ pub struct Request {
     #[serde(default)]
     pub queue: Option<AgentId>,
     #[serde(default, rename = "type")]
+    #[schemars(transform = form::one_of(Kind::REQUESTED))]
     pub kind: Kind,
     #[serde(default)]
+    #[schemars(transform = form::bytes(NOTES_BYTES_MAX))]
     pub reason: Option<String>,
     /// From -100 to 100; each level counts as some minutes of waiting.
     #[serde(default)]
+    #[schemars(transform = form::range(-PRIORITY_MAX, PRIORITY_MAX))]
     pub priority: i32,
     /// What this one asks of whoever takes it, besides what its queue asks.
     #[serde(default)]
@@ -46,15 +54,18 @@ pub struct Request {
     pub epoch: Option<u64>,
     /// The caller's own name for this request: once more with the same one changes nothing.
     #[serde(default)]
+    #[schemars(transform = request::key_form)]
     pub request_key: Option<String>,
     /// What the person should know beforehand. Not for customers.
     #[serde(default)]
     pub context: About,
     /// What the customer wants the person to know. For customers only; shown as theirs.
     #[serde(default)]
+    #[schemars(transform = form::text(SUMMARY_BYTES_MAX))]
     pub words: Option<String>,
     /// What the customer is told instead of the reason; a sentence in their language when absent.
     #[serde(default)]
+    #[schemars(transform = form::text(CUSTOMER_TEXT_BYTES_MAX))]
     pub customer_text: Option<String>,
 }
 
@@ -106,14 +117,17 @@ pub enum Act {
 #[serde(deny_unknown_fields)]
 pub struct Transfer {
     #[serde(default = "human_to_human", rename = "type")]
+    #[schemars(transform = form::one_of(Kind::PASSED_ON))]
     pub kind: Kind,
     /// A person or a queue.
     pub to: AgentId,
     /// Why, for colleagues.
     #[serde(default)]
+    #[schemars(transform = form::bytes(NOTES_BYTES_MAX))]
     pub reason: Option<String>,
     /// What the customer is told when the other person is there.
     #[serde(default)]
+    #[schemars(transform = form::text(CUSTOMER_TEXT_BYTES_MAX))]
     pub customer_text: Option<String>,
     #[serde(default)]
     pub epoch: Option<u64>,

@@ -8,9 +8,10 @@ mod hold;
 mod leg;
 mod note;
 mod pickup;
-mod request;
+pub mod request;
 
 pub use finish::{cancelled, on_close};
+pub use note::SCORE_MAX;
 pub use pickup::is_in_queue;
 pub(crate) use request::queue_of;
 pub use request::{Ask, request_for};

@@ -113,6 +113,15 @@ pub enum Kind {
     Warm,
 }
 
+impl Kind {
+    /// How a person can be asked for.
+    pub const REQUESTED: [Kind; 3] = [Kind::BotToHuman, Kind::Warm, Kind::Blind];
+
+    /// How a person can ask another one in, or pass the conversation on.
+    pub const PASSED_ON: [Kind; 4] =
+        [Kind::HumanToHuman, Kind::Warm, Kind::Blind, Kind::SupervisorConsult];
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {

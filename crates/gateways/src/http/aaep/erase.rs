@@ -3,7 +3,10 @@
 use axum::Json;
 use axum::extract::State;
 use engine::announce::session_stream;
+use protocol::form;
+use protocol::handoff::decide::NOTES_BYTES_MAX;
 use protocol::ids::SessionId;
+use protocol::json::INTEGER_MAX;
 use protocol::step;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,8 +21,10 @@ use crate::http::problem::Problem;
 pub struct EraseSessionInput {
     /// The entry whose content goes; all of them without it, and the session is ended.
     #[serde(default)]
+    #[schemars(transform = form::range(1, INTEGER_MAX))]
     pub position: Option<u64>,
     /// Why; kept for ever.
+    #[schemars(transform = form::text(NOTES_BYTES_MAX))]
     pub reason: String,
 }
 

@@ -13,6 +13,7 @@ use protocol::conversation::command::Route;
 use protocol::conversation::event::Why;
 use protocol::conversation::topology::{Level, Topology};
 use protocol::conversation::{Command, Conversation};
+use protocol::form;
 use protocol::ids::{AgentId, ConversationId, TeamspaceId};
 use protocol::rejection::Rejection;
 use protocol::step::{self, State as Aggregate};
@@ -35,6 +36,7 @@ use crate::http::problem::Problem;
 #[serde(deny_unknown_fields)]
 pub struct CalledInput {
     /// `openai`, `anthropic` or `langchain`.
+    #[schemars(transform = form::one_of(Form::ALL))]
     pub form: String,
     /// The assistant's message with the calls.
     pub turn: Value,

@@ -1,6 +1,7 @@
 //! The operations on handoffs.
 
 use protocol::handoff::Offer;
+use protocol::handoff::check::{Delegation, DraftOrProposal, Proposal};
 use protocol::handoff::edit::OfferEdit;
 
 use super::{Operation, Response, Who, action, read, schema};
@@ -26,7 +27,7 @@ pub const HANDOFFS: [Operation; 22] = [
             "/v1/handoffs",
             "initiate_handoff",
             "Proposes a task to another agent.",
-            schema::<Offer>,
+            schema::<Proposal>,
         )
     },
     Operation {
@@ -50,7 +51,7 @@ pub const HANDOFFS: [Operation; 22] = [
         "/v1/handoffs/{handoff}/initiate",
         "propose_draft",
         "Proposes a saved draft; an offer in the body replaces it.",
-        schema::<Offer>,
+        schema::<DraftOrProposal>,
     ),
     action(
         "/v1/handoffs/{handoff}/accept",
@@ -99,7 +100,7 @@ pub const HANDOFFS: [Operation; 22] = [
         "/v1/handoffs/{handoff}/delegate",
         "delegate_handoff",
         "The owner hands a part of the task on, as a handoff of its own.",
-        schema::<Offer>,
+        schema::<Delegation>,
     ),
     action(
         "/v1/handoffs/{handoff}/reassign",

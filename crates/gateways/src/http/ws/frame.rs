@@ -6,6 +6,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use protocol::ids::{AgentId, ConversationId};
 use protocol::json::{self, Bounds};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -34,7 +35,7 @@ pub enum Asks {
     Ping,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Subscribe {
     /// Go on after this cursor; 0 is the beginning. Without it, from now on.
@@ -49,21 +50,21 @@ pub struct Subscribe {
 }
 
 /// A cursor, or a number as operators of the whole server may give one.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "expected a cursor, or 0 for the beginning")]
 pub enum After {
     Cursor(String),
     Number(u64),
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Unsubscribe {
     /// The id of the frame that subscribed.
     pub of: String,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TypingInput {
     /// A customer may leave it out, having one only.
@@ -77,11 +78,11 @@ fn yes() -> bool {
     true
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Nothing {}
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CallInput {
     #[serde(default)]
@@ -93,7 +94,7 @@ struct CallInput {
 }
 
 /// How chat clients choose an agent that speak of sessions.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct SelectInput {
     session_id: String,

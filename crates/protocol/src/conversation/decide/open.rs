@@ -12,7 +12,7 @@ use crate::rejection::Rejection;
 use crate::route::graph::{LABEL_BYTES_MAX, Scalar};
 use crate::warning::check_kinds;
 
-const CUSTOMER_TEXT_BYTES_MAX: usize = 200;
+pub const CUSTOMER_TEXT_BYTES_MAX: usize = 200;
 
 /// Rules ask for a handful.
 pub const ATTRIBUTES_MAX: usize = 64;
@@ -121,7 +121,9 @@ fn check_customer(customer: &Customer) -> Result<(), Rejection> {
             || text.chars().any(char::is_control)
     };
     match texts.iter().find(|(_, text)| text.as_ref().is_some_and(is_unsound)) {
-        Some((field, _)) => Err(invalid(field, "one line of 1 to 200 bytes")),
+        Some((field, _)) => {
+            Err(invalid(field, &format!("one line of 1 to {CUSTOMER_TEXT_BYTES_MAX} bytes")))
+        }
         None => Ok(()),
     }
 }

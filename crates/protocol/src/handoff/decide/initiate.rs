@@ -9,7 +9,9 @@ use crate::handoff::check::Essentials;
 use crate::handoff::derive::{Task, decode_task};
 use crate::handoff::edit::policy_differences;
 use crate::handoff::event::{Event, Parties, Proposed};
-use crate::handoff::package::{Offer, PACKAGE_VERSION, Package, Policy, Provenance, Verification};
+use crate::handoff::package::{
+    Offer, PACKAGE_VERSION, PROTOCOL, Package, Policy, Provenance, Verification,
+};
 use crate::handoff::sla::Slas;
 use crate::handoff::state::Handoff;
 use crate::handoff::workq;
@@ -224,7 +226,7 @@ fn assemble(
     work_state.status.get_or_insert_default();
     let added = offer.provenance.clone().unwrap_or_default();
     Package {
-        protocol: "acp".to_owned(),
+        protocol: PROTOCOL.to_owned(),
         version: PACKAGE_VERSION.to_owned(),
         handoff_id: id,
         thread_id: thread_id.clone(),

@@ -27,6 +27,10 @@ pub const BROADCAST_MAX: usize = 256;
 /// What a message without a version is taken to be.
 const VERSION: &str = "1.0.0";
 
+/// The versions that are understood.
+pub const VERSIONS: &str = r"^1\.[0-9]{1,4}\.[0-9]{1,4}$";
+pub const VERSIONS_EXPECTED: &str = "1.x.y; other major versions are not supported";
+
 pub fn decide(
     id: MessageId,
     state: Option<&Message>,
@@ -113,7 +117,7 @@ fn version(outgoing: &Outgoing) -> Result<String, Rejection> {
     let parts: Vec<_> = version.split('.').map(str::parse::<u16>).collect();
     match parts.as_slice() {
         [Ok(1), Ok(_), Ok(_)] => Ok(version.to_owned()),
-        _ => Err(invalid("version", "1.x.y; other major versions are not supported")),
+        _ => Err(invalid("version", VERSIONS_EXPECTED)),
     }
 }
 

@@ -1,12 +1,15 @@
 //! `request`: somebody wants a person. The conversation goes to the queue at once, and the bot that
 //! had it is silent from then on.
 
+use schemars::Schema;
+
 use super::events;
 use crate::agent::{Agent, Kind as AgentKind};
 use crate::conversation::customer_text;
 use crate::conversation::decide::check_queue;
 use crate::conversation::event::{Event as ConversationEvent, Why};
 use crate::conversation::state::{Conversation, Side};
+use crate::form;
 use crate::handoff::decide::{Context, check_text};
 use crate::ids::{AgentId, TransferId};
 use crate::queue::{OpeningHours, Settings, order_key};
@@ -19,7 +22,19 @@ use crate::transfer::event::{Event, Queued, Requested};
 use crate::transfer::state::{Kind, Limits, Overflow};
 
 const PRIORITY_MAX: i32 = crate::queue::order::PRIORITY_MAX;
-const REQUEST_KEY_BYTES_MAX: usize = 200;
+
+pub const REQUEST_KEY_BYTES_MAX: usize = 200;
+/// One line, which may be blank and is not empty.
+const KEY: &str = r"^[^\p{Cc}]+$";
+
+/// The form of a `request_key`.
+pub fn key_form(schema: &mut Schema) {
+    form::patterned(KEY, REQUEST_KEY_BYTES_MAX, key_expected())(schema);
+}
+
+fn key_expected() -> String {
+    format!("1 to {REQUEST_KEY_BYTES_MAX} bytes of text in one line")
+}
 
 pub fn decide(
     conversation: &Conversation,
@@ -163,11 +178,15 @@ fn may_ask(
 
 fn check(request: &Request) -> Result<(), Rejection> {
     match request.kind {
-        Kind::BotToHuman | Kind::Warm | Kind::Blind => {}
+        kind if Kind::REQUESTED.contains(&kind) => {}
         Kind::BotToBot => {
             return Err(invalid("type", "bot_to_human, warm or blind; bots route to each other"));
         }
-        Kind::HumanToHuman | Kind::SupervisorConsult => {
+        Kind::BotToHuman
+        | Kind::Warm
+        | Kind::Blind
+        | Kind::HumanToHuman
+        | Kind::SupervisorConsult => {
             return Err(invalid("type", "bot_to_human, warm or blind; people transfer"));
         }
     }
@@ -177,8 +196,7 @@ fn check(request: &Request) -> Result<(), Rejection> {
     }
     let key = request.request_key.as_deref().unwrap_or("-");
     if key.is_empty() || key.len() > REQUEST_KEY_BYTES_MAX || key.chars().any(char::is_control) {
-        let expected = format!("1 to {REQUEST_KEY_BYTES_MAX} bytes of text in one line");
-        return Err(invalid("request_key", &expected));
+        return Err(invalid("request_key", &key_expected()));
     }
     if let Some(problem) = request.wanted.iter().flat_map(|it| it.problems()).next() {
         return Err(invalid(&format!("wanted.{}", problem.field), &problem.expected));

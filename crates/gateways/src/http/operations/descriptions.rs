@@ -1,0 +1,445 @@
+//! What each operation does, in a few sentences: when to use it, and what an answer means.
+
+/// What an operation of this id does.
+pub fn of(id: &str) -> &'static str {
+    DESCRIPTIONS.iter().find(|(known, _)| *known == id).map_or("", |(_, text)| text)
+}
+
+const DESCRIPTIONS: [(&str, &str); 115] = [
+    (
+        "list_handoffs",
+        "Returns the handoffs of the teamspace that you may see. Narrow the list with the \
+         parameters, and pass `next_cursor` as `cursor` to go on.",
+    ),
+    (
+        "initiate_handoff",
+        "The task must be free: a second proposal of a task that is under way is an \
+         `ownership_conflict`. With `dry_run=true` nothing is proposed, the offer may be \
+         incomplete, and the answer lists everything that the server would refuse.",
+    ),
+    (
+        "draft_handoff",
+        "A draft may be incomplete and holds no task. Only its sender and coordinators see \
+         it.",
+    ),
+    (
+        "show_handoff",
+        "Returns the state of the handoff, its package as it was sealed, and what was \
+         reported when it was completed.",
+    ),
+    (
+        "edit_draft",
+        "The offer in the body replaces the draft as a whole. Only its sender may do this, \
+         and only while it is a draft.",
+    ),
+    (
+        "propose_draft",
+        "With an empty body the draft is proposed as it was saved. An offer in the body \
+         must be complete, because it replaces the draft.",
+    ),
+    (
+        "accept_handoff",
+        "The server checks schema, policy, owner chain and hash of the package, and looks \
+         at its artifacts. The answer is `accepted`, `validating` while something is still \
+         checked, or an error when the gate rejects the handoff.",
+    ),
+    (
+        "reject_handoff",
+        "Use one of the ten reasons, and say in `detail` what the sender must change. The \
+         task is free again.",
+    ),
+    ("approve_handoff", "Only a human other than the sender can approve. The first answer counts."),
+    (
+        "refuse_handoff",
+        "Only a human other than the sender can refuse. The sender is told `why` and may \
+         counter.",
+    ),
+    (
+        "counter_handoff",
+        "Send only what changes; the rest of the package stays as it was. The target and \
+         the task cannot change.",
+    ),
+    (
+        "withdraw_handoff",
+        "The handoff is closed and the task is free again. What was accepted cannot be \
+         withdrawn.",
+    ),
+    (
+        "extend_sla",
+        "The new limit must lie in the future. A stage that was overdue can be overdue \
+         again.",
+    ),
+    (
+        "delegate_handoff",
+        "The part is a handoff of its own, from the owner to the agent in `to_agent`. Its \
+         policy and deadline may be tighter than those of the whole, never looser.",
+    ),
+    (
+        "reassign_handoff",
+        "The handoff is closed, and the same package is proposed to another agent in the \
+         same commit. The answer names the successor in `new_handoff_id`.",
+    ),
+    (
+        "activate_handoff",
+        "From now on the target owns the task. Say in `work_state_update` what changed \
+         since the package was sealed.",
+    ),
+    (
+        "complete_handoff",
+        "Answer the success criteria with `evidence`, and name the results in \
+         `final_artifacts`; the server looks at them first. Where a verifier is required, \
+         the handoff stays `activated` until somebody confirms.",
+    ),
+    (
+        "confirm_completion",
+        "Sender, coordinator, reviewer or operator; never the owner. The handoff is \
+         `completed`.",
+    ),
+    (
+        "dispute_completion",
+        "Sender, coordinator, reviewer or operator; never the owner. The owner is told \
+         `why`, and the work goes on.",
+    ),
+    (
+        "close_handoff",
+        "A closed handoff never changes again. A coordinator may close one in any state.",
+    ),
+    (
+        "erase_content",
+        "The content of one entry is erased for good; the entry stays in the chain with its \
+         hash, and the reason is on record.",
+    ),
+    (
+        "handoff_history",
+        "Returns the ledger entries of one handoff, newest first, each with its hash.",
+    ),
+    (
+        "list_conversations",
+        "An agent sees the conversations that it holds; coordinators and operators see all \
+         of them.",
+    ),
+    (
+        "open_conversation",
+        "Name the agent that answers first, a topology, or a graph. The answer has a token \
+         for the customer, which is shown once.",
+    ),
+    (
+        "show_conversation",
+        "Returns the holder, the epoch, and the transfer that is under way, if there is \
+         one.",
+    ),
+    (
+        "read_transcript",
+        "Returns messages, changes of the holder and transfers in their order. Go on with \
+         the number of the last line that you have.",
+    ),
+    (
+        "say",
+        "The customer may always speak. An agent speaks for the epoch in which it holds the \
+         conversation; a message for an older epoch is refused and not shown.",
+    ),
+    ("download_attachment", "The file is always sent as a download, never shown inline."),
+    (
+        "route_conversation",
+        "The next epoch begins with the new holder. A conversation that goes round in \
+         circles goes to a person instead.",
+    ),
+    ("select_agent", "Only agents whose profile says `user_selectable` can be chosen."),
+    (
+        "call_tools",
+        "Send the assistant's message as your model's provider returned it. The answer has \
+         a tool message for each handoff call, to be appended to the history as it is.",
+    ),
+    (
+        "mint_customer_token",
+        "Use this when the customer's page has lost its token. Older tokens stay valid.",
+    ),
+    ("close_conversation", "An open transfer ends with it. What was said can still be read."),
+    (
+        "erase_message",
+        "Without `position` the whole conversation is erased and closed. The entries stay \
+         in the chain with their hashes.",
+    ),
+    (
+        "export_conversation",
+        "The lines hold every message with its files and hashes, to be kept outside or \
+         checked offline.",
+    ),
+    (
+        "handoff_tools",
+        "Returns tool definitions for the agent's model, in the format of its provider: one \
+         tool for each agent that it may hand over to.",
+    ),
+    (
+        "open_socket",
+        "Ask with frames that name an operation, and be told what happens to conversations, \
+         transfers and queues. See docs/gateways/ws.md for the frames.",
+    ),
+    (
+        "request_human",
+        "The queue holds the conversation from now on, and the bot is silent. A second \
+         request while one is open is a `HANDOFF_DUPLICATE_REQUEST`.",
+    ),
+    (
+        "ask_callback",
+        "What waits for a person is cancelled. The callback stays open after the chat is \
+         closed.",
+    ),
+    (
+        "settle_callback",
+        "People of the queue, coordinators and operators say what the call led to.",
+    ),
+    (
+        "show_transfer",
+        "Returns the status, who is asked or answers, the place in the queue, and the \
+         context for the person.",
+    ),
+    (
+        "pick_up_transfer",
+        "The first person who asks gets it; the others get `HANDOFF_ALREADY_CLAIMED`. With \
+         `accept` the person answers at once.",
+    ),
+    ("accept_transfer", "The person holds the conversation, in a new epoch."),
+    ("decline_transfer", "The transfer waits on in its place, and somebody else is asked."),
+    ("hold_transfer", "The customer is told. Nobody else may answer meanwhile."),
+    ("resume_transfer", "The person goes on with the customer."),
+    (
+        "complete_transfer",
+        "The holder from before the transfer gets the conversation back, with the summary.",
+    ),
+    ("end_transfer", "Use this when there is nothing left for the bot to do."),
+    (
+        "cancel_transfer",
+        "Before a person answers, the customer or the agent that asked may cancel. The \
+         holder from before gets the conversation back.",
+    ),
+    (
+        "fail_transfer",
+        "Coordinators and operators give up a transfer that nobody can take. The holder \
+         from before gets the conversation back.",
+    ),
+    (
+        "transfer_on",
+        "`warm` takes the context along, `blind` does not and needs a queue, \
+         `supervisor_consult` asks somebody to listen.",
+    ),
+    ("note_transfer", "Notes are for colleagues. Neither the customer nor a bot sees them."),
+    (
+        "whisper_transfer",
+        "Only the person who answers sees it. Neither the customer nor a bot does.",
+    ),
+    ("rate_transfer", "The customer rates a transfer after it is over, from 1 to 5."),
+    (
+        "show_queue",
+        "Members see how many wait and how long it takes. People of the queue and \
+         coordinators see the list itself.",
+    ),
+    (
+        "configure_queue",
+        "The settings are replaced as a whole; what is left out goes back to its default.",
+    ),
+    (
+        "list_graphs",
+        "Returns the names, versions and sizes of the graphs, without their documents.",
+    ),
+    ("show_graph", "Returns the document and how often each rule has decided."),
+    (
+        "save_graph",
+        "All problems of the document come back together. With `version` the save is \
+         refused if somebody else saved meanwhile.",
+    ),
+    (
+        "remove_graph",
+        "Conversations that use it stay with their holder, and no rule applies to them any \
+         more.",
+    ),
+    (
+        "announce_events",
+        "Send one event, a JSON list, or one event on each line. All of them are recorded, \
+         or none. Repeating an event with the same `event_id` changes nothing.",
+    ),
+    (
+        "list_sessions",
+        "Narrow the list by agent or status. What others announce is shown as the roles \
+         allow.",
+    ),
+    (
+        "show_session",
+        "Returns the state, the questions that are open, and how many events there are.",
+    ),
+    ("session_events", "Returns the events after a cursor, oldest first."),
+    (
+        "await_decision",
+        "With `wait` the answer comes as soon as somebody has replied, or when the time is \
+         over.",
+    ),
+    (
+        "erase_session",
+        "Without `position` all entries of the session are erased and it is ended. The \
+         entries stay in the chain with their hashes.",
+    ),
+    (
+        "open_subscription",
+        "The answer grants terms that may be narrower than those that were asked for. Then \
+         follow `GET /aaep/v1/events`.",
+    ),
+    (
+        "listen",
+        "Events arrive as server-sent events, shaped by the terms of the subscription. Send \
+         the last id as `Last-Event-ID` to resume.",
+    ),
+    (
+        "reply",
+        "The first authorised answer to a question counts. An answer uses the reply token \
+         that came with the question.",
+    ),
+    (
+        "open_aaep_socket",
+        "The subprotocol is `aaep.v1`. Producers and listeners use the same socket.",
+    ),
+    (
+        "compat_listen",
+        "For tools that expect server-sent events without names. The agent must be open to \
+         them.",
+    ),
+    ("compat_message", "The body is what the tool sends: words of a user, an answer, or terms."),
+    ("compat_session", "The answer names the session in which the agent works on the request."),
+    ("compat_health", "Answers without a token, where the agent is open to tools on this machine."),
+    ("compat_socket", "For tools that expect one WebSocket without a subprotocol."),
+    (
+        "aaep_manifest",
+        "Names the versions, transports and extensions of AAEP that this server supports.",
+    ),
+    ("aaep_signed_manifest", "A reader checks the signature with the keys of `aaep_keys`."),
+    ("aaep_keys", "A JSON Web Key Set. A key that is about to sign is already in it."),
+    (
+        "list_aaep_keys",
+        "Shows which key signs, which comes next, and since when. Secrets are not shown.",
+    ),
+    (
+        "rotate_aaep_keys",
+        "With `compromised` all keys are replaced at once. Name the key that signs in \
+         `kid`, so that a repeated request changes nothing.",
+    ),
+    (
+        "acp_handoff",
+        "One path for agents that know handoffs as a tool. Every answer has the same shape, \
+         errors included, and a success is always `200`.",
+    ),
+    (
+        "acp_send",
+        "Name 1 to 64 agents, `coordinator`, or `*` for everyone. Only coordinators \
+         broadcast with a priority below `high`.",
+    ),
+    (
+        "acp_query",
+        "An agent sees what it sent and received; coordinators and operators see \
+         everything.",
+    ),
+    ("show_message", "Shows the message and how far it is with each recipient."),
+    (
+        "acp_respond",
+        "The answer goes to the sender and to the agents in `to`, and stays in the thread.",
+    ),
+    ("read_message", "The sender sees that it was read. Reading a message twice changes nothing."),
+    (
+        "acp_inbox",
+        "Shows what you have not read yet. With `Accept: text/plain` the inbox is a text \
+         for a model, in which the words of senders are marked as data.",
+    ),
+    (
+        "acp_status",
+        "Tells how many messages wait, and how many you may still send in this minute and \
+         hour.",
+    ),
+    (
+        "follow_events",
+        "Server-sent events of your teamspace. Send the last id as `Last-Event-ID` to \
+         resume without a gap.",
+    ),
+    (
+        "list_agents",
+        "Narrow the list by kind, presence, and whether customers may choose the agent.",
+    ),
+    ("show_agent", "Returns kind, profile, roles and, for a human, presence."),
+    ("register_agent", "A kind cannot change later. The profile is replaced as a whole."),
+    (
+        "set_roles",
+        "The roles are replaced as a whole. An agent without roles may do all that the \
+         rules allow.",
+    ),
+    (
+        "set_wake",
+        "The server calls this URL when the agent gets a critical message. The answer has \
+         the secret with which the calls are signed. `null` removes the URL.",
+    ),
+    (
+        "set_presence",
+        "`available` people are offered what waits in their queues. Without a connection, \
+         presence lasts 15 minutes.",
+    ),
+    (
+        "set_endpoint",
+        "The server posts the turns of a conversation to this URL while the worker holds \
+         it. The answer has the secret with which they are signed. `null` removes the URL.",
+    ),
+    ("list_tokens", "Shows who each token stands for, its roles, and when it ends."),
+    (
+        "issue_token",
+        "The secret is in the answer and never shown again. An agent that is new is \
+         registered.",
+    ),
+    (
+        "revoke_token",
+        "Requests with the token fail from now on, and its open streams end within a \
+         second.",
+    ),
+    (
+        "show_teamspace",
+        "Returns the name, the settings, what follows from them, and the revision for the \
+         next change.",
+    ),
+    (
+        "configure_teamspace",
+        "What is left out goes back to its default. With `revision` the change is refused \
+         if somebody else changed it meanwhile.",
+    ),
+    ("list_teamspaces", "For an operator of the default teamspace. Shows names only."),
+    (
+        "create_teamspace",
+        "For an operator of the default teamspace, who does not become a member. The token \
+         in the answer is shown once.",
+    ),
+    ("purge_messages", "Up to 200 messages at a time. Ask again while `has_more` is `true`."),
+    (
+        "list_outbox",
+        "Lists calls to other systems that are still to be made, with their tries and the \
+         last error.",
+    ),
+    ("revive_outbox", "Effects that were given up are tried again from the beginning."),
+    (
+        "declare_fork",
+        "Only while the ledger lacks entries that a checkpoint vouches for. It is then \
+         writable again, and the loss is on record.",
+    ),
+    (
+        "health",
+        "Answers as long as the process runs. Use `/readyz` to decide whether to send \
+         requests.",
+    ),
+    (
+        "ready",
+        "Answers `200` when the store can be read and the server is not stopping, and `503` \
+         otherwise.",
+    ),
+    ("metrics", "OpenMetrics text. The names are explained in docs/operations.md."),
+    (
+        "openapi",
+        "OpenAPI 3.1, made from the types that read the requests. The schemas say what is \
+         enforced.",
+    ),
+    ("package_schema", "The package as the gate reads it when a handoff is accepted."),
+    ("offer_schema", "An offer that can be proposed. A draft may leave out what is required here."),
+    ("aaep_schemas", "Made from the tables of the reader that checks AAEP messages."),
+    ("docs", "Plain HTML without scripts, so that it reads in any browser."),
+];

@@ -1,0 +1,214 @@
+//! Examples of requests and answers, made from their schemas, so that they never say anything else.
+//! What a field is called decides what it shows.
+
+use protocol::form::Form;
+use serde_json::{Map, Value, json};
+
+/// What fields of these names show, wherever the schema allows it; the first that fits counts.
+const SAMPLES: [(&str, &str); 44] = [
+    ("action", "accept"),
+    ("agent_id", "bob"),
+    ("artifact_id", "export"),
+    ("closure_notes", "Checked."),
+    ("code", "wrong_state"),
+    ("completion_notes", "The columns are back, and a test counts them."),
+    ("contact", "ana@example.com"),
+    ("criterion", "The file of last night has 48 columns"),
+    ("customer_token", "tasuki_b30bb90419c6c51ab40e80d519ef2a832ea2e55a29d76e3f291fb2ffa94d38c9"),
+    ("data", "aGVsbG8="),
+    ("description", "Exports and their formats."),
+    ("detail", "The second criterion contradicts the first."),
+    ("entry", "hello"),
+    ("event", "handoff.accepted"),
+    ("evidence", "head -1 counts 48"),
+    ("from", "alice"),
+    ("from_agent", "alice"),
+    ("goto", "carol"),
+    ("holder", "bob"),
+    ("id", "hello"),
+    ("label", "billing"),
+    ("name", "Dana"),
+    ("next_cursor", "50"),
+    ("next_step", "Run export.py against the data of Monday"),
+    ("notes", "I start tomorrow."),
+    ("operator", "olga"),
+    ("outcome", "She has her money back."),
+    ("path", "/srv/exports/last-night.csv"),
+    ("queue", "desk"),
+    ("reason", "Bob knows the export code."),
+    ("stream", "handoff/01a1dd8b-267b-7517-b6f1-b43d22fa6dcd"),
+    ("success_criteria", "The file of last night has 48 columns"),
+    ("summary", "The export drops the last two columns since Tuesday."),
+    ("task_id", "PAY-311"),
+    ("teamspace", "billing"),
+    ("text", "My invoice is wrong."),
+    ("title", "Fix the nightly export"),
+    ("to", "bob"),
+    ("to_agent", "bob"),
+    ("token", "tasuki_b30bb90419c6c51ab40e80d519ef2a832ea2e55a29d76e3f291fb2ffa94d38c9"),
+    ("url", "https://agents.example/bob"),
+    ("user_message", "What is the weather?"),
+    ("why", "Bob is away this week."),
+    ("workq_status", "not_applicable"),
+];
+
+/// For other fields, the first of these that their schema allows.
+const TEXTS: [&str; 14] = [
+    "01a1dd8b-267b-7517-b6f1-b43d22fa6dcd",
+    "2026-11-15T04:50:46.523Z",
+    "15m",
+    "09:00",
+    "a4200e57b279c42fe76e764444edf6cd07cc84b4177c455dc2b93f5009074e83",
+    "bob",
+    "A line of text.",
+    "https://agents.example/bob",
+    "#2f6fde",
+    "image/png",
+    "1.0.0",
+    "sip:ana@example.com",
+    "en",
+    "x",
+];
+
+/// Deep enough for every request; what lies deeper is left out where it may be.
+const DEPTH_MAX: usize = 8;
+
+/// Optional fields that an example shows, so that it has something to show.
+const OPTIONAL_MAX: usize = 2;
+
+/// A value that has the form of a schema of this document.
+pub fn of(document: &Value, schema: &Value) -> Value {
+    Examples { document }.of(schema, "", 0)
+}
+
+struct Examples<'d> {
+    document: &'d Value,
+}
+
+impl Examples<'_> {
+    fn of(&self, schema: &Value, field: &str, depth: usize) -> Value {
+        let schema = self.joined(schema);
+        if let Some(only) = schema.get("const") {
+            return only.clone();
+        }
+        if let Some(choices) = schema.get("enum").and_then(Value::as_array) {
+            return choices.first().cloned().unwrap_or_default();
+        }
+        match kind(&schema) {
+            "string" => self.text(&schema, field).into(),
+            "integer" | "number" => number(&schema),
+            "boolean" => true.into(),
+            "array" if depth >= DEPTH_MAX => json!([]),
+            "array" => match schema.get("items") {
+                Some(items) => json!([self.of(items, field, depth + 1)]),
+                None => json!([]),
+            },
+            "object" => self.object(&schema, depth),
+            _ => Value::Null,
+        }
+    }
+
+    fn object(&self, schema: &Value, depth: usize) -> Value {
+        let empty = Map::new();
+        let fields = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+        let required: Vec<&str> = schema
+            .get("required")
+            .and_then(Value::as_array)
+            .map(|names| names.iter().filter_map(Value::as_str).collect())
+            .unwrap_or_default();
+        let mut example = Map::new();
+        let mut n_optional = 0;
+        for (name, inner) in fields {
+            let is_needed = required.contains(&name.as_str());
+            let is_known = SAMPLES.iter().any(|(known, _)| known == name);
+            let is_shown = is_known && depth == 0 && n_optional < OPTIONAL_MAX;
+            if is_needed || is_shown {
+                n_optional += usize::from(!is_needed);
+                example.insert(name.clone(), self.of(inner, name, depth + 1));
+            }
+        }
+        Value::Object(example)
+    }
+
+    fn text(&self, schema: &Value, field: &str) -> String {
+        let form = Form::part(self.document, schema);
+        let fits = |text: &&str| form.check(&Value::from(*text)).is_ok();
+        let named = SAMPLES.iter().filter(|(name, _)| *name == field).map(|(_, text)| *text);
+        let plain = schema.get("pattern").is_none() && schema.get("format").is_none();
+        let free = plain.then_some("A line of text.");
+        let mut candidates = named.chain(free).chain(TEXTS);
+        candidates.find(fits).unwrap_or_default().to_owned()
+    }
+
+    /// The schema with what it refers to, and the first of several forms that is not `null`.
+    fn joined(&self, schema: &Value) -> Value {
+        let Some(fields) = schema.as_object() else { return json!({}) };
+        let mut joined = Map::new();
+        let mut parts: Vec<Value> = Vec::new();
+        if let Some(reference) = fields.get("$ref").and_then(Value::as_str) {
+            parts.extend(self.document.pointer(&reference[1..]).cloned());
+        }
+        parts.extend(fields.get("allOf").and_then(Value::as_array).cloned().unwrap_or_default());
+        for group in ["anyOf", "oneOf"] {
+            let branches = fields.get(group).and_then(Value::as_array);
+            let is_real =
+                |branch: &&Value| branch["type"] != "null" && branch["maxProperties"] != 0;
+            parts.extend(branches.into_iter().flatten().find(is_real).cloned());
+        }
+        for part in &parts {
+            join(&mut joined, &self.joined(part));
+        }
+        let mut rest = fields.clone();
+        for done in ["$ref", "allOf", "anyOf", "oneOf"] {
+            rest.remove(done);
+        }
+        join(&mut joined, &Value::Object(rest));
+        Value::Object(joined)
+    }
+}
+
+fn join(joined: &mut Map<String, Value>, more: &Value) {
+    for (keyword, value) in more.as_object().into_iter().flatten() {
+        match (joined.get_mut(keyword), value) {
+            (Some(Value::Object(before)), Value::Object(more)) if keyword == "properties" => {
+                for (name, schema) in more {
+                    let both = match before.get(name) {
+                        Some(first) => json!({ "allOf": [first, schema] }),
+                        None => schema.clone(),
+                    };
+                    before.insert(name.clone(), both);
+                }
+            }
+            (Some(Value::Array(before)), Value::Array(more)) if keyword == "required" => {
+                before.extend(more.iter().cloned());
+            }
+            (_, _) => {
+                joined.insert(keyword.clone(), value.clone());
+            }
+        }
+    }
+}
+
+fn kind(schema: &Value) -> &str {
+    match schema.get("type") {
+        Some(Value::String(kind)) => kind,
+        Some(Value::Array(kinds)) => {
+            let mut kinds = kinds.iter().filter_map(Value::as_str);
+            kinds.find(|kind| *kind != "null").unwrap_or("null")
+        }
+        _ if schema.get("properties").is_some() => "object",
+        _ => "any",
+    }
+}
+
+/// The smallest that is more than nothing, where that is allowed.
+fn number(schema: &Value) -> Value {
+    let min = schema.get("minimum").and_then(Value::as_f64).unwrap_or(0.0);
+    let max = schema.get("maximum").and_then(Value::as_f64).unwrap_or(f64::MAX);
+    let number = if min <= 1.0 && 1.0 <= max { 1.0 } else { min };
+    let number = match schema.get("exclusiveMaximum").and_then(Value::as_f64) {
+        Some(below) if number >= below => below / 2.0,
+        Some(_) | None => number,
+    };
+    if number.fract() == 0.0 { json!(number as i64) } else { json!(number) }
+}

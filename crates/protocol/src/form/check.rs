@@ -1,0 +1,286 @@
+//! Whether a value has a form, and if not, where it does not and what was expected there.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde_json::{Map, Value};
+
+use super::node::{At, Kind, Node, Others, Reader};
+use crate::time::{Span, Time};
+
+/// A schema, ready to hold values against.
+#[derive(Debug)]
+pub struct Form {
+    pub(super) nodes: Vec<Node>,
+    root: At,
+}
+
+/// The first place where a value does not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misfit {
+    /// As in `task.success_criteria[2]`; empty for the value as a whole.
+    pub path: String,
+    /// As in `text of at most 300 bytes`.
+    pub expected: String,
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: expected {}", self.path, self.expected)
+    }
+}
+
+impl Form {
+    /// The form of a type, as its schema is published.
+    pub fn of<T: JsonSchema>() -> Self {
+        let schema = super::settings().into_generator().into_root_schema_for::<T>();
+        Self::new(schema.as_value())
+    }
+
+    /// # Panics
+    ///
+    /// With a schema that has keywords which nothing here checks.
+    pub fn new(schema: &Value) -> Self {
+        let mut reader = Reader::new(schema);
+        let root = reader.read(schema);
+        Self { nodes: reader.nodes, root }
+    }
+
+    /// The form of a schema that stands in a larger document and refers to its parts.
+    ///
+    /// # Panics
+    ///
+    /// As [`Form::new`].
+    pub fn part(document: &Value, schema: &Value) -> Self {
+        let mut reader = Reader::new(document);
+        let root = reader.read(schema);
+        Self { nodes: reader.nodes, root }
+    }
+
+    pub fn check(&self, value: &Value) -> Result<(), Misfit> {
+        self.fits(self.root, value)
+    }
+
+    fn fits(&self, at: At, value: &Value) -> Result<(), Misfit> {
+        let node = &self.nodes[at];
+        for also in &node.all_of {
+            self.fits(*also, value).map_err(|misfit| self.in_words_of(at, misfit))?;
+        }
+        let is_of_kind = node.kinds.is_empty() || node.kinds.iter().any(|kind| kind.has(value));
+        let is_choice = node.choices.is_empty() || node.choices.contains(value);
+        if !is_of_kind || !is_choice {
+            return self.misfit(at);
+        }
+        for group in &node.groups {
+            self.fits_one(at, group, value)?;
+        }
+        match value {
+            Value::Null | Value::Bool(_) => Ok(()),
+            Value::Number(number) => {
+                let number = number.as_f64().unwrap_or(f64::NAN);
+                if node.has_number(number) { Ok(()) } else { self.misfit(at) }
+            }
+            Value::String(text) if !node.has_text(text) => self.misfit(at),
+            // Only the reader of times knows which days and years there are.
+            Value::String(text) if node.is_time => match text.parse::<Time>() {
+                Ok(_) => Ok(()),
+                Err(error) => misfit(super::words::plain(&error)),
+            },
+            Value::String(_) => Ok(()),
+            Value::Array(items) => self.fits_items(at, items),
+            Value::Object(fields) => self.fits_fields(at, fields),
+        }
+    }
+
+    /// A place may say better what it expects than the type that it refers to.
+    fn in_words_of(&self, at: At, misfit: Misfit) -> Misfit {
+        match &self.nodes[at].expected {
+            Some(expected) if misfit.path.is_empty() => {
+                Misfit { expected: expected.clone(), ..misfit }
+            }
+            Some(_) | None => misfit,
+        }
+    }
+
+    fn fits_items(&self, at: At, items: &[Value]) -> Result<(), Misfit> {
+        let node = &self.nodes[at];
+        let n_items = items.len() as u64;
+        let is_twice = |(index, item): (usize, &Value)| items[..index].contains(item);
+        if node.n_items.min.is_some_and(|min| n_items < min)
+            || node.n_items.max.is_some_and(|max| n_items > max)
+        {
+            return misfit(self.count_of(at));
+        }
+        if node.is_unique && items.iter().enumerate().any(is_twice) {
+            return misfit("each item once".to_owned());
+        }
+        let Some(inner) = node.items else { return Ok(()) };
+        for (index, item) in items.iter().enumerate() {
+            self.fits(inner, item).map_err(|misfit| misfit.inside(&format!("[{index}]")))?;
+        }
+        Ok(())
+    }
+
+    fn fits_fields(&self, at: At, fields: &Map<String, Value>) -> Result<(), Misfit> {
+        let node = &self.nodes[at];
+        for (name, value) in fields {
+            if let Some(rule) = node.names
+                && let Err(found) = self.fits(rule, &Value::String(name.clone()))
+            {
+                let expected = format!("a name of {}", found.expected);
+                return Err(Misfit { expected, ..found }.inside(&shown(name)));
+            }
+            let inner = match (node.fields.get(name), node.others) {
+                (Some(inner), _) => *inner,
+                (None, Others::Each(inner)) => inner,
+                (None, Others::Any) => continue,
+                (None, Others::None) => {
+                    let expected = self.known_fields(at);
+                    return Err(Misfit { path: shown(name), expected });
+                }
+            };
+            self.fits(inner, value).map_err(|misfit| misfit.inside(&shown(name)))?;
+        }
+        let is_missing = |name: &&String| !fields.contains_key(name.as_str());
+        if let Some(name) = node.required.iter().find(is_missing) {
+            let inner = node.fields.get(name);
+            let expected = inner.map_or_else(|| "a value".to_owned(), |at| self.expected(*at));
+            let expected = format!("{expected}, but it is missing");
+            return Err(Misfit { path: name.clone(), expected });
+        }
+        match node.n_fields_max {
+            Some(max) if fields.len() as u64 > max => misfit(format!("at most {max} fields")),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Of several forms, the one that the value most likely means says what is wrong.
+    fn fits_one(&self, at: At, group: &[At], value: &Value) -> Result<(), Misfit> {
+        if group.iter().any(|branch| self.fits(*branch, value).is_ok()) {
+            return Ok(());
+        }
+        let of_kind: Vec<At> =
+            group.iter().copied().filter(|branch| self.may_be(*branch, value)).collect();
+        let Some(fields) = value.as_object() else {
+            return match of_kind.as_slice() {
+                [only] => self.fits(*only, value).map_err(|misfit| self.in_words_of(at, misfit)),
+                _ => self.misfit(at),
+            };
+        };
+        let meant = of_kind.iter().copied().find(|branch| self.is_meant(*branch, fields));
+        match (meant, of_kind.as_slice()) {
+            (Some(meant), _) => self.fits(meant, value),
+            (None, [only]) => self.fits(*only, value),
+            (None, branches) => Err(self.no_branch(at, branches)),
+        }
+    }
+
+    /// None of several objects is meant: their tag is missing or unknown, or each has one field.
+    fn no_branch(&self, at: At, branches: &[At]) -> Misfit {
+        let tags: Vec<_> = branches.iter().filter_map(|branch| self.tag(*branch)).collect();
+        let choices: Vec<_> = tags.iter().flat_map(|(_, node)| &node.choices).cloned().collect();
+        match tags.first() {
+            Some((name, _)) => {
+                Misfit { path: (*name).clone(), expected: super::words::one_of(&choices) }
+            }
+            None => Misfit { path: String::new(), expected: self.expected(at) },
+        }
+    }
+
+    /// Whether the value could be meant for this branch: its kind is right.
+    fn may_be(&self, at: At, value: &Value) -> bool {
+        let node = &self.nodes[at];
+        node.kinds.iter().any(|kind| kind.has(value))
+            || (node.kinds.is_empty() && node.all_of.iter().any(|also| self.may_be(*also, value)))
+            || (!node.groups.is_empty()
+                && node.groups.iter().flatten().any(|branch| self.may_be(*branch, value)))
+    }
+
+    /// Whether the tag of an object is that of this branch, or its one field is.
+    fn is_meant(&self, at: At, fields: &Map<String, Value>) -> bool {
+        let node = &self.nodes[at];
+        match self.tag(at) {
+            Some((name, tag)) => fields.get(name).is_some_and(|given| tag.choices.contains(given)),
+            None => node.required.iter().any(|name| fields.contains_key(name)),
+        }
+    }
+
+    /// The field that says which of several forms an object has: the one with a single value.
+    fn tag(&self, at: At) -> Option<(&String, &Node)> {
+        let node = &self.nodes[at];
+        let fields = node.fields.iter().map(|(name, at)| (name, &self.nodes[*at]));
+        let mut tags =
+            fields.filter(|(name, inner)| inner.choices.len() == 1 && node.required.contains(name));
+        tags.next()
+    }
+
+    fn misfit(&self, at: At) -> Result<(), Misfit> {
+        misfit(self.expected(at))
+    }
+}
+
+impl Misfit {
+    /// The same, seen from further outside.
+    fn inside(self, step: &str) -> Self {
+        let path = match self.path.as_str() {
+            "" => step.to_owned(),
+            rest if rest.starts_with('[') => format!("{step}{rest}"),
+            rest => format!("{step}.{rest}"),
+        };
+        Self { path, ..self }
+    }
+}
+
+impl Kind {
+    fn has(self, value: &Value) -> bool {
+        match self {
+            Kind::Null => value.is_null(),
+            Kind::Boolean => value.is_boolean(),
+            Kind::Integer => value.is_u64() || value.is_i64(),
+            Kind::Number => value.is_number(),
+            Kind::Text => value.is_string(),
+            Kind::List => value.is_array(),
+            Kind::Object => value.is_object(),
+        }
+    }
+}
+
+impl Node {
+    fn has_number(&self, number: f64) -> bool {
+        self.number.min.is_none_or(|min| number >= min)
+            && self.number.max.is_none_or(|max| number <= max)
+            && self.above.is_none_or(|above| number > above)
+            && self.below.is_none_or(|below| number < below)
+    }
+
+    fn has_text(&self, text: &str) -> bool {
+        let n_characters = || text.chars().count() as u64;
+        let is_span = || match text.parse::<Span>() {
+            Ok(span) => {
+                self.span.min.is_none_or(|min| span >= min)
+                    && self.span.max.is_none_or(|max| span <= max)
+            }
+            Err(_) => false,
+        };
+        let has_span = self.span.min.is_some() || self.span.max.is_some();
+        self.n_bytes_max.is_none_or(|max| text.len() as u64 <= max)
+            && self.n_characters.max.is_none_or(|max| n_characters() <= max)
+            && self.n_characters.min.is_none_or(|min| n_characters() >= min)
+            && self.pattern.as_ref().is_none_or(|pattern| pattern.is_match(text))
+            && (!has_span || is_span())
+    }
+}
+
+fn misfit(expected: String) -> Result<(), Misfit> {
+    Err(Misfit { path: String::new(), expected })
+}
+
+/// Long enough to recognise a name, short enough for a log line.
+const NAME_CHARS_MAX: usize = 64;
+
+fn shown(name: &str) -> String {
+    match name.char_indices().nth(NAME_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
+    }
+}
