@@ -35,6 +35,7 @@ mod receiver;
 mod refusals;
 mod retention;
 mod road;
+mod schemas;
 mod server;
 mod shown;
 mod simulation;

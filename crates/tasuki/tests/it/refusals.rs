@@ -14,6 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use self::row::{Expected, Row};
 use self::world::World;
+use crate::schemas::inner_words;
 use crate::server::Server;
 use crate::wire::{Answer, Request};
 
@@ -94,6 +95,7 @@ fn wrong_with(answer: &Answer, expected: &Expected, is_acp: bool) -> Vec<String>
     check("allow", has(answer, "allow"), (expected.status == 405).into());
     let detail = error["detail"].as_str().unwrap_or_default();
     check("emptiness of detail", detail.is_empty().into(), false.into());
+    check("words of the code", inner_words(detail).into(), Value::Null);
     let field = expected.field.as_deref();
     let stem = field.unwrap_or_default().trim_end_matches('…');
     check("whether detail names the field", detail.contains(stem).into(), true.into());

@@ -162,3 +162,51 @@ fn the_list_of_operations_is_a_promise() {
         insta::assert_snapshot!("operations", list);
     });
 }
+
+/// Every event has a golden file, so their names are those of all events.
+#[test]
+fn the_page_lists_the_events_that_there_are() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let files = std::fs::read_dir(format!("{root}/crates/protocol/golden")).expect("golden files");
+    let names = files.map(|file| file.expect("a file").file_name().to_string_lossy().into_owned());
+    let events: BTreeSet<_> =
+        names.map(|name| name.split(".v1.").next().unwrap_or_default().to_owned()).collect();
+    let page = std::fs::read_to_string(format!("{root}/docs/gateways/http.md")).expect("the page");
+    let list = page.split("The event names, by family:").nth(1).expect("the list");
+    let list = list.split("New ones may come").next().expect("its end");
+    let cells = list.split('`').skip(1).step_by(2).filter(|cell| cell.contains('.'));
+    let listed: BTreeSet<_> = cells.map(str::to_owned).collect();
+    assert_eq!(listed, events);
+}
+
+#[test]
+fn every_operation_is_explained_and_shown() {
+    let document = gateways::http::openapi();
+    let tags = document["tags"].as_array().expect("tags");
+    let tags: BTreeSet<_> = tags.iter().map(|tag| tag["name"].as_str().unwrap()).collect();
+    let mut used = BTreeSet::new();
+    for operation in operations(&document) {
+        let described = &document["paths"][&operation.path][&operation.method];
+        let id = &operation.id;
+        let tag = described["tags"][0].as_str().unwrap_or_else(|| panic!("{id} has no tag"));
+        assert!(tags.contains(tag), "{id}: {tag} is not explained");
+        used.insert(tag);
+        let text = described["description"].as_str().unwrap_or_default();
+        assert!(text.len() > 20 && text.ends_with('.'), "{id} is not described: {text:?}");
+        let bodies = [
+            ("request", &described["requestBody"]["content"]),
+            ("response", &described["responses"][operation.success.to_string()]["content"]),
+            ("problem", &described["responses"]["default"]["content"]),
+        ];
+        for (what, content) in bodies {
+            for (kind, media) in content.as_object().into_iter().flatten() {
+                let example = media.get("example");
+                let example = example.unwrap_or_else(|| panic!("{id}: no example of its {what}"));
+                let form = protocol::form::Form::part(&document, &media["schema"]);
+                let fits = form.check(example);
+                assert_eq!(fits, Ok(()), "{id}: its {what} as {kind} is {example}");
+            }
+        }
+    }
+    assert_eq!(used, tags, "a tag without operations");
+}

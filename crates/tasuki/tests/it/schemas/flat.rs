@@ -1,0 +1,79 @@
+//! A schema with its references followed and its parts joined, so that one object says all that
+//! holds at a place.
+
+use serde_json::{Map, Value, json};
+
+/// Joins what a schema refers to with what stands beside the reference.
+pub fn flat(document: &Value, schema: &Value) -> Value {
+    let Some(fields) = schema.as_object() else { return json!({}) };
+    let mut rest = fields.clone();
+    let mut joined = json!({});
+    if let Some(Value::String(reference)) = rest.remove("$ref") {
+        let found = document.pointer(&reference[1..]).expect("references lead somewhere");
+        joined = flat(document, found);
+    }
+    for part in rest.remove("allOf").as_ref().and_then(Value::as_array).into_iter().flatten() {
+        joined = join(document, joined, flat(document, part));
+    }
+    join(document, joined, Value::Object(rest))
+}
+
+fn join(document: &Value, first: Value, second: Value) -> Value {
+    let (Value::Object(mut joined), Value::Object(second)) = (first, second) else {
+        unreachable!("schemas are objects")
+    };
+    for (keyword, value) in second {
+        let before = joined.remove(&keyword);
+        let value = match (keyword.as_str(), before) {
+            ("properties", Some(Value::Object(before))) => join_fields(before, value).into(),
+            ("required", Some(Value::Array(before))) => {
+                let mut names = before;
+                names.extend(value.as_array().cloned().unwrap_or_default());
+                names.sort_by_key(Value::to_string);
+                names.dedup();
+                names.into()
+            }
+            ("items", Some(before)) => join(document, flat(document, &before), value),
+            ("type", Some(before)) => {
+                let before = names(&before);
+                let both = names(&value).into_iter().filter(|name| before.contains(name));
+                both.collect::<Vec<_>>().into()
+            }
+            (_, _) => value,
+        };
+        joined.insert(keyword, value);
+    }
+    Value::Object(joined)
+}
+
+fn join_fields(mut fields: Map<String, Value>, more: Value) -> Map<String, Value> {
+    for (name, schema) in more.as_object().cloned().unwrap_or_default() {
+        let schema = match fields.remove(&name) {
+            Some(before) => json!({ "allOf": [before, schema] }),
+            None => schema,
+        };
+        fields.insert(name, schema);
+    }
+    fields
+}
+
+/// The types that a schema names.
+pub fn names(types: &Value) -> Vec<String> {
+    match types {
+        Value::String(name) => vec![name.clone()],
+        Value::Array(names) => names.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The forms that a place may have: those it names, each joined with what holds for all.
+pub fn branches(document: &Value, schema: &Value) -> Vec<Value> {
+    let whole = flat(document, schema);
+    let Value::Object(mut rest) = whole else { unreachable!("schemas are objects") };
+    let group = rest.remove("anyOf").or_else(|| rest.remove("oneOf"));
+    let Some(Value::Array(group)) = group else { return vec![Value::Object(rest)] };
+    let of_group = group.iter().flat_map(|branch| branches(document, branch));
+    let joined = of_group.map(|branch| join(document, branch, Value::Object(rest.clone())));
+    // What holds for all may leave none of the types of a branch.
+    joined.filter(|branch| branch["type"] != json!([])).collect()
+}
