@@ -23,11 +23,13 @@ const TAGS_MAX: usize = 6;
 
 /// The first character of a text that hides in it.
 pub fn first_hidden(text: &str) -> Option<char> {
-    if is_plain(text) {
-        return None;
-    }
-    let mut found = hidden(text).into_iter().zip(text.chars());
-    found.find_map(|(is_hidden, character)| is_hidden.then_some(character))
+    all_hidden(text).next()
+}
+
+/// Every character of a text that hides in it.
+pub fn all_hidden(text: &str) -> impl Iterator<Item = char> {
+    let marks = if is_plain(text) { Vec::new() } else { hidden(text) };
+    marks.into_iter().zip(text.chars()).filter_map(|(is_hidden, it)| is_hidden.then_some(it))
 }
 
 /// Of each character of a text, whether it hides in it.

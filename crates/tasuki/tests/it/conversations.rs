@@ -105,8 +105,10 @@ async fn a_customer_two_bots_and_an_answer_that_comes_too_late() {
     );
     assert_eq!(transfer["fromAgent"], identity("bob", "Bob"));
     assert_eq!(transfer["toAgent"]["agentName"], "Carol");
-    assert_eq!((&transfer["reason"], &transfer["context"]), (&json!("a refund"), &Value::Null));
+    let told = "\u{2068}Bob\u{2069} hands the conversation over to \u{2068}Carol\u{2069}.";
+    assert_eq!((&transfer["reason"], &transfer["context"]), (&json!(told), &Value::Null));
     let inside = chat.transcript(&chat.carol, "?after=1&limit=1").await;
+    assert_eq!(inside[0]["parts"][0]["reason"], "a refund");
     assert_eq!(inside[0]["parts"][0]["context"], "May");
     let view = ok(&chat.carol, Call::get(chat.path(""))).await;
     assert_eq!(view["shared"], update);

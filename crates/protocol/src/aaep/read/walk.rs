@@ -13,7 +13,7 @@ use super::plain::deceiving;
 use super::report::{Path, Report};
 use super::table::{Field, Kind, Shape, Slot};
 use crate::aaep::{CONTEXT, NESTING_MAX, STRING_BYTES_ADVISED};
-use crate::hidden::first_hidden;
+use crate::hidden::all_hidden;
 use crate::json::INTEGER_MAX;
 
 /// A value that was read, as far as somebody needs it. A value that is wrong is `Absent`.
@@ -99,8 +99,10 @@ impl<'de> Walk<'de> {
                 format_args!("text without the character U+{:04X}", u32::from(character)),
             );
         }
+        // Isolates are judged above: announcements set names apart with them.
+        let is_isolate = |it: &char| matches!(it, '\u{2066}'..='\u{2069}');
         if self.report.wants_warnings()
-            && let Some(character) = first_hidden(text)
+            && let Some(character) = all_hidden(text).find(|it| !is_isolate(it))
         {
             let code = u32::from(character);
             let expected = format_args!("text without the character U+{code:04X}, which is hidden");
