@@ -227,7 +227,7 @@ fn a_ring_that_began_before_is_shown() {
     ana.sees("a person is being asked");
     let mut hana = Terminal::open(folder.path(), "chat --as hana --data data");
     hana.sees("* Ana rings");
-    hana.sees("| reason: my bill is wrong");
+    hana.sees("| the customer's reason: my bill is wrong");
     hana.enter("/accept");
     hana.sees("you are with Ana");
     ana.sees("* Hana is here");
