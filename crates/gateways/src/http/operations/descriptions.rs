@@ -5,7 +5,7 @@ pub fn of(id: &str) -> &'static str {
     DESCRIPTIONS.iter().find(|(known, _)| *known == id).map_or("", |(_, text)| text)
 }
 
-const DESCRIPTIONS: [(&str, &str); 115] = [
+const DESCRIPTIONS: [(&str, &str); 116] = [
     (
         "list_handoffs",
         "Returns the handoffs of the teamspace that you may see. Narrow the list with the \
@@ -193,6 +193,10 @@ const DESCRIPTIONS: [(&str, &str); 115] = [
         "show_transfer",
         "Returns the status, who is asked or answers, the place in the queue, and the \
          context for the person.",
+    ),
+    (
+        "show_bundle",
+        "Each request for a person has a bundle of its own; the transfer names the newest one.",
     ),
     (
         "pick_up_transfer",

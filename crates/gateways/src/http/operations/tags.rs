@@ -27,6 +27,7 @@ pub const TAGS: [Tag; 11] = [
             "/v1/conversations/{conversation}/transfers",
             "/v1/conversations/{conversation}/callbacks",
             "/v1/transfers",
+            "/v1/bundles",
             "/v1/queues",
         ],
     },

@@ -142,6 +142,7 @@ impl<'d> Generator<'d> {
             return self.span(form);
         }
         let known = self.known.get(field).cloned().unwrap_or_default();
+        let known: Vec<_> = known.into_iter().filter(|text| fits(form, text)).collect();
         if !known.is_empty() && (field == "handoff_id" || self.below(8) > 0) {
             return self.one(&known).clone();
         }

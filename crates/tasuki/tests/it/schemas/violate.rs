@@ -53,7 +53,7 @@ fn replaced(value: &Value, place: &str, new: Value) -> Value {
 }
 
 fn broken(made: &Made) -> Vec<Broken> {
-    let mut all = of_type(made);
+    let mut all: Vec<_> = of_type(made).into_iter().collect();
     let (form, value) = (&made.form, &made.value);
     all.extend(of_choice(made));
     match value {
@@ -208,7 +208,10 @@ fn of_object(made: &Made) -> Vec<Broken> {
     // Of several objects without a tag, another one may do without the field.
     let is_alone = made.forms.iter().filter(|form| form["type"] == "object").count() == 1
         || form["properties"]["action"].is_object();
-    for name in names(&form["required"]).into_iter().filter(|_| is_alone) {
+    // Without its id, a draft to be proposed is a new proposal that lacks everything.
+    let is_draft = |name: &String| name == "handoff_id" && value["action"] == "initiate";
+    let required = names(&form["required"]).into_iter().filter(|name| !is_draft(name));
+    for name in required.filter(|_| is_alone) {
         let without = changed(&mut |fields| {
             fields.remove(&name);
         });
