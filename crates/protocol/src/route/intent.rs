@@ -3,6 +3,7 @@
 
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::check::{GraphProblem, ProblemCode, Site, label_problem, regex_problem};
 use super::graph::{KEYWORD_BYTES_MAX, LABEL_BYTES_MAX, REGEX_BYTES_MAX};
@@ -61,6 +62,7 @@ pub struct IntentPatterns {
 /// A keyword or a regex.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = keyword_or_regex)]
 pub struct Pattern {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = form::text(KEYWORD_BYTES_MAX))]
@@ -71,6 +73,19 @@ pub struct Pattern {
     /// How sure this alone makes: more than 0, at most 1.
     #[schemars(transform = weight)]
     pub weight: f64,
+}
+
+/// One of the two, and not the other.
+fn keyword_or_regex(schema: &mut Schema) {
+    let branch = |there: &str, not_there: &str| {
+        json!({
+            "type": "object",
+            "required": [there],
+            "properties": { there: { "type": "string" }, not_there: { "type": "null" } },
+        })
+    };
+    let branches = [branch("keyword", "regex"), branch("regex", "keyword")];
+    schema.insert("oneOf".to_owned(), json!(branches));
 }
 
 fn weight(schema: &mut Schema) {
@@ -204,7 +219,7 @@ fn pattern_problems(pattern: &Pattern, site: &Site<'_>) -> Vec<GraphProblem> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::Value;
 
     use super::*;
 

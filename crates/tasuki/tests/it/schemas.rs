@@ -34,17 +34,15 @@ const OF_FORM: [&str; 4] = ["graph_invalid", "json_invalid", "payload_too_large"
 
 /// What is said of several values together, or of a value and what is known. No schema says this;
 /// docs/gateways/http.md lists them.
-const RELATIONS: [&str; 55] = [
+const RELATIONS: [&str; 53] = [
     "`*` alone, or names",
-    "a `keyword` or a `regex`",
     "a graph that was saved",
     "a human; a",
     "a name of its own",
     "a name that is not used twice",
     "a package that differs",
     "a person or a queue",
-    "a queue; a person",
-    "a queue; this teamspace",
+    "a queue;",
     "a time at most 30 days ahead",
     "a time in the future",
     "a worker",
@@ -168,6 +166,10 @@ fn what_breaks_a_schema_is_refused_and_the_place_named() {
         // about a transfer want to know first who asks; the refusals have rows for these.
         let is_weighed = violation.keyword == "x-maxBytes of an object";
         if is_weighed && operation.id != "request_human" {
+            continue;
+        }
+        // So many intents have more regexes than a graph may have in all, which is said instead.
+        if violation.keyword == "maxItems" && violation.field == "intents" {
             continue;
         }
         // Trying out says what is missing, and refuses nothing.

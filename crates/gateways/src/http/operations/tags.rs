@@ -5,7 +5,7 @@
 pub struct Tag {
     pub name: &'static str,
     pub description: &'static str,
-    /// How the paths of its operations begin.
+    /// How the paths of its operations begin, after the first slash.
     paths: &'static [&'static str],
 }
 
@@ -13,64 +13,65 @@ pub const TAGS: [Tag; 11] = [
     Tag {
         name: "Handoffs",
         description: "A task moves to a new owner, from a draft to a closed record.",
-        paths: &["/v1/handoffs", "/v1/acp/handoff"],
+        paths: &["v1/handoffs", "v1/acp/handoff"],
     },
     Tag {
         name: "Messages",
         description: "Agents tell each other things without handing a task over.",
-        paths: &["/v1/acp/"],
+        paths: &["v1/acp/"],
     },
     Tag {
         name: "Transfers",
         description: "A conversation passes to a person, or the customer is called back.",
         paths: &[
-            "/v1/conversations/{conversation}/transfers",
-            "/v1/conversations/{conversation}/callbacks",
-            "/v1/transfers",
-            "/v1/bundles",
-            "/v1/queues",
+            "v1/conversations/{conversation}/transfers",
+            "v1/conversations/{conversation}/callbacks",
+            "v1/transfers",
+            "v1/bundles",
+            "v1/queues",
         ],
     },
     Tag {
         name: "Conversations",
         description: "A chat with a customer: exactly one agent holds it at a time.",
-        paths: &["/v1/conversations"],
+        paths: &["v1/conversations"],
     },
     Tag {
         name: "Graphs",
         description: "Routers and specialists: the rules that choose who answers a message.",
-        paths: &["/v1/graphs"],
+        paths: &["v1/graphs"],
     },
     Tag {
         name: "Directory",
         description: "The agents of a teamspace, and what they can do.",
-        paths: &["/v1/agents"],
+        paths: &["v1/agents"],
     },
     Tag {
         name: "Access",
         description: "Tokens and teamspaces.",
-        paths: &["/v1/tokens", "/v1/teamspace"],
+        paths: &["v1/tokens", "v1/teamspace"],
     },
-    Tag { name: "Events", description: "The ledger, live.", paths: &["/v1/events", "/ws"] },
+    Tag { name: "Events", description: "The ledger, live.", paths: &["v1/events", "ws"] },
     Tag {
         name: "AAEP",
         description: "The Agent Accessibility Event Protocol: sessions that agents announce.",
-        paths: &["/aaep/", "/v1/aaep/", "/.well-known/aaep"],
+        paths: &["aaep/", "v1/aaep/", ".well-known/aaep"],
     },
     Tag {
         name: "Operation",
         description: "For people who run the server.",
-        paths: &["/v1/outbox", "/v1/ledger", "/healthz", "/readyz", "/metrics"],
+        paths: &["v1/outbox", "v1/ledger", "healthz", "readyz", "metrics"],
     },
     Tag {
         name: "Reference",
         description: "This description itself.",
-        paths: &["/openapi.json", "/schemas/", "/docs"],
+        paths: &["openapi.json", "schemas/", "docs"],
     },
 ];
 
 /// The tag of a path: the first that has it.
 pub fn of(path: &str) -> &'static str {
+    let path = path.trim_start_matches('/');
     let is_of = |tag: &&Tag| tag.paths.iter().any(|start| path.starts_with(start));
     TAGS.iter().find(is_of).map_or("Operation", |tag| tag.name)
 }

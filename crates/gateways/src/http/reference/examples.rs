@@ -182,6 +182,9 @@ fn join(joined: &mut Map<String, Value>, more: &Value) {
             (Some(Value::Array(before)), Value::Array(more)) if keyword == "required" => {
                 before.extend(more.iter().cloned());
             }
+            (Some(before), more) if keyword == "items" => {
+                *before = json!({ "allOf": [before.clone(), more] });
+            }
             (_, _) => {
                 joined.insert(keyword.clone(), value.clone());
             }
