@@ -104,6 +104,9 @@ pub enum Rejection {
     #[error("at most {n_max} subscriptions of one bearer are open at once; close one first")]
     TooManySubscriptions { n_max: u16 },
 
+    #[error("queue: expected a queue; this teamspace has no default one")]
+    NoDefaultQueue,
+
     #[error("{}", describe_closed_queue(.field, .queue, *.opens_at))]
     QueueClosed { field: &'static str, queue: AgentId, opens_at: Option<Time> },
 
@@ -167,6 +170,7 @@ impl Rejection {
             Rejection::LegOpen { .. } => "HANDOFF_DUPLICATE_REQUEST",
             Rejection::NoCapacity { .. } => "no_capacity",
             Rejection::TooManySubscriptions { .. } => "too_many_subscriptions",
+            Rejection::NoDefaultQueue => "no_default_queue",
             Rejection::QueueClosed { .. } => "queue_closed",
             Rejection::EventRefused { flaws, .. } => {
                 flaws.first().map_or("schema_invalid", |flaw| flaw.tier.code())
@@ -209,6 +213,7 @@ impl Rejection {
             Rejection::EpochRequired => Some("epoch"),
             Rejection::NotSelectable { .. } => Some("agent_id"),
             Rejection::HandoffLoop { .. } => Some("goto"),
+            Rejection::NoDefaultQueue => Some("queue"),
             Rejection::QueueClosed { field, .. } => Some(field),
             Rejection::EventRefused { flaws, .. } => flaws.first().map(|flaw| flaw.field.as_str()),
             Rejection::OwnershipConflict { .. }

@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_text_that_is_no_time_is_told_from_a_time_that_is_out_of_range() {
-        let range = "expected a time from 1970-01-01T00:00:00Z to 9999-12-30T21:59:59.999Z";
+        let range = "expected a time from 1970-01-01T00:00:00.000Z to 9999-12-30T21:59:59.999Z";
         let form = "expected an RFC 3339 time such as 2026-02-21T14:00:00Z";
         let rows = [
             ("1969-12-31T23:59:59Z", range),

@@ -60,6 +60,7 @@ pub const CODES: [(&str, u16); 51] = [
     ("method_not_allowed", 405),
     ("missing_artifact", 422),
     ("no_capacity", 409),
+    ("no_default_queue", 409),
     ("not_allowed", 403),
     ("not_answered", 409),
     ("not_found", 404),
@@ -226,6 +227,7 @@ impl From<Rejection> for Problem {
             | Rejection::NotAllowed { .. }
             | Rejection::NotFound { .. }
             | Rejection::UnknownAgent { .. }
+            | Rejection::NoDefaultQueue
             | Rejection::AlreadyExists { .. }
             | Rejection::PayloadTooLarge { .. }
             | Rejection::LoopGuard { .. }

@@ -226,14 +226,19 @@ const MISTAKES: &str = r#"
 #[test]
 fn each_mistake_is_named_with_its_place() {
     assert_eq!(wrong(shop(), |_| ()), [""; 0]);
+    let mut differences = Vec::new();
     for row in MISTAKES.lines().filter(|row| !row.is_empty()) {
         let [pointer, value, expected] = row.split(" | ").collect::<Vec<_>>()[..] else {
             panic!("{row}");
         };
         let value: Value = serde_json::from_str(value).unwrap();
         let told = wrong(shop(), |graph| put(graph, pointer, value.clone()));
-        assert_eq!(told.join(", ").trim(), expected, "{row}");
+        let told = told.join(", ");
+        if told.trim() != expected {
+            differences.push(format!("{row}\n    told: {told}"));
+        }
     }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
 fn put(graph: &mut Value, pointer: &str, value: Value) {
@@ -276,10 +281,10 @@ fn what_is_unreadable_is_named_at_once() {
         graph["max_hops"] = json!("many");
     });
     let expected = [
-        "schema_invalid nodes[0].rules[0] (triage) #0",
+        "schema_invalid nodes[0].rules[0].goto (triage) #0",
         "schema_invalid nodes[0].rules[1] (triage) #1",
         "schema_invalid nodes[3]",
-        "schema_invalid ",
+        "schema_invalid max_hops",
     ];
     assert_eq!(told, expected);
     let broken = AgentGraph::read(b"{\"entry\": \"a\", \"entry\": \"b\"}").unwrap_err();

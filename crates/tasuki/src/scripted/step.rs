@@ -218,7 +218,7 @@ impl Step {
                 Asked::Confirmation { call, .. } => Some(call),
                 Asked::Clarification { .. } => None,
             },
-            Step::Invoke { call } => Some(call).filter(|call| call.irreversible),
+            Step::Invoke { call } => Some(call),
             Step::Started { .. }
             | Step::State { .. }
             | Step::Progress { .. }

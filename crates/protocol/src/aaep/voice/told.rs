@@ -17,6 +17,7 @@ use crate::conversation::customer_text;
 use crate::conversation::event::{Event, Routed};
 use crate::ids::{AgentId, SessionId, TransferId};
 use crate::queue::EstimatedWait;
+use crate::rejection::Rejection;
 use crate::session::event::HandoverOutcome;
 use crate::time::Span;
 use crate::transfer;
@@ -30,9 +31,6 @@ const HANDING_OFF: &str = "handing_off";
 const BY_USER: &str = "user";
 const BY_SYSTEM: &str = "system";
 const BY_TIMEOUT: &str = "timeout";
-
-/// The code of a refusal for want of the queue: every other name is looked up before.
-const NO_QUEUE: &str = "unknown_agent";
 
 impl Cause<'_> {
     /// What is said of an entry. `state` is that of the session so far; if there is none, it begins
@@ -64,7 +62,7 @@ impl Cause<'_> {
         let mut why = Message::HandoverRefused { to: agent };
         if let HandoverOutcome::Refused { code } = &asked.handover.outcome {
             how["cancellation_reason"] = code.as_str().into();
-            if code == NO_QUEUE {
+            if code == Rejection::NoDefaultQueue.code() {
                 why = Message::HandoverWithoutQueue { to: agent };
             }
         }

@@ -214,7 +214,7 @@ pub(crate) fn queue_of<'f>(
 ) -> Result<&'f Agent, Rejection> {
     let unknown = || match asked {
         Some(agent) => Rejection::UnknownAgent { field: "queue", agent: agent.clone() },
-        None => invalid("queue", "a queue; this teamspace has no default one"),
+        None => Rejection::NoDefaultQueue,
     };
     let queue = facts.queue.as_ref().ok_or_else(unknown)?;
     match queue.kind {

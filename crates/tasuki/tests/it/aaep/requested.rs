@@ -198,7 +198,7 @@ async fn without_a_default_queue_a_request_says_so() {
     let mut ear = Ear::open(&customer, "de").await;
     let request = json!({ "target_kind": "human" });
     let done = asked(&conversation, ("bob", &bob), "sess_q", request).await;
-    assert_eq!((&done["outcome"], &done["code"]), (&json!("refused"), &json!("unknown_agent")));
+    assert_eq!((&done["outcome"], &done["code"]), (&json!("refused"), &json!("no_default_queue")));
     let told = loop {
         let event = ear.next().await;
         if event["type"] == "aaep:agent.session.cancelled" {
