@@ -167,9 +167,11 @@ async fn each_message_finds_its_agent_and_the_record_says_why() {
     assert_eq!(transfer["graph"], json!({ "id": "support", "version": 1 }));
     assert_eq!(inside[0]["route"]["outcome"], "stayed");
     let outside = chat.transcript(&chat.customer).await;
-    for name in ["routeDecision", "graphPath", "graph", "reason"] {
+    for name in ["routeDecision", "graphPath", "graph"] {
         assert_eq!(outside[2]["parts"][0].get(name), None, "{name} is not for the customer");
     }
+    let told = "\u{2068}bob\u{2069} hands the conversation over to \u{2068}carol\u{2069}.";
+    assert_eq!(outside[2]["parts"][0]["reason"], told, "why is not for the customer");
 
     // A version that was saved between two messages.
     let mut changed = support();

@@ -99,13 +99,13 @@ fn a_history_is_looked_at_without_a_server() {
         ),
         (
             "handoff detect bad.json",
-            1,
+            2,
             "",
             "error: bad.json is no history of openai: [1]: expected an object\n",
         ),
         (
             "handoff detect list.json",
-            1,
+            2,
             "",
             "error: list.json: expected a list of messages, or an object with `messages`\n",
         ),

@@ -41,7 +41,9 @@ tasuki() {
 serve() {
     if [[ -n "$server" ]]; then
         kill "$server"
-        tail --pid "$server" --follow /dev/null
+        while kill -0 "$server" 2>/dev/null; do
+            tail --pid "$server" --follow /dev/null
+        done
     fi
     command tasuki "$@" >"$STEPS/server.log" 2>&1 &
     server=$!
