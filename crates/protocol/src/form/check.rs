@@ -201,7 +201,9 @@ impl Form {
         let node = &self.nodes[at];
         match self.tag(at) {
             Some((name, tag)) => fields.get(name).is_some_and(|given| tag.choices.contains(given)),
-            None => node.required.iter().any(|name| fields.contains_key(name)),
+            None => {
+                node.required.iter().any(|name| fields.get(name).is_some_and(|it| !it.is_null()))
+            }
         }
     }
 

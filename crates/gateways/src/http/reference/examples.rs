@@ -52,13 +52,17 @@ const SAMPLES: [(&str, &str); 44] = [
     ("workq_status", "not_applicable"),
 ];
 
+const UUID: &str = "01a1dd8b-267b-7517-b6f1-b43d22fa6dcd";
+const TIME: &str = "2026-11-15T04:50:46.523Z";
+const HASH: &str = "a4200e57b279c42fe76e764444edf6cd07cc84b4177c455dc2b93f5009074e83";
+
 /// For other fields, the first of these that their schema allows.
 const TEXTS: [&str; 14] = [
-    "01a1dd8b-267b-7517-b6f1-b43d22fa6dcd",
-    "2026-11-15T04:50:46.523Z",
+    UUID,
+    TIME,
     "15m",
     "09:00",
-    "a4200e57b279c42fe76e764444edf6cd07cc84b4177c455dc2b93f5009074e83",
+    HASH,
     "bob",
     "A line of text.",
     "https://agents.example/bob",
@@ -104,7 +108,8 @@ impl Examples<'_> {
                 None => json!([]),
             },
             "object" => self.object(&schema, depth),
-            _ => Value::Null,
+            "null" => Value::Null,
+            _ => json!({}),
         }
     }
 
@@ -134,6 +139,7 @@ impl Examples<'_> {
         let form = Form::part(self.document, schema);
         let fits = |text: &&str| form.check(&Value::from(*text)).is_ok();
         let named = SAMPLES.iter().filter(|(name, _)| *name == field).map(|(_, text)| *text);
+        let named = named.chain(by_ending(field));
         let plain = schema.get("pattern").is_none() && schema.get("format").is_none();
         let free = plain.then_some("A line of text.");
         let mut candidates = named.chain(free).chain(TEXTS);
@@ -165,6 +171,21 @@ impl Examples<'_> {
         join(&mut joined, &Value::Object(rest));
         Value::Object(joined)
     }
+}
+
+/// What fields show whose names end like this.
+fn by_ending(field: &str) -> Option<&'static str> {
+    let endings = [
+        ("_at", TIME),
+        ("_id", UUID),
+        ("delegations", UUID),
+        ("hash", HASH),
+        ("digest", HASH),
+        ("chain", "alice"),
+        ("agent", "bob"),
+        ("approval", "not_needed"),
+    ];
+    endings.into_iter().find(|(ending, _)| field.ends_with(ending)).map(|(_, text)| text)
 }
 
 fn join(joined: &mut Map<String, Value>, more: &Value) {
