@@ -35,7 +35,7 @@ pub struct Problem {
 const FLAWS_SHOWN_MAX: usize = 16;
 
 /// Every code this gateway can answer with, and its status.
-pub const CODES: [(&str, u16); 51] = [
+pub const CODES: [(&str, u16); 52] = [
     ("HANDOFF_ALREADY_CLAIMED", 409),
     ("HANDOFF_DUPLICATE_REQUEST", 409),
     ("HANDOFF_GONE", 410),

@@ -460,9 +460,8 @@ async fn reason(
 
 /// What a customer wrote, with what a person would not see written out.
 fn shown_to_program(mut inside: Inside) -> Inside {
-    if let Some(bundle) = &mut inside.bundle {
-        let words = bundle.customer_words.take();
-        bundle.customer_words = words.map(|words| visible_text(&words).into_owned());
+    if let Some(words) = inside.bundle.as_mut().and_then(|it| it.customer_words.as_mut()) {
+        *words = visible_text(words).into_owned();
     }
     inside
 }

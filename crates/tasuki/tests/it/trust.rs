@@ -195,7 +195,7 @@ async fn a_negotiation_reads_like_a_story() {
         "alice proposed to hand it to bob",
         "bob rejected it (success_criteria_ambiguous): “How green?”",
         "alice proposed again, with changes: task.success_criteria from [",
-        "lead gave proposed→validating more time until 2027-02-01T00:00:00Z: “bob is away”",
+        "lead gave proposed→validating more time until 2027-02-01T00:00:00.000Z: “bob is away”",
         "schema, policy, chain, package_hash hold; a human must agree",
         "dana approved it: “sound”",
         "bob started the work and owns the task",

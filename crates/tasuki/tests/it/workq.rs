@@ -297,7 +297,7 @@ async fn without_a_queue_items_are_orphaned_at_once() {
         .output()
         .expect("the executable runs");
     let told_by_cli = String::from_utf8(told_by_cli.stdout).expect("a story is text");
-    assert!(told_by_cli.contains("workq   degraded"), "{told_by_cli}");
+    assert!(told_by_cli.contains("workq     degraded"), "{told_by_cli}");
     let sentence = "orphaned in the work queue (not_configured): item";
     assert!(told_by_cli.contains(sentence), "{told_by_cli}");
     let id = accepted(&alice, &bob, "T-2", &[]).await;

@@ -6,7 +6,7 @@ use protocol::conversation::customer_text::{self, Asked};
 use protocol::ids::ConversationId;
 use protocol::step::State;
 use protocol::transfer::Event;
-use protocol::transfer::event::Over;
+use protocol::transfer::event::{Over, Requested};
 use protocol::transfer::state::Kind;
 use serde_json::{Value, json};
 
@@ -39,28 +39,7 @@ pub async fn shown(
             if let Some(bundle) = &it.bundle {
                 part["bundleId"] = bundle.bundle_id.as_str().into();
             }
-            if is_customer(names.caller) {
-                let asked =
-                    Asked { by: &it.by, reason: &it.reason, customer_text: &it.customer_text };
-                let queue = names.of(&it.queue).await?.agent_name;
-                let language = names.language.as_deref();
-                part["reason"] = customer_text::of_request(asked, language, &queue).into();
-            } else {
-                if !it.customer_text.is_empty() {
-                    part["customerText"] = it.customer_text.as_str().into();
-                }
-                if !it.reason.is_empty() {
-                    part["reason"] = it.reason.as_str().into();
-                    part["reasonBy"] = by(&it.by).into();
-                }
-                if let Some(words) = it.bundle.as_ref().and_then(|it| it.customer_words.as_ref()) {
-                    part["customerWords"] = words.as_str().into();
-                }
-                if let Some(instead_of) = &it.instead_of {
-                    part["insteadOf"] = instead_of.as_str().into();
-                }
-                add_route(&mut part, names.gateway, &line.entry.stream, line, it).await?;
-            }
+            add_reasons(&mut part, names, line, it).await?;
             (Some(From::System), Some(it.epoch), vec![part], None)
         }
         Event::Connected(it) => {
@@ -108,6 +87,36 @@ pub async fn shown(
         | Event::LegEnded(_)
         | Event::Rated(_) => (None, None, Vec::new(), None),
     })
+}
+
+/// Why a person was asked for: to a customer what is meant for them, to members all of it.
+async fn add_reasons(
+    part: &mut Value,
+    names: &mut Names<'_>,
+    line: &Sequenced,
+    it: &Requested,
+) -> Result<(), Problem> {
+    if is_customer(names.caller) {
+        let asked = Asked { by: &it.by, reason: &it.reason, customer_text: &it.customer_text };
+        let queue = names.of(&it.queue).await?.agent_name;
+        let language = names.language.as_deref();
+        part["reason"] = customer_text::of_request(asked, language, &queue).into();
+        return Ok(());
+    }
+    if !it.customer_text.is_empty() {
+        part["customerText"] = it.customer_text.as_str().into();
+    }
+    if !it.reason.is_empty() {
+        part["reason"] = it.reason.as_str().into();
+        part["reasonBy"] = by(&it.by).into();
+    }
+    if let Some(words) = it.bundle.as_ref().and_then(|it| it.customer_words.as_ref()) {
+        part["customerWords"] = words.as_str().into();
+    }
+    if let Some(instead_of) = &it.instead_of {
+        part["insteadOf"] = instead_of.as_str().into();
+    }
+    add_route(part, names.gateway, &line.entry.stream, line, it).await
 }
 
 /// Whose words a reason is, by how the record names them: `customer`, `agent`, `operator` or

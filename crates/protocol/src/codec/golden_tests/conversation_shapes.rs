@@ -165,18 +165,22 @@ fn routed() -> Vec<(&'static str, ConversationEvent)> {
     ]
 }
 
-/// What a conversation with a graph says besides.
-fn with_graph() -> Vec<(&'static str, ConversationEvent)> {
-    let graph: GraphId = "support".parse().expect("a name");
-    let setup = Setup {
+fn set_up_with(graph: GraphId) -> Setup {
+    Setup {
         opened_by: "agent:shop".to_owned(),
         customer: Customer::default(),
         topology: Topology::Free,
-        graph: Some(graph.clone()),
+        graph: Some(graph),
         attributes: [("tier".to_owned(), Scalar::new("gold"))].into(),
         customer_queues: Vec::new(),
         hops_max: 8,
-    };
+    }
+}
+
+/// What a conversation with a graph says besides.
+fn with_graph() -> Vec<(&'static str, ConversationEvent)> {
+    let graph: GraphId = "support".parse().expect("a name");
+    let setup = set_up_with(graph.clone());
     let said = |route| Said {
         holder: agent("bob"),
         number: 1,

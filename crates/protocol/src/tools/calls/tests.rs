@@ -51,10 +51,9 @@ fn shown(call: &Call) -> String {
     }
 }
 
-#[test]
-fn calls_are_read_alike_in_every_form() {
-    let long = format!("transfer_to_{}H7ce100971f64e700", "x".repeat(35));
-    let cases = [
+/// A tool, its arguments, and what is read.
+fn arguments_as_read() -> Vec<(&'static str, Value, &'static str)> {
+    vec![
         ("lookup", json!({ "order": 7 }), "other"),
         ("lookup", json!("garbage"), "other"),
         ("transfer_to_billing", json!({}), "handoff billing - -"),
@@ -115,13 +114,18 @@ fn calls_are_read_alike_in_every_form() {
             json!(r#"{"reason":"a","reason":"b"}"#),
             "unreadable arguments: expected each key once in reason",
         ),
-    ];
+    ]
+}
+
+#[test]
+fn calls_are_read_alike_in_every_form() {
+    let long = format!("transfer_to_{}H7ce100971f64e700", "x".repeat(35));
     for form in Form::ALL {
-        for (name, arguments, expected) in &cases {
-            let read = calls(form, &turn(form, &[("c1", name, arguments.clone())]), &tools());
+        for (name, arguments, expected) in arguments_as_read() {
+            let read = calls(form, &turn(form, &[("c1", name, arguments)]), &tools());
             let read = read.unwrap();
             assert!(shown(&read[0]).starts_with(expected), "{form:?} {name}: {}", shown(&read[0]));
-            assert_eq!((read[0].call_id.as_str(), read[0].name.as_str()), ("c1", *name));
+            assert_eq!((read[0].call_id.as_str(), read[0].name.as_str()), ("c1", name));
         }
         let read = calls(form, &turn(form, &[("c1", &long, json!({}))]), &tools()).unwrap();
         assert_eq!(shown(&read[0]), format!("handoff {} - -", "x".repeat(64)));

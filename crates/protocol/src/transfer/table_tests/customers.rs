@@ -29,7 +29,10 @@ fn what_a_customer_may_say_when_asking_for_a_person() {
     assert_eq!(world.bodies[0]["bundle"]["customerWords"], "two-weeks");
     assert_eq!(world.bodies[0]["bundle"].get("transcriptSummary"), None::<&Value>);
     world.erase(2);
-    assert_eq!(world.conversation().transfer.as_ref().unwrap().terms.bundle, None);
+    assert_eq!(
+        world.conversation().transfer.as_ref().expect("it was asked for").terms.bundle,
+        None
+    );
     World::script(&[
         r#"shop open agent=bob customer_queues=["bills","night"] => idle bob@1"#,
         "customer request queue=support => invalid queue",

@@ -90,7 +90,8 @@ async fn what_a_customer_is_told_is_what_it_may_read() {
     assert_eq!(changed["sessionId"], json!(chat.id));
     assert_eq!(changed["fromAgent"]["agentName"], "BOB");
     assert_eq!(changed["toAgent"]["agentId"], "carol");
-    assert_eq!(changed["reason"], "a refund");
+    let why = "\u{2068}BOB\u{2069} hands the conversation over to \u{2068}CAROL\u{2069}.";
+    assert_eq!(changed["reason"], why);
     assert_eq!(changed["eventId"], lines[2]["parts"][0]["id"]);
 }
 
