@@ -17,9 +17,12 @@ const NON_JOINER: char = '\u{200C}';
 const BLACK_FLAG: char = '\u{1F3F4}';
 const TAGS_END: char = '\u{E007F}';
 
-/// A country and a part of it, as `gbsct`; what is longer is a message, not a flag.
-const TAGS_MIN: usize = 3;
-const TAGS_MAX: usize = 6;
+/// The flags that are built of tags: England, Scotland, Wales. Tags that spell anything else are
+/// a message, however short.
+const TAGGED_FLAGS: [&str; 3] = ["gbeng", "gbsct", "gbwls"];
+
+/// A tag is its ASCII character, moved here.
+const TAGS: u32 = 0xE0000;
 
 /// The first character of a text that hides in it.
 pub fn first_hidden(text: &str) -> Option<char> {
@@ -172,11 +175,11 @@ fn picture(characters: &[char]) -> usize {
 
 /// How many tags name a part of a country, with their end.
 fn tags(characters: &[char]) -> usize {
-    let is_tag = |it: &&char| matches!(it, '\u{E0030}'..='\u{E0039}' | '\u{E0061}'..='\u{E007A}');
-    let n_tags = characters.iter().take(TAGS_MAX + 1).take_while(is_tag).count();
-    let is_flag =
-        (TAGS_MIN..=TAGS_MAX).contains(&n_tags) && characters.get(n_tags) == Some(&TAGS_END);
-    if is_flag { n_tags + 1 } else { 0 }
+    let spelled = |flag: &&&str| {
+        let tags = flag.chars().map(|it| TAGS + u32::from(it)).chain([u32::from(TAGS_END)]);
+        characters.iter().map(|it| u32::from(*it)).take(flag.len() + 1).eq(tags)
+    };
+    TAGGED_FLAGS.iter().find(spelled).map_or(0, |flag| flag.len() + 1)
 }
 
 /// Whether a character can be a picture of its own.

@@ -6,6 +6,8 @@ use axum::extract::State;
 use engine::port::Sequenced;
 use protocol::caller::Caller;
 use protocol::conversation::Event as ConversationEvent;
+use protocol::conversation::reader::Reader;
+use protocol::hidden::make_visible;
 use protocol::ids::ConversationId;
 use protocol::ledger::Erased;
 use protocol::transfer::Event;
@@ -14,10 +16,11 @@ use serde_json::Value;
 
 use super::Gateway;
 use super::auth::Asker;
-use super::conversations::{conversation_of, stream, transcript};
+use super::conversations::{conversation_of, reader, stream, transcript};
 use super::input::Named;
 use super::problem::Problem;
-use super::transfers::{found, may_pick_up, shown_bundle};
+use super::transfers::{found, may_pick_up};
+use super::view::show_times;
 
 /// Entries that are read at a time on the way back to where the bundle was made.
 const PAGE: usize = 200;
@@ -42,10 +45,34 @@ pub async fn show(
         before = oldest.entry.position;
         for line in &page {
             if let Some(made) = made_by(line, id) {
-                return made.map(|made| Json(shown_bundle(&made))).ok_or_else(nothing);
+                let reader = reader(&gateway, &caller).await?;
+                return made.map(|made| Json(shown(made, reader))).ok_or_else(nothing);
             }
         }
     }
+}
+
+fn shown(bundle: Bundle, reader: Reader) -> Value {
+    match reader {
+        Reader::Program => shown_bundle(&visible_bundle(bundle)),
+        Reader::Person | Reader::Customer => shown_bundle(&bundle),
+    }
+}
+
+/// A bundle is stored as one document; its time is shown in the form that answers have.
+pub fn shown_bundle(bundle: &Bundle) -> Value {
+    let mut shown = serde_json::to_value(bundle).expect("a bundle is plain data");
+    if let Some(fields) = shown.as_object_mut() {
+        show_times(fields, &["createdAt"]);
+    }
+    shown
+}
+
+/// The same bundle for a program: what hides in its texts is written out.
+pub fn visible_bundle(bundle: Bundle) -> Bundle {
+    let mut shown = serde_json::to_value(bundle).expect("a bundle is plain data");
+    make_visible(&mut shown);
+    serde_json::from_value(shown).expect("texts stay texts")
 }
 
 fn nothing() -> Problem {

@@ -23,15 +23,14 @@ use protocol::transfer::decide::is_in_queue;
 use protocol::transfer::state::{Kind, Leg, LegStage, Stage, Terms, Transfer, transfer_key};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::Value;
 
 use super::Gateway;
 use super::auth::Asker;
+use super::bundles::{shown_bundle, visible_bundle};
 use super::conversations::{conversation_of, identity, reader, stream, submit, visible};
 use super::input::{Chat, FreeText, Named, Write};
 use super::problem::Problem;
 use super::queues;
-use super::view::show_times;
 
 /// A transfer, as the caller sees it.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -84,15 +83,6 @@ pub struct Inside {
     pub previous: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leg: Option<LegView>,
-}
-
-/// A bundle is stored as one document; its time is shown in the form that answers have.
-pub fn shown_bundle(bundle: &Bundle) -> Value {
-    let mut shown = serde_json::to_value(bundle).expect("a bundle is plain data");
-    if let Some(fields) = shown.as_object_mut() {
-        show_times(fields, &["createdAt"]);
-    }
-    shown
 }
 
 fn show_bundle<S: Serializer>(bundle: &Option<Bundle>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -460,8 +450,9 @@ async fn reason(
 
 /// What a customer wrote, with what a person would not see written out.
 fn shown_to_program(mut inside: Inside) -> Inside {
-    if let Some(words) = inside.bundle.as_mut().and_then(|it| it.customer_words.as_mut()) {
-        *words = visible_text(words).into_owned();
+    inside.bundle = inside.bundle.map(visible_bundle);
+    if let Some(leg) = &mut inside.leg {
+        leg.bundle = leg.bundle.take().map(visible_bundle);
     }
     inside
 }

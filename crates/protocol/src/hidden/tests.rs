@@ -30,6 +30,7 @@ fn what_languages_and_emoji_need_is_not_hidden() {
         ("👩\u{200d}❤\u{fe0f}\u{200d}💋\u{200d}👨", None),
         ("🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}", None),
         ("🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}", Some('\u{e0067}')),
+        ("🏴\u{e0069}\u{e0067}\u{e006e}\u{e006f}\u{e0072}\u{e007f}", Some('\u{e0069}')),
         ("x\u{e0067}\u{e0062}\u{e0065}\u{e007f}", Some('\u{e0067}')),
         ("1\u{fe0f}\u{20e3} #\u{fe0f}\u{20e3} 🇩🇪 ✔\u{fe0e}", None),
         ("1\u{fe0f}", Some('\u{fe0f}')),

@@ -445,7 +445,7 @@ pub(super) fn label_problem(label: &str) -> Option<String> {
 
 fn text_problem(text: Option<&str>, site: &Site<'_>) -> Option<GraphProblem> {
     let text = text?;
-    let is_line = !text.chars().any(|character| character == '\n' || is_forbidden(character));
+    let is_line = !text.chars().any(|it| it.is_control() || is_forbidden(it));
     let is_sound = is_line && text.len() <= GRAPH_TEXT_BYTES_MAX;
     let expected = format!("one line of at most {GRAPH_TEXT_BYTES_MAX} bytes");
     (!is_sound).then(|| site.problem(ProblemCode::SchemaInvalid, expected))

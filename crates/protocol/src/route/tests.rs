@@ -194,11 +194,11 @@ const MISTAKES: &str = r#"
 /entry | "start" | unknown_node entry
 /max_hops | 0 | too_large max_hops
 /nodes | {} | schema_invalid nodes
-/colour | 1 | schema_invalid
-/nodes/1/colour | 1 | schema_invalid nodes[1] (orders)
-/nodes/1/kind | "queue" | schema_invalid nodes[1] (orders)
-/nodes/0/rules/2/gotoo | 1 | schema_invalid nodes[0].rules[2] (triage) #2
-/nodes/0/rules/5/attributes/tier | { "equals": [] } | schema_invalid nodes[0].rules[5] (triage) #5
+/colour | 1 | schema_invalid colour
+/nodes/1/colour | 1 | schema_invalid nodes[1].colour (orders)
+/nodes/1/kind | "queue" | schema_invalid nodes[1].kind (orders)
+/nodes/0/rules/2/gotoo | 1 | schema_invalid nodes[0].rules[2].gotoo (triage) #2
+/nodes/0/rules/5/attributes/tier | { "equals": [] } | schema_invalid nodes[0].rules[5].attributes.tier.equals (triage) #5
 /nodes/0/rules/5/attributes/tier | { "one_of": [] } | empty_rule nodes[0].rules[5].attributes.tier.one_of (triage) #5
 /nodes/1/default | "nobody" | unknown_node nodes[1].default (orders), unreachable_node nodes[2] (parcels)
 /nodes/1/default | null | no_default nodes[1].default (orders), unreachable_node nodes[2] (parcels)
@@ -208,7 +208,7 @@ const MISTAKES: &str = r#"
 /nodes/2/agent | null | schema_invalid nodes[2].agent (parcels)
 /signals | {"rules": [{"name": "", "signal": "shouting", "above": 0.5, "turns": 2}]} | schema_invalid signals.rules[0].name
 /signals | {"rules": [{"name": "a", "signal": "shouting", "above": 0.5, "turns": 17}]} | schema_invalid signals.rules[0].turns
-/signals | {"rules": [{"name": "a", "signal": "joy", "above": 0.5, "turns": 1}]} | schema_invalid
+/signals | {"rules": [{"name": "a", "signal": "joy", "above": 0.5, "turns": 1}]} | schema_invalid signals.rules[0].signal
 /queue | "No queue" | schema_invalid queue
 /nodes/2/default | "human" | misplaced nodes[2].default (parcels)
 /nodes/5/description | "two\nlines" | schema_invalid nodes[5].description (general)

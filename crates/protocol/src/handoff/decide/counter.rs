@@ -8,7 +8,7 @@ use super::delegate::check_part;
 use super::initiate::{Known, propose};
 use super::{Context, Decision, existing, latest};
 use crate::handoff::derive::{self, Task};
-use crate::handoff::edit::{Edit, OfferEdit, differences, offer_of};
+use crate::handoff::edit::{Difference, Edit, OfferEdit, differences, offer_of};
 use crate::handoff::event::{Countered, Event};
 use crate::handoff::gate::read_package;
 use crate::handoff::package::{Offer, Package};
@@ -27,23 +27,29 @@ pub fn decide(
 ) -> Result<Decision, Rejection> {
     let made = rejected(state, context)?;
     let before = read_package(context.facts.document.as_deref());
-    let offer = changed(edit, made, before.as_ref())?;
+    let offer = merged(edit, made, before.as_ref())?;
     if made.terms.parent.is_some() {
         check_stays_narrow(&offer, made, before.as_ref())?;
     }
     let known = known(id, made, before.as_ref(), context)?;
     let (mut proposed, document) = propose(id, &made.terms.from, &offer, known, context)?;
     let after = read_package(Some(&document.text));
+    let mut changed = Vec::new();
     if let (Some(before), Some(after)) = (&before, &after) {
-        proposed.differences = differences(before, after);
-        if proposed.differences.is_empty() {
+        changed = differences(before, after);
+        if changed.is_empty() {
             return Err(Rejection::SchemaInvalid {
                 field: "body".to_owned(),
                 expected: "a package that differs from the one that was rejected".to_owned(),
             });
         }
     }
-    let changes = proposed.differences.iter().map(|one| one.field.clone()).collect();
+    let changes = changed.iter().map(|one| one.field.clone()).collect();
+    // What binds less than what was agreed on is shown until a human has approved it, whichever
+    // round it came with.
+    let loosened = |one: &Difference| proposed.differences.iter().any(|it| it.field == one.field);
+    changed.retain(|one| !loosened(one));
+    proposed.differences.append(&mut changed);
     let revision = made.revision + 1;
     Ok(Decision {
         events: vec![Event::Countered(Box::new(Countered { revision, changes, proposed }))],
@@ -97,7 +103,7 @@ fn check_stays_narrow(
 }
 
 /// The whole offer: what the sender does not mention stays as it was.
-fn changed(edit: &OfferEdit, made: &Made, before: Option<&Package>) -> Result<Offer, Rejection> {
+fn merged(edit: &OfferEdit, made: &Made, before: Option<&Package>) -> Result<Offer, Rejection> {
     let terms = &made.terms;
     let mut offer = before.cloned().map(offer_of).unwrap_or_default();
     offer.to_agent = Some(terms.to.clone());

@@ -51,6 +51,7 @@ fn a_counter_offer_that_binds_less_needs_a_human() {
         target reject h1                    -> rejected
         sender counter h1 context.summary=x -> proposed
         policy h1                           -> classification=restricted requires_verifier=true approval=Wanted priority=high
+        differs h1                          -> policy.requires_human_approval: true → false, context.summary: "s" → "x"
         human approve h1                    -> proposed
         target accept h1                    -> accepted
         target reject h1                    -> rejected

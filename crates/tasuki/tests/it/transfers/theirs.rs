@@ -174,7 +174,17 @@ async fn what_customers_write_is_kept_and_programs_see_what_hides_in_it() {
     let refusal = refused(&desk.bob, Call::post(desk.path("/transfers"), asked)).await;
     assert_eq!((refusal.status, &refusal.body["field"]), (400, &json!("reason")));
     let words = json!({ "reason": "\u{2067}x\u{2069}", "words": flag });
-    assert_eq!(desk.request(&desk.customer, words).await["reason"], "\u{2067}x\u{2069}");
+    let transfer = desk.request(&desk.customer, words).await;
+    assert_eq!(transfer["reason"], "\u{2067}x\u{2069}");
+    let id = transfer["transfer_id"].as_str().expect("an id");
+    for (who, expected) in
+        [(&desk.operator, "\u{2067}x\u{2069}"), (&desk.bob, r"\u{2067}x\u{2069}")]
+    {
+        let shown = ok(who, Call::get(format!("/v1/transfers/{id}"))).await;
+        let bundle = ok(who, Call::get(format!("/v1/bundles/{id}-0"))).await;
+        assert_eq!(shown["reason"], expected);
+        assert_eq!((&shown["bundle"], &bundle["reason"]), (&bundle, &json!(expected)));
+    }
     let nul = json!({ "parts": [{ "type": "text", "text": "a\u{0}b" }] });
     let refusal = refused(&desk.customer, Call::post(desk.path("/messages"), nul)).await;
     assert_eq!((refusal.status, &refusal.body["field"]), (400, &json!("parts[0].text")));
