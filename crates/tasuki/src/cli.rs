@@ -61,6 +61,7 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed or a check found somethin
                           3 refused by the server, 4 unreachable, 5 data folder in use";
 
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "a run of the program has one")]
 enum Command {
     /// Run the server.
     Serve(ServeArgs),

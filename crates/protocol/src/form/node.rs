@@ -88,14 +88,12 @@ impl<'s> Reader<'s> {
         let at = self.nodes.len();
         self.nodes.push(Node::default());
         let mut node = Node::default();
-        match schema {
-            Value::Object(keywords) => {
-                for (keyword, value) in keywords {
-                    self.keyword(&mut node, keywords, keyword, value);
-                }
+        if let Some(keywords) = schema.as_object() {
+            for (keyword, value) in keywords {
+                self.keyword(&mut node, keywords, keyword, value);
             }
-            Value::Bool(true) => {}
-            other => panic!("a schema is an object or `true`, not {other}"),
+        } else {
+            assert_eq!(schema, &Value::Bool(true), "a schema is an object or `true`");
         }
         self.nodes[at] = node;
         at
@@ -118,10 +116,10 @@ impl<'s> Reader<'s> {
                 node.required = list(value).iter().map(|name| text(name).to_owned()).collect();
             }
             "additionalProperties" => {
-                node.others = match value {
-                    Value::Bool(false) => Others::None,
-                    Value::Bool(true) => Others::Any,
-                    schema => Others::Each(self.read(schema)),
+                node.others = match value.as_bool() {
+                    Some(false) => Others::None,
+                    Some(true) => Others::Any,
+                    None => Others::Each(self.read(value)),
                 };
             }
             "propertyNames" => node.names = Some(self.read(value)),
@@ -179,9 +177,9 @@ fn kinds(value: &Value) -> Vec<Kind> {
         "object" => Kind::Object,
         other => panic!("there is no type `{other}`"),
     };
-    match value {
-        Value::Array(names) => names.iter().map(kind).collect(),
-        one => vec![kind(one)],
+    match value.as_array() {
+        Some(names) => names.iter().map(kind).collect(),
+        None => vec![kind(value)],
     }
 }
 

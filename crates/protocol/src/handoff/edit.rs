@@ -379,9 +379,10 @@ mod tests {
         }
         let fields = into.as_object_mut().unwrap();
         for (name, value) in patch {
-            match value {
-                Value::Null => drop(fields.remove(name)),
-                value => merge(fields.entry(name).or_insert(Value::Null), value),
+            if value.is_null() {
+                fields.remove(name);
+            } else {
+                merge(fields.entry(name).or_insert(Value::Null), value);
             }
         }
     }

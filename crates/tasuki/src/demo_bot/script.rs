@@ -46,7 +46,7 @@ pub fn next(conversation: &Value, messages: &[Value]) -> Option<Next> {
     let epoch = &conversation["epoch"];
     let kind = |message: &Value| message["from"]["kind"].as_str().unwrap_or_default().to_owned();
     let is_talk = |message: &&Value| matches!(kind(message).as_str(), "customer" | "agent");
-    let last = messages.iter().filter(is_talk).next_back();
+    let last = messages.iter().rfind(is_talk);
     let is_new = last.is_none_or(|last| last["epoch"] != *epoch);
     let say = |text: &str| Next::Say { text: text.to_owned(), in_reply_to: None };
     if is_new {

@@ -26,9 +26,12 @@ pub enum Scene {
 /// How much of what the user said is looked at. Whoever wants something says so at once.
 const LOOKED_AT_CHARS_MAX: usize = 2_000;
 
+/// A language, and words of it.
+type WordsOf = (&'static str, &'static [&'static str]);
+
 /// In this order, because "transfer me to a person" is not about money, "the booking failed" is not
 /// a wish to book, and "delete my account" asks for no balance. Each word is of a language.
-const WORDS: &[(Scene, &[(&str, &[&str])])] = &[
+const WORDS: &[(Scene, &[WordsOf])] = &[
     (
         Scene::Person,
         &[

@@ -152,7 +152,7 @@ fn the_command_line_prints_warnings() {
     write("swarm.json", &serde_json::from_str(&swarm).expect("JSON"));
     let run = |line: &str| tasuki(folder.path(), &split(line), &[], "");
     for (line, expected) in [
-        ("agent register bob --kind worker", None),
+        ("agent register bob --kind worker --init", None),
         ("agent register default --kind queue", None),
         ("queue set --file queue.json", Some("patience.overflow[0].to: no agent `night`")),
         ("graph save support graph.json", Some("nodes[0].agent: no agent `zoe`")),

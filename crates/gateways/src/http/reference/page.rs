@@ -3,7 +3,7 @@
 
 use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::openapi;
 use crate::http::operations::tags::{TAGS, Tag};
@@ -72,11 +72,11 @@ fn section(operation: &Operation, described: &Value) -> String {
 fn example(title: &str, content: &Value) -> String {
     let media = content.as_object().and_then(|kinds| kinds.iter().next());
     let Some((kind, media)) = media else { return String::new() };
-    let text = match &media["example"] {
-        Value::String(text) => text.clone(),
-        Value::Object(fields) if fields.is_empty() => return String::new(),
-        other => pretty(other),
-    };
+    let example = &media["example"];
+    if example.as_object().is_some_and(Map::is_empty) {
+        return String::new();
+    }
+    let text = example.as_str().map_or_else(|| pretty(example), str::to_owned);
     let (title, kind, text) = (escape(title), escape(kind), escape(&text));
     format!("<h4>{title} <small>{kind}</small></h4><pre>{text}</pre>")
 }

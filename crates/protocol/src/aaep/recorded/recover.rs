@@ -187,17 +187,16 @@ impl One {
                 session.suppose_number(got);
                 return Known::Patched;
             }
-            ("producer.agent_id", _) => {
-                if recovery.agent.as_deref() == Some(&*envelope.agent_id) {
-                    envelope.agent_id = session.agent_id().to_owned().into();
-                    return Known::Patched;
-                }
+            ("producer.agent_id", _) if recovery.agent.as_deref() == Some(&*envelope.agent_id) => {
+                envelope.agent_id = session.agent_id().to_owned().into();
+                return Known::Patched;
             }
-            ("from_state", Payload::StateChanged { from, .. }) => {
-                if recovery.state.take().as_deref() == Some(&**from) && session.state() != *from {
-                    *from = session.state().to_owned().into();
-                    return Known::Patched;
-                }
+            ("from_state", Payload::StateChanged { from, .. })
+                if recovery.state.take().as_deref() == Some(&**from)
+                    && session.state() != *from =>
+            {
+                *from = session.state().to_owned().into();
+                return Known::Patched;
             }
             ("position", Payload::OutputStreaming(chunk)) => {
                 let output = chunk.output_id.as_deref().map(str::to_owned);

@@ -51,7 +51,7 @@ fn a_counter_offer_that_binds_less_needs_a_human() {
         target reject h1                    -> rejected
         sender counter h1 context.summary=x -> proposed
         policy h1                           -> classification=restricted requires_verifier=true approval=Wanted priority=high
-        differs h1                          -> policy.requires_human_approval: true → false, context.summary: "s" → "x"
+        differs h1                          -> policy.requires_human_approval: true → false; context.summary: "The linker fails since Tuesday" → "x"
         human approve h1                    -> proposed
         target accept h1                    -> accepted
         target reject h1                    -> rejected
@@ -313,7 +313,28 @@ impl Story {
                         return Err(format!("{name} was accepted with less than was approved"));
                     }
                 }
-                _ => {}
+                // No other event says what binds.
+                Event::Drafted(_)
+                | Event::ValidationStarted(_)
+                | Event::VerificationUnavailable(_)
+                | Event::Checked(_)
+                | Event::Refused(_)
+                | Event::Rejected(_)
+                | Event::Activated(_)
+                | Event::CompletionStarted(_)
+                | Event::CompletionChecked(_)
+                | Event::CompletionFailed(_)
+                | Event::Confirmed(_)
+                | Event::Disputed(_)
+                | Event::Completed(_)
+                | Event::Closed(_)
+                | Event::Escalated(_)
+                | Event::SlaExtended(_)
+                | Event::SlaWarned(_)
+                | Event::DelegationEnded(_)
+                | Event::DelegationReopened(_)
+                | Event::WorkqSettled(_)
+                | Event::WorkqDegraded(_) => {}
             }
         }
         self.n_events += events.len();

@@ -250,7 +250,7 @@ impl Question {
             ways.push(speech.word(Text::WayNumber));
         }
         if self.accepts("freetext") {
-            ways.push(speech.word(Text::WayText));
+            ways.push(speech.word(Text::WayWords));
         }
         ways.join(&or)
     }

@@ -77,7 +77,7 @@ texts! {
     No() = "no";
     WayChoice() = "way_choice";
     WayNumber() = "way_number";
-    WayText() = "way_text";
+    WayWords() = "way_text";
     Expected(answers, number) = "expected";
     Closed(number, why) = "closed";
     WhyOver() = "why_over";

@@ -195,7 +195,9 @@ mod tests {
 
     #[test]
     fn a_line_belongs_to_what_was_shown_when_it_began() {
-        let cases: [(&[u8], &[(&str, u32)]); 12] = [
+        /// What is typed, and the lines with what was shown.
+        type Case<'a> = (&'a [u8], &'a [(&'a str, u32)]);
+        let cases: [Case<'_>; 12] = [
             (b"accept\n", &[("accept", 0)]),
             (b"@accept\n", &[("accept", 1)]),
             (b"@acc@ept@\n", &[("accept", 1)]),

@@ -59,11 +59,8 @@ fn join_fields(mut fields: Map<String, Value>, more: Value) -> Map<String, Value
 
 /// The types that a schema names.
 pub fn names(types: &Value) -> Vec<String> {
-    match types {
-        Value::String(name) => vec![name.clone()],
-        Value::Array(names) => names.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-        _ => Vec::new(),
-    }
+    let listed = types.as_array().into_iter().flatten();
+    listed.chain([types]).filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// The forms that a place may have: those it names, each joined with what holds for all.

@@ -105,9 +105,9 @@ enum Step {
 /// From when on a line counts: that is what a faulty machine gets wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stamped {
-    WhenBegun,
-    WhenEntered,
-    WhenActedOn,
+    Begun,
+    Entered,
+    ActedOn,
 }
 
 /// What was answered: at which step, which question, with which text.
@@ -137,7 +137,7 @@ fn run(steps: &[Step], stamped: Stamped) -> Vec<Answered> {
             Step::Close(number) => asked.close(*number),
             Step::Key(key) => {
                 if let Did::Line(mut line) = keys.key(*key, &asked.numbers()) {
-                    if stamped == Stamped::WhenEntered {
+                    if stamped == Stamped::Entered {
                         line.began = asked.numbers();
                     }
                     lines.push_back(line);
@@ -146,7 +146,7 @@ fn run(steps: &[Step], stamped: Stamped) -> Vec<Answered> {
             Step::Act => {
                 let Some(mut line) = lines.pop_front() else { continue };
                 n_lines += 1;
-                if stamped == Stamped::WhenActedOn {
+                if stamped == Stamped::ActedOn {
                     line.began = asked.numbers();
                 }
                 let Ok((question, answer)) = asked.choose(&line) else { continue };
@@ -277,14 +277,14 @@ fn no_answer_counts_for_a_question_that_was_not_shown_when_its_line_began() {
     let mut n_answered = 0;
     for seed in 0..RUNS {
         let steps = random_steps(seed);
-        let answered = run(&steps, Stamped::WhenBegun);
+        let answered = run(&steps, Stamped::Begun);
         if let Err(why) = check(&steps, &answered) {
             panic!("seed {seed}: {why}\n{steps:?}");
         }
         n_answered += answered.len();
     }
     assert!(n_answered > RUNS as usize / 2, "{n_answered} answers say little");
-    for faulty in [Stamped::WhenEntered, Stamped::WhenActedOn] {
+    for faulty in [Stamped::Entered, Stamped::ActedOn] {
         let is_caught = |seed: u64| {
             let steps = random_steps(seed);
             check(&steps, &run(&steps, faulty)).is_err()
