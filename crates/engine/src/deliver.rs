@@ -200,5 +200,5 @@ fn line((number, line): (u64, Sequenced)) -> Line {
         )
         | None => None,
     };
-    Line { number, at: entry.at, event }
+    Line { number, at: entry.at, actor: entry.actor.to_string(), event }
 }

@@ -69,6 +69,7 @@ use ops::Metrics;
 pub use aaep::compat::{Open, Player, Settings as CompatSettings, Words};
 pub use aaep::local::serve as serve_aaep_socket;
 pub use operations::{OPERATIONS, Operation, Who};
+pub use ops::MetricsReaders;
 pub use problem::CODES;
 pub(crate) use problem::Problem;
 pub use reference::openapi;
@@ -116,6 +117,7 @@ pub struct Shared {
     sending: messages::Sending,
     proxies: TrustedProxies,
     metrics: Metrics,
+    metrics_readers: MetricsReaders,
     streams: Arc<OpenStreams>,
     sockets: ws::Sockets,
     compat: aaep::compat::Compat,
@@ -170,6 +172,7 @@ impl Gateway {
     ) -> Self {
         Self(Arc::new(Shared {
             metrics: Metrics::new(engine.clone(), connections),
+            metrics_readers: MetricsReaders::default(),
             rate: RateLimiter::new(limits.rate),
             failures: RateLimiter::new(FAILED_LOGINS),
             critical: RateLimiter::new(aaep::PRODUCER_CRITICAL),
@@ -212,6 +215,13 @@ impl Gateway {
     pub fn with_compat(mut self, settings: CompatSettings) -> Self {
         let shared = Arc::get_mut(&mut self.0).expect("nothing shares it before it has routes");
         shared.compat.settings = settings;
+        self
+    }
+
+    /// Shows the counters to these.
+    pub fn showing_metrics_to(mut self, readers: MetricsReaders) -> Self {
+        let shared = Arc::get_mut(&mut self.0).expect("nothing shares it before it has routes");
+        shared.metrics_readers = readers;
         self
     }
 

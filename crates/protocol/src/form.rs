@@ -38,10 +38,10 @@ pub const EXPECTED: &str = "x-expected";
 pub const NOT_BLANK: &str = r"\S";
 
 /// Not blank, and without line breaks, tabs and other controls.
-pub const LINE: &str = r"^[^\p{Cc}]*[^\s\p{Cc}][^\p{Cc}]*$";
+pub const LINE: &str = r"^[^\x00-\x1F\x7F-\x9F]*[^\s\x00-\x1F\x7F-\x9F][^\x00-\x1F\x7F-\x9F]*$";
 
 /// The same, but it may be blank or empty.
-const ONE_LINE_OR_NONE: &str = r"^[^\p{Cc}]*$";
+const ONE_LINE_OR_NONE: &str = r"^[^\x00-\x1F\x7F-\x9F]*$";
 
 /// How our schemas are made, whoever publishes them.
 pub fn settings() -> SchemaSettings {

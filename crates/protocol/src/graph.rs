@@ -89,7 +89,8 @@ impl Checked {
         &self.hash
     }
 
-    /// The agents of its specialists, and the queue whose people are asked.
+    /// The agents of its specialists, the queue whose people are asked, and those that customers may
+    /// name.
     pub fn named(&self) -> Vec<Named> {
         let nodes = self.graph.nodes.iter().enumerate();
         let specialists = nodes.filter_map(|(index, node)| {
@@ -99,7 +100,12 @@ impl Checked {
         let queue = self.graph.queue.as_ref().and_then(|queue| queue.parse().ok());
         let (field, wanted) = ("queue".to_owned(), &[Kind::Queue]);
         let queue = queue.map(|agent| Named { field, agent, wanted });
-        specialists.chain(queue).collect()
+        let numbered = self.graph.customer_queues.iter().enumerate();
+        let theirs = numbered.filter_map(|(index, queue)| {
+            let (field, wanted) = (format!("customer_queues[{index}]"), &[Kind::Queue]);
+            Some(Named { field, agent: queue.parse().ok()?, wanted })
+        });
+        specialists.chain(queue).chain(theirs).collect()
     }
 
     fn saved(&self, version: u64) -> Saved {

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::json::is_forbidden;
 
@@ -80,14 +80,23 @@ pub fn make_visible(value: &mut Value) {
             }
         }
         Value::Array(items) => items.iter_mut().for_each(make_visible),
-        Value::Object(members) => members.values_mut().for_each(make_visible),
+        Value::Object(members) => make_members_visible(members),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// The same for the members of an object, and their names.
+pub fn make_members_visible(members: &mut Map<String, Value>) {
+    members.values_mut().for_each(make_visible);
+    if members.keys().any(|name| first_hidden(name).is_some()) {
+        let shown = std::mem::take(members).into_iter();
+        *members = shown.map(|(name, value)| (visible(&name).into_owned(), value)).collect();
     }
 }
 
 /// Nearly all text is: then nothing has to be looked at twice.
 fn is_plain(text: &str) -> bool {
-    let is_plain = |byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t' | b'\r');
+    let is_plain = |byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
     text.bytes().all(is_plain) || !text.chars().any(is_suspect)
 }
 
@@ -97,17 +106,23 @@ fn is_suspect(character: char) -> bool {
         character,
         // Fillers, which look like nothing or like a space.
         '\u{00AD}' | '\u{034F}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}'
-            | '\u{2800}' | '\u{3164}' | '\u{FFA0}' | '\u{1D159}'
+            | '\u{2800}' | '\u{2D7F}' | '\u{3164}' | '\u{FFA0}' | '\u{16FE4}' | '\u{1D159}'
             // Selectors of a variation.
             | '\u{180B}'..='\u{180F}' | '\u{FE00}'..='\u{FE0F}'
     );
     let is_format = matches!(
         character,
         '\u{061C}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}'
-            | '\u{FEFF}' | '\u{FFF0}'..='\u{FFFB}' | '\u{1BCA0}'..='\u{1BCA3}'
-            | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}'
+            | '\u{FEFF}' | '\u{FFF0}'..='\u{FFFB}' | '\u{13430}'..='\u{1345F}'
+            | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}'
     );
-    is_blank || is_format || is_forbidden(character)
+    // What no standard gives a picture: most fonts show nothing, or the same box for all.
+    let is_private = matches!(
+        character,
+        '\u{E000}'..='\u{F8FF}' | '\u{FDD0}'..='\u{FDEF}' | '\u{F0000}'..='\u{10FFFF}'
+    ) || u32::from(character) & 0xFFFE == 0xFFFE;
+    // Alone it writes over the line that it ends.
+    is_blank || is_format || is_private || character == '\r' || is_forbidden(character)
 }
 
 fn is_hidden(characters: &[char], at: usize, is_leftward: bool) -> bool {
@@ -129,6 +144,11 @@ fn is_hidden(characters: &[char], at: usize, is_leftward: bool) -> bool {
         '\u{2800}' => {
             let is_braille = |it: char| matches!(it, '\u{2801}'..='\u{28FF}');
             ![before, after].into_iter().flatten().any(is_braille)
+        }
+        '\r' => after != Some('\n'),
+        '\u{2D7F}' => {
+            let is_tifinagh = |it: char| matches!(it, '\u{2D30}'..='\u{2D6F}');
+            !(before.is_some_and(is_tifinagh) && after.is_some_and(is_tifinagh))
         }
         other => is_suspect(other),
     }

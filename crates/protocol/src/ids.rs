@@ -31,7 +31,8 @@ pub struct InvalidId {
 /// What [`is_name`] checks.
 const NAME: &str = "^[a-z0-9][a-z0-9._-]*$";
 /// What [`is_reference`] checks.
-const REFERENCE: &str = r"^[^\s\p{Cc}]([^\p{Cc}]*[^\s\p{Cc}])?$";
+const REFERENCE: &str =
+    r"^[^\s\x00-\x1F\x7F-\x9F]([^\x00-\x1F\x7F-\x9F]*[^\s\x00-\x1F\x7F-\x9F])?$";
 const SUBSCRIPTION: &str = "^sub_[A-Za-z0-9]+$";
 const SESSION: &str = "^sess_[A-Za-z0-9]+$";
 const UUID: &str = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$";

@@ -14,8 +14,8 @@ pub enum Rejection {
     #[error("{field}: expected {expected}")]
     SchemaInvalid { field: String, expected: String },
 
-    #[error("{detail}")]
-    PolicyViolation { detail: String },
+    #[error("{field}: {rule}")]
+    PolicyViolation { field: String, rule: String },
 
     #[error("{}", describe_conflict(.task_id, .conflict))]
     OwnershipConflict { task_id: TaskId, conflict: Conflict },
@@ -203,7 +203,9 @@ impl Rejection {
     /// The field of the request that is at fault, where there is one.
     pub fn field(&self) -> Option<&str> {
         match self {
-            Rejection::SchemaInvalid { field, .. } => Some(field),
+            Rejection::SchemaInvalid { field, .. } | Rejection::PolicyViolation { field, .. } => {
+                Some(field)
+            }
             Rejection::UnknownAgent { field, .. } => Some(field),
             Rejection::EvidenceMissing { .. } => Some("evidence"),
             Rejection::PayloadTooLarge { .. } => Some("payload"),
@@ -217,7 +219,6 @@ impl Rejection {
             Rejection::QueueClosed { field, .. } => Some(field),
             Rejection::EventRefused { flaws, .. } => flaws.first().map(|flaw| flaw.field.as_str()),
             Rejection::OwnershipConflict { .. }
-            | Rejection::PolicyViolation { .. }
             | Rejection::WrongState { .. }
             | Rejection::NotAllowed { .. }
             | Rejection::NotFound { .. }

@@ -12,7 +12,7 @@ use adapters::{artifacts, workq};
 use anyhow::{Context, Result, bail};
 use axum::http::Uri;
 use engine::retention::{Archive, Retention};
-use gateways::http::RequestLimits;
+use gateways::http::{MetricsReaders, RequestLimits};
 use gateways::listen::ConnectionLimits;
 use gateways::rate::RateLimit;
 use protocol::json::Bounds;
@@ -42,6 +42,7 @@ pub struct Config {
     /// Agents on this machine are called, also without TLS.
     pub dev: bool,
     pub trusted_proxies: Vec<String>,
+    pub metrics: MetricsReaders,
     pub ws_origins: Vec<String>,
     pub aaep_socket: PathBuf,
     pub tls: Tls,
@@ -158,6 +159,7 @@ impl Default for Config {
             listen: "127.0.0.1:7420".to_owned(),
             dev: false,
             trusted_proxies: Vec::new(),
+            metrics: MetricsReaders::default(),
             ws_origins: Vec::new(),
             aaep_socket: PathBuf::new(),
             tls: Tls::default(),

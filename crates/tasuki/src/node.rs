@@ -103,6 +103,7 @@ impl Node {
         .waking_with(wake_key)
         .vouched_by(vouching(config)?)
         .allowing_origins(origins)
+        .showing_metrics_to(config.metrics)
         .with_compat(compat);
         let gateway = match config.telemetry.traces_url()? {
             Some(_) => gateway.joining_traces(telemetry::join_trace),

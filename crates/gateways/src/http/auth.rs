@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 
 use axum::extract::FromRequestParts;
+use axum::http::header::{self, AUTHORIZATION};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use engine::access::SESSION_BYTES_MAX;
 use protocol::caller::{Caller, Principal};
 use protocol::ids::{AgentId, TeamspaceId, TokenId};
@@ -13,6 +14,7 @@ use protocol::ledger::{Stream, Subject};
 use protocol::rejection::Rejection;
 
 use super::Gateway;
+use super::input::check_no_query;
 use super::problem::Problem;
 use crate::listen::Peer;
 
@@ -21,6 +23,13 @@ pub static SESSION_HEADER: HeaderName = HeaderName::from_static("tasuki-session"
 /// On the control socket: the teamspace to act in, and the agent to act as.
 pub static TEAMSPACE_HEADER: HeaderName = HeaderName::from_static("tasuki-teamspace");
 pub static ACT_AS_HEADER: HeaderName = HeaderName::from_static("tasuki-act-as");
+
+/// What proxies add to what they pass on.
+const PROXIED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-real-ip", "via"];
+
+/// Marks a request that has a query at an operation that takes none.
+#[derive(Debug, Clone, Copy)]
+pub struct QueryNotTaken;
 
 /// An authenticated request.
 #[derive(Debug, Clone)]
@@ -71,6 +80,9 @@ pub async fn authenticate(gateway: &Gateway, parts: &Parts) -> Result<Asker, Pro
             Err(retry) => Problem::rate_limited(retry.seconds),
         }
     })?;
+    if parts.extensions.get::<QueryNotTaken>().is_some() {
+        check_no_query(&parts.uri)?;
+    }
     if let Some(session) = text_header(&parts.headers, &SESSION_HEADER)? {
         if session.is_empty() || session.len() > SESSION_BYTES_MAX {
             return Err(Problem::schema_invalid(SESSION_HEADER.as_str(), "1 to 200 bytes of text"));
@@ -151,7 +163,7 @@ pub async fn from_owner(
 }
 
 pub fn bearer_secret(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
-    let Some(value) = headers.get(axum::http::header::AUTHORIZATION) else { return Ok(None) };
+    let Some(value) = single_header(headers, &AUTHORIZATION)? else { return Ok(None) };
     let text = value.to_str().map_err(|_| Problem::unauthenticated())?;
     let (scheme, secret) = text.split_once(' ').ok_or_else(Problem::unauthenticated)?;
     if !scheme.eq_ignore_ascii_case("bearer") {
@@ -162,7 +174,40 @@ pub fn bearer_secret(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
 
 fn text_header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Problem> {
     let not_text = || Problem::schema_invalid(name.as_str(), "plain ASCII text");
-    headers.get(name).map(|value| value.to_str().map_err(|_| not_text())).transpose()
+    let value = single_header(headers, name)?;
+    value.map(|value| value.to_str().map_err(|_| not_text())).transpose()
+}
+
+/// A header that must not say two things: which of them counts, nobody could tell.
+pub fn single_header<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+) -> Result<Option<&'a HeaderValue>, Problem> {
+    let mut values = headers.get_all(name).into_iter();
+    let first = values.next();
+    if values.any(|value| Some(value) != first) {
+        return Err(Problem::schema_invalid(name.as_str(), "to be given once"));
+    }
+    Ok(first)
+}
+
+impl Gateway {
+    /// Whether a program on this machine asks. What a proxy on this machine passes on comes from
+    /// anywhere, and so does a page that has its own name point here.
+    pub fn is_called_from_here(&self, parts: &Parts) -> bool {
+        let peer = parts.extensions.get::<Peer>().copied().and_then(Peer::address);
+        let is_direct = !PROXIED.iter().any(|name| parts.headers.contains_key(*name));
+        let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        peer.is_some_and(|address| address.is_loopback())
+            && is_direct
+            && host.is_some_and(|host| is_loopback_name(&format!("http://{host}")))
+    }
+}
+
+pub fn is_loopback_name(url: &str) -> bool {
+    let Ok(uri) = url.parse::<Uri>() else { return false };
+    let is_plain = uri.authority().is_some_and(|authority| !authority.as_str().contains('@'));
+    is_plain && uri.host().is_some_and(|host| ["localhost", "127.0.0.1", "[::1]"].contains(&host))
 }
 
 impl Asker {
@@ -186,6 +231,13 @@ impl Asker {
             Credential::Token(_) => is_operator && is_default,
             Credential::Open => false,
         }
+    }
+
+    pub fn server_operator(self) -> Result<Self, Problem> {
+        if self.is_server_operator() {
+            return Ok(self);
+        }
+        Err(Problem::new("not_allowed", "only an operator of the server may do this"))
     }
 
     pub fn operator(self) -> Result<Self, Problem> {

@@ -100,18 +100,22 @@ pub async fn of_queue(
 }
 
 pub fn view(caller: &Caller, id: ConversationId, callback: &Callback) -> CallbackView {
+    let contact = match is_customer(caller) {
+        true => callback.contact.clone(),
+        false => visible_text(&callback.contact),
+    };
     CallbackView {
         conversation_id: id.to_string(),
         queue: callback.queue.to_string(),
         asked_at: callback.asked_at.to_string(),
-        contact: Some(callback.contact.clone()).filter(|contact| !contact.is_empty()),
+        contact: Some(contact).filter(|contact| !contact.is_empty()),
         not_before: callback.not_before.map(|at| at.to_string()),
         inside: (!is_customer(caller))
             .then(|| Inside { asked_by: callback.by.clone(), note: visible_text(&callback.note) }),
     }
 }
 
-/// People and programs read a note in the same view, so what hides in it is written out.
-fn visible_text(note: &str) -> String {
-    hidden::visible(note).into_owned()
+/// People and programs read it in the same view, so what hides in it is written out.
+fn visible_text(text: &str) -> String {
+    hidden::visible(text).into_owned()
 }

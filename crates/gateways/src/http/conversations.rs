@@ -27,6 +27,7 @@ use protocol::conversation::topology::Topology;
 use protocol::conversation::{Command, Conversation, Status};
 use protocol::form;
 use protocol::handoff::decide::NOTES_BYTES_MAX;
+use protocol::hidden::{self, make_members_visible};
 use protocol::ids::{AgentId, ConversationId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
 use protocol::route::graph::Scalar;
@@ -403,13 +404,13 @@ fn view(caller: &Caller, item: &Item) -> Result<ConversationView, Problem> {
     let callback = conversation.callback.as_deref();
     let inside = || Inside {
         opened_by: setup.opened_by.clone(),
-        customer: setup.customer.clone(),
+        customer: shown_customer(&setup.customer),
         topology: setup.topology.clone(),
         graph: setup.graph.as_ref().map(ToString::to_string),
         attributes: setup.attributes.clone(),
         customer_queues: setup.customer_queues.clone(),
         hops_max: setup.hops_max,
-        shared: conversation.shared.clone(),
+        shared: shown_members(&conversation.shared),
         transcript_digest: conversation.transcript.digest.clone(),
     };
     Ok(ConversationView {
@@ -426,4 +427,22 @@ fn view(caller: &Caller, item: &Item) -> Result<ConversationView, Problem> {
         changed_at: item.changed_at.to_string(),
         inside: (!is_customer(caller)).then(inside),
     })
+}
+
+/// People and programs read it in the same view, so what hides in it is written out.
+fn shown_members(members: &Map<String, Value>) -> Map<String, Value> {
+    let mut shown = members.clone();
+    make_members_visible(&mut shown);
+    shown
+}
+
+/// The same for who the customer is.
+fn shown_customer(customer: &Customer) -> Customer {
+    let shown =
+        |text: &Option<String>| text.as_deref().map(|text| hidden::visible(text).into_owned());
+    Customer {
+        external_id: shown(&customer.external_id),
+        name: shown(&customer.name),
+        language: shown(&customer.language),
+    }
 }

@@ -180,8 +180,8 @@ impl Filter {
         Ok(is_something.then_some(Told { announced, is_shown }))
     }
 
-    /// An entry as JSON. For a program, what a person would not see of a conversation is written
-    /// out. Operators of the whole server see its number besides.
+    /// An entry as JSON. For a program, what a person would not see of a conversation or a message
+    /// is written out. Operators of the whole server see its number besides.
     pub fn entry<'f>(
         &self,
         gateway: &Gateway,
@@ -199,12 +199,14 @@ impl Filter {
     }
 
     fn made_visible<'f>(&self, followed: &Followed, text: &'f str) -> Cow<'f, str> {
-        let is_chat = matches!(followed.sequenced.entry.stream.subject, Subject::Conversation(_));
-        if self.reader != Reader::Program || !is_chat {
+        let subject = &followed.sequenced.entry.stream.subject;
+        let is_told = matches!(subject, Subject::Conversation(_) | Subject::Message(_));
+        if self.reader != Reader::Program || !is_told {
             return Cow::Borrowed(text);
         }
         // Controls are escaped in JSON, everything else stands in it as it is.
-        if !text.contains("\\u00") && first_hidden(text).is_none() {
+        let has_control = text.contains("\\u00") || text.contains("\\r");
+        if !has_control && first_hidden(text).is_none() {
             return Cow::Borrowed(text);
         }
         let mut entry: Value = serde_json::from_str(text).expect("an entry is JSON");

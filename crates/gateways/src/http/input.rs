@@ -3,7 +3,7 @@
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request as HttpRequest};
-use axum::http::{HeaderMap, HeaderName, header, request::Parts};
+use axum::http::{HeaderMap, HeaderName, Uri, header, request::Parts};
 use engine::submit::Key;
 use protocol::callback::Ask;
 use protocol::caller::Principal;
@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Gateway;
-use super::auth::{Asker, authenticate};
+use super::auth::{Asker, authenticate, single_header};
 use super::forms;
 use super::problem::Problem;
 use super::strict::Strict;
@@ -213,7 +213,7 @@ fn at(path: &str, expected: &str) -> Problem {
 }
 
 fn key_text(headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    let Some(value) = headers.get(&KEY_HEADER) else { return Ok(None) };
+    let Some(value) = single_header(headers, &KEY_HEADER)? else { return Ok(None) };
     let text = value.to_str().unwrap_or_default();
     let is_key = !text.is_empty()
         && text.len() <= KEY_BYTES_MAX
@@ -284,22 +284,35 @@ pub struct Asked<T>(pub T);
 impl<T: DeserializeOwned + JsonSchema + 'static> FromRequestParts<Gateway> for Asked<T> {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, Problem> {
-        let Query(pairs) = Query::<Vec<(String, String)>>::from_request_parts(parts, gateway)
-            .await
-            .map_err(|_| Problem::schema_invalid("query", "percent-encoded parameters"))?;
-        let is_plain = |text: &str| !text.chars().any(json::is_forbidden);
-        let mut fields = serde_json::Map::new();
-        for (name, text) in pairs {
-            if !is_plain(&name) || !is_plain(&text) {
-                // Errors repeat what was sent, so what nobody should be shown goes no further.
-                let field = if is_plain(&name) { &name } else { "query" };
-                return Err(Problem::schema_invalid(field, "text without control characters"));
-            }
-            if fields.insert(name.clone(), Value::String(text)).is_some() {
-                return Err(Problem::schema_invalid(&name, "to be given once"));
-            }
-        }
+    async fn from_request_parts(parts: &mut Parts, _gateway: &Gateway) -> Result<Self, Problem> {
+        let fields = parameters(&parts.uri)?;
         shape(Value::Object(fields)).map(Asked)
     }
+}
+
+/// Refuses parameters where none are read.
+pub fn check_no_query(uri: &Uri) -> Result<(), Problem> {
+    let Some(name) = parameters(uri)?.into_iter().map(|(name, _)| name).next() else {
+        return Ok(());
+    };
+    Err(Problem::schema_invalid(&name, "no parameters in the URL here"))
+}
+
+/// Of a query, each once and in plain text.
+fn parameters(uri: &Uri) -> Result<serde_json::Map<String, Value>, Problem> {
+    let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(uri)
+        .map_err(|_| Problem::schema_invalid("query", "percent-encoded parameters"))?;
+    let is_plain = |text: &str| !text.chars().any(json::is_forbidden);
+    let mut fields = serde_json::Map::new();
+    for (name, text) in pairs {
+        if !is_plain(&name) || !is_plain(&text) {
+            // Errors repeat what was sent, so what nobody should be shown goes no further.
+            let field = if is_plain(&name) { &name } else { "query" };
+            return Err(Problem::schema_invalid(field, "text without control characters"));
+        }
+        if fields.insert(name.clone(), Value::String(text)).is_some() {
+            return Err(Problem::schema_invalid(&name, "to be given once"));
+        }
+    }
+    Ok(fields)
 }

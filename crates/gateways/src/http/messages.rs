@@ -12,6 +12,7 @@ use engine::port::{InboxStatus, ListOf, MessageFilter};
 use engine::query::Item;
 use protocol::caller::Caller;
 use protocol::handoff::package::Priority;
+use protocol::hidden;
 use protocol::ids::{AgentId, MessageId, TeamspaceId, ThreadId, Topic};
 use protocol::ledger::{Stream, Subject};
 use protocol::message::command::{Address, Addressed, MessageContext, MessagePolicy};
@@ -438,6 +439,10 @@ fn view(caller: &Caller, message: &Message) -> MessageView {
         let pairs = message.recipients.iter();
         pairs.map(|(name, status)| (name.to_string(), *status)).collect()
     };
+    // Other agents read it: what a person would not see is written out.
+    let shown = |text: &str| hidden::visible(text).into_owned();
+    let mut payload = sent.payload.clone();
+    hidden::make_members_visible(&mut payload);
     MessageView {
         id: message.id.to_string(),
         protocol: "acp",
@@ -445,19 +450,25 @@ fn view(caller: &Caller, message: &Message) -> MessageView {
         from: sent.from.to_string(),
         to: if sent.broadcast { vec!["*".to_owned()] } else { names(&sent.to) },
         team: sent.team.as_ref().map(ToString::to_string),
-        thread_id: sent.thread_id.to_string(),
+        thread_id: shown(sent.thread_id.as_str()),
         reply_to: sent.reply_to.map(|id| id.to_string()),
         kind: sent.kind,
-        topic: sent.topic.as_ref().map(ToString::to_string),
+        topic: sent.topic.as_ref().map(|topic| shown(topic.as_str())),
         priority: sent.priority,
         status: message.status_for(caller).unwrap_or_else(|| message.status()),
         sequence: sent.sequence,
         expires_at: sent.expires_at.map(|at| at.to_string()),
-        payload: sent.payload.clone(),
+        payload,
         policy: sent.policy.clone(),
-        context: sent.context.clone(),
+        context: sent.context.as_ref().map(shown_context),
         created_at: message.created_at.to_string(),
         updated_at: message.updated_at.to_string(),
         recipients: is_senders.then(recipients),
     }
+}
+
+fn shown_context(context: &MessageContext) -> MessageContext {
+    let mut shown = serde_json::to_value(context).expect("a context is plain data");
+    hidden::make_visible(&mut shown);
+    serde_json::from_value(shown).expect("texts stay texts")
 }

@@ -20,6 +20,11 @@ use super::problem::Problem;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApproveInput {
+    /// The revision that the human has read. If the sender has changed the offer since, nothing is
+    /// approved.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub revision: Option<u32>,
     #[serde(default)]
     #[schemars(transform = form::bytes(NOTES_BYTES_MAX))]
     pub why: Option<String>,
@@ -28,6 +33,11 @@ pub struct ApproveInput {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RefuseInput {
+    /// The revision that the human has read. If the sender has changed the offer since, nothing is
+    /// refused.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub revision: Option<u32>,
     /// What the sender must know to do better.
     #[schemars(transform = form::text(NOTES_BYTES_MAX))]
     pub why: String,
@@ -52,13 +62,13 @@ pub struct ExtendSlaInput {
 
 impl From<ApproveInput> for Command {
     fn from(input: ApproveInput) -> Self {
-        Command::Approve { why: input.why }
+        Command::Approve { revision: input.revision, why: input.why }
     }
 }
 
 impl From<RefuseInput> for Command {
     fn from(input: RefuseInput) -> Self {
-        Command::Refuse { why: input.why }
+        Command::Refuse { revision: input.revision, why: input.why }
     }
 }
 

@@ -4,6 +4,9 @@
 //! boxes for every request. Here each handler is wrapped before the router sees it: nothing more
 //! is boxed, and a request knows its route without looking it up. [`Routes`] does the wrapping, so
 //! that no handler can be forgotten.
+//!
+//! It also marks parameters in the URL of an operation that takes none, so that they are refused:
+//! `?dry_run=true` that nobody reads would act for real.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -17,6 +20,8 @@ use engine::clock::Stopwatch;
 use tracing::instrument::{Instrument, Instrumented};
 
 use super::Gateway;
+use super::auth::QueryNotTaken;
+use super::operations::{OPERATIONS, Who};
 use super::ops::{Answered, known_method};
 use super::problem::Problem;
 use crate::trace_context::{CallerSpan, JoinTrace};
@@ -29,7 +34,8 @@ pub struct Routes(Router<Gateway>);
 
 impl Routes {
     pub fn new() -> Self {
-        Self(Router::new().fallback(Observed { route: UNMATCHED, handler: no_such_path }))
+        let handler = no_such_path;
+        Self(Router::new().fallback(Observed { route: UNMATCHED, takes_query: true, handler }))
     }
 
     /// `path` is also what metrics and spans call the route.
@@ -55,7 +61,8 @@ impl Methods {
         Observed<H>: Handler<T, Gateway>,
     {
         let Self { route, router } = self;
-        Self { route, router: router.get(Observed { route, handler }) }
+        let takes_query = takes_query("get", route);
+        Self { route, router: router.get(Observed { route, takes_query, handler }) }
     }
 
     pub fn post<H, T: 'static>(self, handler: H) -> Self
@@ -63,7 +70,8 @@ impl Methods {
         Observed<H>: Handler<T, Gateway>,
     {
         let Self { route, router } = self;
-        Self { route, router: router.post(Observed { route, handler }) }
+        let takes_query = takes_query("post", route);
+        Self { route, router: router.post(Observed { route, takes_query, handler }) }
     }
 
     pub fn put<H, T: 'static>(self, handler: H) -> Self
@@ -71,7 +79,8 @@ impl Methods {
         Observed<H>: Handler<T, Gateway>,
     {
         let Self { route, router } = self;
-        Self { route, router: router.put(Observed { route, handler }) }
+        let takes_query = takes_query("put", route);
+        Self { route, router: router.put(Observed { route, takes_query, handler }) }
     }
 
     /// Answers the methods that are not added.
@@ -80,8 +89,15 @@ impl Methods {
         Observed<H>: Handler<T, Gateway>,
     {
         let Self { route, router } = self;
-        Self { route, router: router.fallback(Observed { route, handler }) }
+        Self { route, router: router.fallback(Observed { route, takes_query: true, handler }) }
     }
+}
+
+/// Whether the handler looks at the query: as the operation says. What members cannot do with it,
+/// such as probes and pages, takes any, as does what is no operation.
+fn takes_query(method: &str, route: &str) -> bool {
+    let operation = OPERATIONS.iter().find(|row| row.method == method && row.path == route);
+    operation.is_none_or(|row| row.query.is_some() || row.who == Who::Anyone)
 }
 
 async fn no_such_path() -> Problem {
@@ -98,6 +114,7 @@ type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
 #[derive(Debug, Clone)]
 pub struct Observed<H> {
     route: &'static str,
+    takes_query: bool,
     handler: H,
 }
 
@@ -107,11 +124,14 @@ where
 {
     type Future = Observing;
 
-    fn call(self, request: Request, gateway: Gateway) -> Observing {
-        let Self { route, handler } = self;
+    fn call(self, mut request: Request, gateway: Gateway) -> Observing {
+        let Self { route, takes_query, handler } = self;
         let method = known_method(request.method());
         let span = span_of(&request, method, route, gateway.join_trace);
         let stopwatch = Stopwatch::start();
+        if !takes_query && request.uri().query().is_some() {
+            request.extensions_mut().insert(QueryNotTaken);
+        }
         let answering = handler.call(request, gateway.clone()).instrument(span);
         Observing { gateway, route, method, stopwatch, answering }
     }

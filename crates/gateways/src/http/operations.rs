@@ -349,7 +349,7 @@ const GENERAL: [Operation; 35] = [
         ..read("/readyz", "ready", "The server can take requests.")
     },
     Operation {
-        who: Who::Anyone,
+        who: Who::Operator,
         response: Response::Text("application/openmetrics-text"),
         ..read("/metrics", "metrics", "Counters, for Prometheus.")
     },

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::request::Parts;
 use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use engine::Engine;
@@ -18,11 +19,25 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::Gateway;
+use super::auth::authenticate;
 use super::problem::Problem;
 use crate::listen::ConnectionCounts;
+
+/// Who may read `/metrics`. Its counters add up what all teamspaces do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MetricsReaders {
+    /// Operators of the server, with their token.
+    Operators,
+    /// They, and any program on this machine.
+    #[default]
+    Loopback,
+    Everyone,
+}
 
 /// Counters and their exposition.
 pub struct Metrics {
@@ -161,11 +176,19 @@ pub async fn readyz(State(gateway): State<Gateway>) -> Result<Json<serde_json::V
     Ok(Json(json!({ "status": "ready" })))
 }
 
-pub async fn metrics(State(gateway): State<Gateway>) -> Response {
+pub async fn metrics(State(gateway): State<Gateway>, parts: Parts) -> Result<Response, Problem> {
+    let is_open = match gateway.metrics_readers {
+        MetricsReaders::Operators => false,
+        MetricsReaders::Loopback => gateway.is_called_from_here(&parts),
+        MetricsReaders::Everyone => true,
+    };
+    if !is_open {
+        authenticate(&gateway, &parts).await?.server_operator()?;
+    }
     let mut text = String::new();
     if encode(&mut text, &gateway.metrics.registry).is_err() {
-        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+        return Ok(StatusCode::INTERNAL_SERVER_ERROR.into_response());
     }
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(header::CONTENT_TYPE, kind)], text).into_response()
+    Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }

@@ -69,6 +69,9 @@ pub struct TransferView {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Inside {
     pub requested_by: String,
+    /// Whose words the reason is: `customer`, `agent`, `operator` or `system`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason_by: Option<String>,
     /// What the customer is told instead of the reason, if the sender said so.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub customer_text: String,
@@ -465,6 +468,7 @@ fn inside(transfer: &Transfer) -> Inside {
     };
     Inside {
         requested_by: terms.requested_by.clone(),
+        reason_by: Some(transfer.reason_by().to_owned()).filter(|_| !transfer.reason().is_empty()),
         customer_text: terms.customer_text.clone(),
         priority: terms.priority,
         bundle: transfer.bundle().cloned(),

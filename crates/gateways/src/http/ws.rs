@@ -149,12 +149,11 @@ pub struct Arrival {
 pub async fn arrive(gateway: &Gateway, parts: &mut Parts) -> Result<Arrival, Problem> {
     gateway.sockets.origins.check(&parts.headers)?;
     let offered = offered_protocols(&parts.headers)?;
-    if !parts.headers.contains_key(header::AUTHORIZATION)
-        && let Some(token) = offered.iter().find_map(|entry| entry.strip_prefix(BEARER))
-    {
+    for token in offered.iter().filter_map(|entry| entry.strip_prefix(BEARER)) {
         let value = HeaderValue::from_str(&format!("Bearer {token}"));
         let value = value.map_err(|_| Problem::unauthenticated())?;
-        parts.headers.insert(header::AUTHORIZATION, value);
+        // Beside another token it is refused, as two headers are.
+        parts.headers.append(header::AUTHORIZATION, value);
     }
     let asker = authenticate(gateway, parts).await?;
     Asked::<NoQuery>::from_request_parts(parts, gateway).await?;

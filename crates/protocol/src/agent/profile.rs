@@ -84,15 +84,15 @@ pub const LABEL_BYTES_MAX: usize = 100;
 pub const SKILL_LEVEL_MAX: u8 = 5;
 
 /// What is seen, without blanks; of at most `ICON_CHARACTERS_MAX`.
-const ICON: &str = r"^[^\s\p{Cc}\u061C\u200E\u200F]*$";
+const ICON: &str = r"^[^\s\x00-\x1F\x7F-\x9F\u061C\u200E\u200F]*$";
 const COLOR_EXPECTED: &str = "#rrggbb, such as #2f6fde";
 const LABEL: &str = concat!(
-    r"^[^\s\p{Cc}\u061C\u200E\u200F]",
-    r"([^\p{Cc}\u061C\u200E\u200F\u2028\u2029]*[^\s\p{Cc}\u061C\u200E\u200F])?$"
+    r"^[^\s\x00-\x1F\x7F-\x9F\u061C\u200E\u200F]",
+    r"([^\x00-\x1F\x7F-\x9F\u061C\u200E\u200F\u2028\u2029]*[^\s\x00-\x1F\x7F-\x9F\u061C\u200E\u200F])?$"
 );
 const LABEL_OR_NONE: &str = concat!(
-    r"^([^\s\p{Cc}\u061C\u200E\u200F]",
-    r"([^\p{Cc}\u061C\u200E\u200F\u2028\u2029]*[^\s\p{Cc}\u061C\u200E\u200F])?)?$"
+    r"^([^\s\x00-\x1F\x7F-\x9F\u061C\u200E\u200F]",
+    r"([^\x00-\x1F\x7F-\x9F\u061C\u200E\u200F\u2028\u2029]*[^\s\x00-\x1F\x7F-\x9F\u061C\u200E\u200F])?)?$"
 );
 
 fn icon_expected() -> String {

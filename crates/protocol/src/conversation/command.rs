@@ -13,6 +13,7 @@ use super::graph::TurnAsked;
 use super::part::{PARTS_MAX, Part};
 use super::state::{Conversation, Customer};
 use super::topology::{HOPS_MAX_MAX, Level, Topology};
+use crate::agent::Kind;
 use crate::callback;
 use crate::form;
 use crate::handoff::decide::NOTES_BYTES_MAX;
@@ -21,6 +22,7 @@ use crate::json::INTEGER_MAX;
 use crate::route::graph::{LABEL_BYTES_MAX, Scalar};
 use crate::step::{Directory, Needs, QueueOf};
 use crate::transfer;
+use crate::warning::Named;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
@@ -77,6 +79,21 @@ pub struct Open {
     #[serde(default)]
     #[schemars(transform = form::range(1, HOPS_MAX_MAX))]
     pub hops_max: Option<u16>,
+}
+
+impl Open {
+    /// Everybody whom it names besides the holder. Kinds do not change, so that one of another kind
+    /// never works.
+    pub fn named(&self) -> Vec<Named> {
+        let mut named = self.topology.named();
+        let numbered = self.customer_queues.iter().enumerate();
+        named.extend(numbered.map(|(index, queue)| Named {
+            field: format!("customer_queues[{index}]"),
+            agent: queue.clone(),
+            wanted: &[Kind::Queue],
+        }));
+        named
+    }
 }
 
 fn attributes(schema: &mut Schema) {
@@ -209,7 +226,7 @@ impl Command {
     fn named(&self, state: Option<&Conversation>) -> Option<Vec<AgentId>> {
         match self {
             Command::Open(open) => {
-                Some(open.topology.named().into_iter().map(|named| named.agent).collect())
+                Some(open.named().into_iter().map(|named| named.agent).collect())
             }
             Command::Say(_)
             | Command::Route(_)

@@ -66,9 +66,15 @@ fn said(asked: Asked<'_>) -> Option<&str> {
     Some(reason).filter(|reason| !reason.is_empty() && is_customer(by))
 }
 
+/// Whose words a reason is, by how the record names them: `customer`, `agent`, `operator` or
+/// `system`.
+pub fn whose(by: &str) -> &str {
+    by.split_once(':').map_or(by, |(kind, _)| kind)
+}
+
 /// Whether the record names a customer.
 pub fn is_customer(by: &str) -> bool {
-    by.starts_with("customer:")
+    whose(by) == "customer"
 }
 
 #[cfg(test)]

@@ -17,7 +17,8 @@ pub const TEXT_BYTES_MAX: usize = 16 * 1024;
 pub const ATTACHMENT_BYTES_MAX: usize = 128 * 1024;
 pub const ATTACHMENT_NAME_BYTES_MAX: usize = 200;
 
-const FILE_NAME: &str = r"^[^/\\\p{Cc}]*[^\s/\\\p{Cc}][^/\\\p{Cc}]*$";
+const FILE_NAME: &str =
+    r"^[^/\\\x00-\x1F\x7F-\x9F]*[^\s/\\\x00-\x1F\x7F-\x9F][^/\\\x00-\x1F\x7F-\x9F]*$";
 const MEDIA_TYPE: &str = r"^[A-Za-z0-9!#$&^_.+-]{1,127}/[A-Za-z0-9!#$&^_.+-]{1,127}$";
 const MEDIA_TYPE_EXPECTED: &str = "a media type such as image/png";
 

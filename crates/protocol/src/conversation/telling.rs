@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::customer_text::whose;
 use super::event::{Event, Routed, Said, Speaker};
 use super::part::{Attachment, Part};
 use super::reader::is_between_people;
@@ -66,6 +67,8 @@ pub struct Turn {
 pub struct Line {
     pub number: u64,
     pub at: Time,
+    /// Who did it, as the record names them.
+    pub actor: String,
     pub event: Option<Event>,
 }
 
@@ -217,7 +220,7 @@ impl Turn {
             }
             Some(Event::Transfer(event)) => {
                 message["from"] = json!({ "kind": "system" });
-                message["transfer"] = transfer_line(event);
+                message["transfer"] = transfer_line(event, &line.actor);
             }
             Some(
                 Event::Opened(_)
@@ -251,12 +254,15 @@ impl Turn {
 }
 
 /// What whoever gets a conversation back must know of the time with people.
-fn transfer_line(event: &transfer::Event) -> Value {
+fn transfer_line(event: &transfer::Event, actor: &str) -> Value {
     match event {
-        transfer::Event::Requested(it) => json!({ "status": "requested", "reason": it.reason }),
+        transfer::Event::Requested(it) => {
+            with_reason(json!({ "status": "requested" }), &it.reason, &it.by)
+        }
         transfer::Event::Connected(it) => json!({ "status": "connected", "agent_id": it.agent }),
         transfer::Event::Over(it) => {
-            json!({ "status": it.outcome, "reason": it.reason, "summary": it.summary })
+            let line = json!({ "status": it.outcome, "summary": it.summary });
+            with_reason(line, &it.reason, actor)
         }
         // What people tell each other never gets here.
         transfer::Event::Noted(_)
@@ -270,6 +276,15 @@ fn transfer_line(event: &transfer::Event) -> Value {
         | transfer::Event::LegEnded(_)
         | transfer::Event::Rated(_) => Value::Null,
     }
+}
+
+/// A reason, and whose words it is: a customer's must not read as the server's.
+fn with_reason(mut line: Value, reason: &str, by: &str) -> Value {
+    line["reason"] = reason.into();
+    if !reason.is_empty() {
+        line["reason_by"] = whose(by).into();
+    }
+    line
 }
 
 fn route(routed: &Routed) -> Value {

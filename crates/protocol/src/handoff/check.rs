@@ -5,8 +5,10 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
+use super::edit::PolicyEdit;
 use super::package::{
-    Artifact, Offer, OfferedTask, OfferedWorkState, PERCENT_MAX, TITLE_BYTES_MAX, title_expected,
+    Artifact, Offer, OfferedTask, OfferedWorkState, PERCENT_MAX, Policy, TITLE_BYTES_MAX,
+    title_expected,
 };
 use super::sla::Slas;
 use super::workq;
@@ -39,10 +41,11 @@ const CRITERION_EXPECTED: &str = "a criterion that can be checked, not blank tex
 #[derive(Debug)]
 pub enum Proposal {}
 
-/// An [`Offer`] of a part: its task may be numbered after the whole.
+/// An [`Offer`] of a part: its task may be numbered after the whole, and its policy says in what it
+/// differs from that of the whole.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
-pub struct Delegation(pub Offer);
+pub struct Delegation(pub Offer<PolicyEdit>);
 
 /// A [`Proposal`], or nothing for the draft as it was saved.
 #[derive(Debug)]
@@ -54,7 +57,7 @@ impl JsonSchema for Proposal {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut schema = Offer::json_schema(generator);
+        let mut schema = Offer::<Policy>::json_schema(generator);
         add_needed(&mut schema, |_| true);
         schema
     }
@@ -66,7 +69,7 @@ impl JsonSchema for Delegation {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut schema = Offer::json_schema(generator);
+        let mut schema = Offer::<PolicyEdit>::json_schema(generator);
         add_needed(&mut schema, |field| field != TASK_ID);
         schema
     }

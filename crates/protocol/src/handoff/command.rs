@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::artifact::Seen;
 use super::completion::Completion;
-use super::edit::OfferEdit;
+use super::edit::{OfferEdit, PolicyEdit};
 use super::package::{Offer, OfferedWorkState, Policy, TaskKind};
 use super::sla::Slas;
 use super::state::Status;
@@ -43,10 +43,13 @@ pub enum Command {
     },
     /// A human agrees to a handoff whose policy asks for it.
     Approve {
+        /// The one that was read; `None` takes the current one.
+        revision: Option<u32>,
         why: Option<String>,
     },
     /// A human does not agree, which rejects it.
     Refuse {
+        revision: Option<u32>,
         why: String,
     },
     /// After a rejection the sender proposes again, with a changed package.
@@ -65,7 +68,7 @@ pub enum Command {
     /// The owner hands a part of the task on, as a handoff of its own.
     Delegate {
         child: HandoffId,
-        offer: Box<Offer>,
+        offer: Box<Offer<PolicyEdit>>,
     },
     /// A coordinator closes it and hands the task to somebody else instead.
     Reassign(Box<Reassign>),

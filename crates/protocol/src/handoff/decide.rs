@@ -68,8 +68,10 @@ pub fn decide(
         Command::WorkqAnswered { package_hash, way, answers } => {
             workq_answered::decide(state, package_hash, *way, answers, context)
         }
-        Command::Approve { why } => approve::approve(state, why.as_deref(), context),
-        Command::Refuse { why } => approve::refuse(state, why, context),
+        Command::Approve { revision, why } => {
+            approve::approve(state, *revision, why.as_deref(), context)
+        }
+        Command::Refuse { revision, why } => approve::refuse(state, *revision, why, context),
         Command::Counter { edit } => counter::decide(id, state, edit, context),
         Command::Withdraw { why } => withdraw::decide(state, why.as_deref(), context),
         Command::ExtendSla { due, why } => extend_sla::decide(state, *due, why, context),

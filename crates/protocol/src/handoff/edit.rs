@@ -154,7 +154,8 @@ edits! {
 }
 
 edits! {
-    /// A policy that binds less than the one before needs the approval of a human.
+    /// What is absent stays as it was. A counter-offer that binds less than the one before needs
+    /// the approval of a human; a part of a task is never bound less than the whole.
     PolicyEdit of Policy {
         classification: Classification,
         #[schemars(transform = form::each(form::not_blank("a rule")))]
@@ -233,6 +234,27 @@ impl OfferEdit {
         }
         self.apply(&mut offer);
         offer
+    }
+}
+
+/// The offer of a part, whose policy is that of the whole but for what it changes.
+pub fn with_policy_of(offer: Offer<PolicyEdit>, mut policy: Policy) -> Offer {
+    if let Some(edit) = offer.policy {
+        edit.apply(&mut policy);
+    }
+    Offer {
+        policy: Some(policy),
+        artifacts: offer.artifacts,
+        context: offer.context,
+        deadline: offer.deadline,
+        provenance: offer.provenance,
+        reason: offer.reason,
+        is_return: offer.is_return,
+        sla: offer.sla,
+        task: offer.task,
+        thread_id: offer.thread_id,
+        to_agent: offer.to_agent,
+        work_state: offer.work_state,
     }
 }
 

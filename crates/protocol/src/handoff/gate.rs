@@ -86,7 +86,10 @@ fn check_schema(terms: &Terms, package: &Result<Package, String>) -> Check {
 /// What the policy forbids whatever a human says. That a human must agree is not checked but
 /// waited for.
 fn check_policy(terms: &Terms, package: &Package) -> Check {
-    package.policy.check(&terms.to).map_err(|detail| (RejectReason::PolicyViolation, detail))
+    package.policy.check(&terms.to).map_err(|broken| {
+        let detail = format!("{}: {}", broken.field, broken.rule);
+        (RejectReason::PolicyViolation, detail)
+    })
 }
 
 fn check_chain(terms: &Terms) -> Check {

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::package::{Artifact, ArtifactKind, Offer, TestStatus};
+use super::package::{Artifact, ArtifactKind, Broken, Offer, TestStatus};
 use crate::hidden::first_hidden;
 use crate::time::Time;
 
@@ -63,13 +63,12 @@ pub fn lint(offer: &Offer, now: Time) -> Vec<Remark> {
     let mut remarks: Vec<_> = refused.collect();
     if let Some(to) = &offer.to_agent
         && let Some(policy) = &offer.policy
-        && let Err(problem) = policy.check(to)
+        && let Err(Broken { field, rule }) = policy.check(to)
     {
-        let (field, problem) = problem.split_once(": ").unwrap_or(("policy", &problem));
         remarks.push(Remark {
             weight: Weight::Refused,
-            field: field.to_owned(),
-            problem: problem.to_owned(),
+            field,
+            problem: rule,
             fix: "change the policy, or the target".to_owned(),
         });
     }

@@ -34,10 +34,11 @@ pub const PROTOCOL: &str = "acp";
 pub const PERCENT_MAX: f64 = 100.0;
 
 /// What a sender proposes. Every field may be missing in a draft; [`Offer::complete`] says which
-/// ones are needed to leave it.
+/// ones are needed to leave it. A part of a task says only in what its policy differs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Offer {
+#[schemars(rename = "Offer")]
+pub struct Offer<P = Policy> {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<Artifact>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,7 +47,7 @@ pub struct Offer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Time>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub policy: Option<Policy>,
+    pub policy: Option<P>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provenance: Option<OfferedProvenance>,
     /// Why the task changes hands.
@@ -392,29 +393,36 @@ impl Policy {
     }
 
     /// Whether the policy agrees with itself, and lets the task go to this agent.
-    pub fn check(&self, to: &AgentId) -> Result<(), String> {
+    pub fn check(&self, to: &AgentId) -> Result<(), Broken> {
+        let broken =
+            |field: &str, rule: String| Err(Broken { field: format!("policy.{field}"), rule });
         if self.requires_human_approval && self.human_gate == Some(HumanGate::None) {
-            return Err(
-                "policy.human_gate: `none` contradicts `requires_human_approval`".to_owned()
-            );
+            let rule = "`none` contradicts `requires_human_approval`";
+            return broken("human_gate", rule.to_owned());
         }
         if self.classification == Classification::Restricted
             && self.visibility == Some(Visibility::Team)
         {
-            return Err("policy.visibility: what is restricted is not for the team".to_owned());
+            return broken("visibility", "what is restricted is not for the team".to_owned());
         }
         for (index, restriction) in self.export_restrictions.iter().enumerate() {
+            let field = format!("export_restrictions[{index}]");
             if restriction.trim().is_empty() {
-                return Err(format!("policy.export_restrictions[{index}]: expected a rule"));
+                return broken(&field, "expected a rule".to_owned());
             }
             if restriction.strip_prefix("agent:") == Some(to.as_str()) {
-                return Err(format!(
-                    "policy.export_restrictions[{index}]: it may not go to `{to}`"
-                ));
+                return broken(&field, format!("it may not go to `{to}`"));
             }
         }
         Ok(())
     }
+}
+
+/// What a policy does not allow, and the field that says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    pub field: String,
+    pub rule: String,
 }
 
 /// The only place where a seal can be: inside a string, quotes would be escaped.

@@ -52,6 +52,18 @@ fn what_languages_and_emoji_need_is_not_hidden() {
         ("a\u{2028}b", Some('\u{2028}')),
         ("a\u{206a}b", Some('\u{206a}')),
         ("a\u{1d173}b", Some('\u{1d173}')),
+        ("a\u{13430}b", Some('\u{13430}')),
+        // What no standard gives a picture.
+        ("a\u{e000}b", Some('\u{e000}')),
+        ("a\u{fdd0}b", Some('\u{fdd0}')),
+        ("a\u{ffff}b", Some('\u{ffff}')),
+        ("a\u{1fffe}b", Some('\u{1fffe}')),
+        ("a\u{10fffd}b", Some('\u{10fffd}')),
+        ("a\u{2d7f}b", Some('\u{2d7f}')),
+        ("ⴰ\u{2d7f}ⴱ", None),
+        // Alone, it writes over its line.
+        ("refused\rgranted", Some('\r')),
+        ("two\r\nlines", None),
     ] {
         assert_eq!(first_hidden(text), expected, "{text:?}");
     }
@@ -77,6 +89,9 @@ fn programs_see_what_hides() {
     let mut value = json!({ "parts": [{ "text": "a\u{2067}b" }, 1, null], "n": true });
     make_visible(&mut value);
     assert_eq!(value, json!({ "parts": [{ "text": r"a\u{2067}b" }, 1, null], "n": true }));
+    let mut names = json!({ "a\u{200b}b": { "c\u{3164}": 1 } });
+    make_visible(&mut names);
+    assert_eq!(names, json!({ r"a\u{200B}b": { r"c\u{3164}": 1 } }));
 }
 
 proptest! {
@@ -86,7 +101,7 @@ proptest! {
         proptest::collection::vec(proptest::sample::select(vec![
             'a', '1', 'ש', 'م', '😀', '🏴', '❤', '\u{fe0f}', '\u{200d}', '\u{200c}', '\u{200f}',
             '\u{e0067}', '\u{e0062}', '\u{e0065}', '\u{e007f}', '\u{20e3}', '\u{2800}', '\u{2801}',
-            '\u{202b}', '\u{202c}', '\u{b}', '\u{1f3fd}',
+            '\u{202b}', '\u{202c}', '\u{b}', '\u{1f3fd}', '\r', '\n', '\u{2d7f}', 'ⴰ',
         ]), 0..12).prop_map(String::from_iter),
     ]) {
         let shown = visible(&text).into_owned();

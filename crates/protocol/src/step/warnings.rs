@@ -11,7 +11,7 @@ use crate::{agent, graph};
 pub(super) fn of(command: &Command, facts: &Facts) -> Vec<Warning> {
     match command {
         Command::Conversation(conversation::Command::Open(open)) => {
-            warning::missing(&open.topology.named(), &facts.kinds)
+            warning::missing(&open.named(), &facts.kinds)
         }
         Command::Agent(agent::Command::SetQueue { settings }) => {
             warning::missing(&settings.patience.named(), &facts.kinds)

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use super::state::Kind;
 use crate::canonical;
 use crate::conversation::Conversation;
+use crate::conversation::customer_text::whose;
 use crate::conversation::state::customer_name;
 use crate::form;
 use crate::ids::TransferId;
@@ -75,6 +76,9 @@ pub struct Bundle {
     /// Why a person, or another one, was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Whose words the reason is: `customer`, `agent`, `operator` or `system`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason_by: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<Identity>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -163,7 +167,7 @@ impl Bundle {
         conversation: &Conversation,
         bundle_id: BundleId,
         kind: Kind,
-        (reason, about): (&str, &About),
+        (by, reason, about): (&str, &str, &About),
         now: Time,
     ) -> Option<Self> {
         if kind == Kind::Blind {
@@ -184,6 +188,7 @@ impl Bundle {
             session_id: conversation.id.to_string(),
             transfer_type: kind,
             reason: Some(reason.to_owned()).filter(|reason| !reason.is_empty()),
+            reason_by: Some(whose(by).to_owned()).filter(|_| !reason.is_empty()),
             identity: Some(identity),
             transcript_summary: about.summary.clone(),
             customer_words: None,

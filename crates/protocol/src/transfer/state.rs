@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::bundle::Bundle;
 use super::status::Status;
 use crate::agent::slot_key;
+use crate::conversation::customer_text::whose;
 use crate::fixed::Fixed;
 use crate::ids::{AgentId, TransferId};
 use crate::queue::{OrderKey, Wanted};
@@ -290,6 +291,11 @@ impl Transfer {
     /// Why that person has it.
     pub fn reason(&self) -> &str {
         self.passed.as_ref().map_or(&self.terms.reason, |passed| &passed.reason)
+    }
+
+    /// Whose words that is. Only people pass on what they have.
+    pub fn reason_by(&self) -> &str {
+        self.passed.as_ref().map_or_else(|| whose(&self.terms.requested_by), |_| "agent")
     }
 
     /// What that person should know: the newest bundle that was taken along.

@@ -9,6 +9,7 @@ use tasuki::client::{Call, Client};
 
 use crate::server::{Server, initiate, ok, refused};
 use crate::sse::{Stream, whole_ledger};
+use crate::wire::Request;
 use crate::ws::socket::Socket;
 
 /// Two teamspaces on one server, with an operator and two agents in each.
@@ -104,6 +105,35 @@ async fn tenants_see_no_number_that_counts_what_others_do() {
     let last = seen[seen.len() - 1];
     let mut rest = Stream::open(&root, &format!("/v1/events?after={}", last - 1), None).await;
     assert_eq!(rest.next_entry().await.expect("there is one").data["seq"], last);
+}
+
+#[tokio::test]
+async fn metrics_are_for_this_machine_and_for_operators_of_the_server() {
+    let Tenants { server, red, .. } = Tenants::start();
+    let root = server.token("root", &["--kind", "operator"]);
+    let request = |host: &str| Request::new("GET /metrics").header("host", host.as_bytes());
+    let rows = [
+        ("a program on this machine", request("localhost:7420"), 200),
+        ("by its address", request("127.0.0.1:7420"), 200),
+        ("a page with its own name", request("evil.example"), 401),
+        ("through a proxy", request("localhost").header("x-forwarded-for", b"192.0.2.1"), 401),
+        ("a tenant", request("tasuki.example").token(&red.token), 403),
+        ("an operator of the server", request("tasuki.example").token(&root), 200),
+    ];
+    for (what, request, status) in rows {
+        let answer = request.send(server.address()).await;
+        assert_eq!(answer.status, status, "{what}: {}", String::from_utf8_lossy(&answer.bytes));
+    }
+    for (setting, anybody, here) in [("everyone", 200, 200), ("operators", 401, 401)] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let server = Server::start_on(&folder.path().join("data"), |command| {
+            command.env("TASUKI_METRICS", setting);
+        });
+        for (host, status) in [("tasuki.example", anybody), ("localhost", here)] {
+            let answer = request(host).send(server.address()).await;
+            assert_eq!(answer.status, status, "{setting}, {host}");
+        }
+    }
 }
 
 /// Beats come at their own pace, and never look alike.

@@ -189,7 +189,8 @@ async fn each_message_finds_its_agent_and_the_record_says_why() {
     let feed = whole_ledger(&carol, "&kind=conversation").await;
     let feed = format!("{feed:?}");
     assert!(feed.contains("routeDecision") && feed.contains("graphPath"), "{feed}");
-    let metrics = Request::new("GET /metrics").send(server.address()).await;
+    let metrics =
+        Request::new("GET /metrics").header("host", b"localhost").send(server.address()).await;
     let metrics = String::from_utf8_lossy(&metrics.bytes);
     for line in ["tasuki_graph_turns_to_agents_total 4", "tasuki_graph_decision_seconds_count 5"] {
         assert!(metrics.contains(line), "{line}: {metrics}");

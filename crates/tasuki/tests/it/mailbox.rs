@@ -2,6 +2,7 @@
 //! senders that mean no good.
 
 use http_body_util::BodyExt;
+use protocol::hidden;
 use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
 
@@ -298,6 +299,10 @@ async fn hostile_text_stays_quoted() {
         assert!(!line.contains("SYSTEM") || line.starts_with("| "), "{line:?} in {text}");
     }
     assert_eq!(text.matches("\nend of the inbox\n").count(), 1, "{text}");
+    // As JSON it is data, and nothing hides in it.
+    let shown = ok(&bob, Call::get("/v1/acp/inbox")).await.to_string();
+    assert_eq!(hidden::first_hidden(&shown), None, "{shown}");
+    assert!(shown.contains(r"x\\u{200B}") && !shown.contains(r"\r"), "{shown}");
     let headers = [("accept", "text/plain".to_owned())];
     let again = bob.open(&Call::get("/v1/acp/inbox"), &headers).await.expect("an answer");
     assert_eq!(again.headers()["content-type"], "text/plain; charset=utf-8");

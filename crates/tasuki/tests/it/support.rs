@@ -78,7 +78,7 @@ pub fn register_as(name: &str) -> Command {
 }
 
 /// An offer that may leave `draft`.
-pub fn offer(to: &str, task: &str) -> Offer {
+pub fn offer<P: Default>(to: &str, task: &str) -> Offer<P> {
     Offer {
         to_agent: Some(id(to)),
         task: Some(OfferedTask {

@@ -41,6 +41,12 @@ fn graph(agent: &str, queue: Option<&str>) -> Value {
     graph
 }
 
+fn lets(customers_name: &str) -> Value {
+    let mut graph = graph("bob", None);
+    graph["customer_queues"] = json!([customers_name]);
+    graph
+}
+
 fn overflow(to: &str) -> Value {
     json!({ "patience": { "overflow": [{ "after": "1m", "to": to }] } })
 }
@@ -71,6 +77,15 @@ async fn what_can_never_work_is_refused_and_what_may_work_later_is_pointed_out()
         (save(graph("bob", Some("second"))), "fine"),
         (save(graph("bob", Some("night"))), "warns queue"),
         (save(graph("bob", Some("carol"))), "refused queue"),
+        (save(lets("second")), "fine"),
+        (save(lets("night")), "warns customer_queues[0]"),
+        (save(lets("carol")), "refused customer_queues[0]"),
+        (open(json!({ "agent": "bob", "customer_queues": ["second"] })), "fine"),
+        (open(json!({ "agent": "bob", "customer_queues": ["night"] })), "warns customer_queues[0]"),
+        (
+            open(json!({ "agent": "bob", "customer_queues": ["hana"] })),
+            "refused customer_queues[0]",
+        ),
         (set(overflow("second")), "fine"),
         (set(overflow("night")), "warns patience.overflow[0].to"),
         (set(overflow("default")), "refused patience.overflow[0].to"),
@@ -131,6 +146,12 @@ async fn a_proposal_to_a_role_that_cannot_accept_is_pointed_out() {
         assert_eq!(done["metadata"]["warnings"].is_array(), warns, "{done}");
         let mut tried = task();
         tried["task"]["task_id"] = tasks.next().into();
+        let mut in_url = tried.clone();
+        in_url["action"] = "initiate".into();
+        let in_url = Call::post("/v1/acp/handoff?dry_run=true", in_url);
+        let refusal = refused(&team.alice, in_url).await;
+        let shown = (refusal.status, &refusal.body["error"]["code"]);
+        assert_eq!(shown, (422, &json!("schema_invalid")), "{}", refusal.body);
         let tried = ok(&team.alice, Call::post("/v1/handoffs?dry_run=true", tried)).await;
         let mut remarks = tried["remarks"].as_array().expect("remarks").iter();
         assert_eq!(remarks.any(|remark| remark["field"] == "to_agent"), warns, "{tried}");

@@ -17,7 +17,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use engine::access::Bearer;
 use protocol::aaep::shape::Cursor;
@@ -33,11 +33,10 @@ use tokio::sync::mpsc;
 use super::listening::MESSAGE_BYTES_MAX;
 use crate::body::read_body;
 use crate::http::Gateway;
-use crate::http::auth::{Asker, Credential, authenticate, bearer_secret};
+use crate::http::auth::{Asker, Credential, authenticate, bearer_secret, is_loopback_name};
 use crate::http::input::Named;
 use crate::http::messages;
 use crate::http::problem::Problem;
-use crate::listen::Peer;
 use lines::{Key, Lines, Order, Whom};
 use message::Said;
 
@@ -141,15 +140,7 @@ impl Gateway {
     /// from a page that this machine serves or that was allowed.
     fn comes_freely(&self, parts: &Parts) -> Result<Option<&Open>, Problem> {
         let Some(open) = &self.compat.settings.open else { return Ok(None) };
-        let peer = parts.extensions.get::<Peer>().copied();
-        let address = self.proxies.client_address(peer.and_then(Peer::address), &parts.headers);
-        let is_here = address.is_some_and(|address| address.is_loopback());
-        if parts.headers.contains_key(header::AUTHORIZATION) || !is_here {
-            return Ok(None);
-        }
-        // A page that has its own name point here is not served by this machine.
-        let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
-        if !host.is_some_and(|host| is_loopback_name(&format!("http://{host}"))) {
+        if parts.headers.contains_key(header::AUTHORIZATION) || !self.is_called_from_here(parts) {
             return Ok(None);
         }
         if page_of_this_machine(&parts.headers).is_none() {
@@ -170,12 +161,6 @@ impl Gateway {
 fn page_of_this_machine(headers: &HeaderMap) -> Option<&HeaderValue> {
     let origin = headers.get(header::ORIGIN)?;
     is_loopback_name(origin.to_str().ok()?).then_some(origin)
-}
-
-fn is_loopback_name(url: &str) -> bool {
-    let Ok(uri) = url.parse::<Uri>() else { return false };
-    let is_plain = uri.authority().is_some_and(|authority| !authority.as_str().contains('@'));
-    is_plain && uri.host().is_some_and(|host| ["localhost", "127.0.0.1", "[::1]"].contains(&host))
 }
 
 /// Lets a page of this machine read the answer.

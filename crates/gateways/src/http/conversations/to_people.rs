@@ -2,7 +2,7 @@
 //! clients know, and what colleagues tell each other.
 
 use engine::port::Sequenced;
-use protocol::conversation::customer_text::{self, Asked};
+use protocol::conversation::customer_text::{self, Asked, whose};
 use protocol::ids::ConversationId;
 use protocol::step::State;
 use protocol::transfer::Event;
@@ -65,7 +65,7 @@ pub async fn shown(
             let is_shown = !is_customer(names.caller) || customer_text::is_customer(actor);
             if !it.reason.is_empty() && is_shown {
                 part["reason"] = it.reason.as_str().into();
-                part["reasonBy"] = by(&line.entry.actor).into();
+                part["reasonBy"] = whose(&line.entry.actor).into();
             }
             if !it.summary.is_empty() && !is_customer(names.caller) {
                 part["context"] = it.summary.as_str().into();
@@ -108,7 +108,7 @@ async fn add_reasons(
     }
     if !it.reason.is_empty() {
         part["reason"] = it.reason.as_str().into();
-        part["reasonBy"] = by(&it.by).into();
+        part["reasonBy"] = whose(&it.by).into();
     }
     if let Some(words) = it.bundle.as_ref().and_then(|it| it.customer_words.as_ref()) {
         part["customerWords"] = words.as_str().into();
@@ -117,12 +117,6 @@ async fn add_reasons(
         part["insteadOf"] = instead_of.as_str().into();
     }
     add_route(part, names.gateway, &line.entry.stream, line, it).await
-}
-
-/// Whose words a reason is, by how the record names them: `customer`, `agent`, `operator` or
-/// `system`.
-fn by(name: &str) -> &str {
-    name.split_once(':').map_or(name, |(kind, _)| kind)
 }
 
 /// As what it was asked for: the state knows of the last one, the history of those before.

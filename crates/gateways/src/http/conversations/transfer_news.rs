@@ -3,7 +3,7 @@
 
 use engine::port::Sequenced;
 use protocol::caller::Caller;
-use protocol::conversation::customer_text::{self, Asked};
+use protocol::conversation::customer_text::{self, Asked, whose};
 use protocol::conversation::{Conversation, Event as ConversationEvent};
 use protocol::ids::{AgentId, ConversationId};
 use protocol::ledger::Stream;
@@ -93,6 +93,9 @@ impl News<'_> {
         };
         if let Some(reason) = reason {
             frame["reason"] = reason.into();
+            if is_inside {
+                frame["reasonBy"] = whose(&self.line.entry.actor).into();
+            }
         }
         if let Some(transfer) = waits_since(conversation, self.event, status)
             && let Some((place, wait)) =

@@ -436,7 +436,12 @@ const DESCRIPTIONS: [(&str, &str); 116] = [
         "Answers `200` when the store can be read and the server is not stopping, and `503` \
          otherwise.",
     ),
-    ("metrics", "OpenMetrics text. The names are explained in docs/operations.md."),
+    (
+        "metrics",
+        "OpenMetrics text. The counters add up all teamspaces, so from another machine it takes \
+         the token of a server operator, unless the setting `metrics` says otherwise. The names \
+         are explained in docs/operations.md.",
+    ),
     (
         "openapi",
         "OpenAPI 3.1, made from the types that read the requests. The schemas say what is \

@@ -65,7 +65,7 @@ pub fn decide(
             return Err(invalid(field, "a worker, or the supervisor of the topology"));
         }
     }
-    check_kinds(&open.topology.named(), &context.facts.kinds)?;
+    check_kinds(&open.named(), &context.facts.kinds)?;
     let setup = Setup {
         opened_by: context.caller.principal.to_string(),
         customer: open.customer.clone(),

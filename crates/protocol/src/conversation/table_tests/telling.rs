@@ -243,16 +243,22 @@ fn no_note_and_no_whisper_is_told_at_an_endpoint() {
         transfer::Event::Noted(serde_json::from_value(body).expect("a note"))
     };
     let over = json!({ "holder": "hana", "transfer": transfer, "outcome": "completed",
-                       "to": "erin", "epoch": 4, "number": 3, "summary": "refunded" });
+                       "to": "erin", "epoch": 4, "number": 3, "reason": "settled", "summary": "refunded" });
     let over = transfer::Event::Over(serde_json::from_value(over).expect("an end"));
     let events = [noted(false), noted(true), over].map(Event::Transfer);
     let lines: Vec<Line> = (1..)
         .zip(events)
-        .map(|(number, event)| Line { number, at: world.now, event: Some(event) })
+        .map(|(number, event)| Line {
+            number,
+            at: world.now,
+            actor: "agent:hana".to_owned(),
+            event: Some(event),
+        })
         .collect();
     let body = turn.body(&TeamspaceId::default_teamspace(), world.now, &lines);
     let body: Value = serde_json::from_str(&body).expect("JSON");
     assert!(!body.to_string().contains("hush"), "{body}");
     assert_eq!(body["data"]["messages"].as_array().expect("a list").len(), 1, "{body}");
-    assert_eq!(body["data"]["messages"][0]["transfer"]["summary"], "refunded");
+    let told = &body["data"]["messages"][0]["transfer"];
+    assert_eq!((&told["summary"], &told["reason_by"]), (&json!("refunded"), &json!("agent")));
 }

@@ -11,10 +11,12 @@ use crate::roles::{self, Deed};
 
 pub fn approve(
     state: Option<&Handoff>,
+    revision: Option<u32>,
     why: Option<&str>,
     context: Context<'_>,
 ) -> Result<Decision, Rejection> {
     let made = awaiting(state, context, "approve")?;
+    check_revision(made, revision)?;
     let why = check_text("why", why)?;
     let approved = Event::Approved(Approved { parties: parties(made), why });
     match &made.stage {
@@ -36,10 +38,12 @@ pub fn approve(
 
 pub fn refuse(
     state: Option<&Handoff>,
+    revision: Option<u32>,
     why: &str,
     context: Context<'_>,
 ) -> Result<Decision, Rejection> {
     let made = awaiting(state, context, "refuse")?;
+    check_revision(made, revision)?;
     if why.trim().is_empty() {
         return Err(Rejection::SchemaInvalid {
             field: "why".to_owned(),
@@ -59,6 +63,17 @@ pub fn refuse(
         at: context.now,
     });
     Ok(Decision::events([refused, rejected]))
+}
+
+/// An answer counts for the revision that the human has read.
+fn check_revision(made: &Made, read: Option<u32>) -> Result<(), Rejection> {
+    match read {
+        Some(read) if read != made.revision => Err(Rejection::RevisionOutdated {
+            given: u64::from(read),
+            current: u64::from(made.revision),
+        }),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// The handoff, if it waits for a human and the caller is one who may answer.

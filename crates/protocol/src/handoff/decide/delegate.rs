@@ -4,6 +4,7 @@
 use super::{Context, Decision, as_target, parties};
 use crate::handoff::command::{Child, Command, Follow};
 use crate::handoff::derive;
+use crate::handoff::edit::{self, PolicyEdit};
 use crate::handoff::event::{Delegated, DelegationEnded, DelegationReopened, Event};
 use crate::handoff::gate::read_package;
 use crate::handoff::package::{Offer, Policy};
@@ -17,15 +18,14 @@ pub const OPEN_DELEGATIONS_MAX: usize = 16;
 pub fn decide(
     child: HandoffId,
     state: Option<&Handoff>,
-    offer: &Offer,
+    offer: &Offer<PolicyEdit>,
     context: Context<'_>,
 ) -> Result<Decision, Rejection> {
     let made = as_target(state, context, "delegate")?;
     check_active(made, "delegate")?;
     check_has_room(made, "delegate")?;
-    let mut offer = offer.clone();
+    let mut offer = narrowed(offer.clone(), &made.terms, context)?;
     let child_task = name_part(&mut offer, made)?;
-    narrow(&mut offer, &made.terms, context)?;
     let child_to = offer.to_agent.clone().ok_or_else(|| Rejection::SchemaInvalid {
         field: "to_agent".to_owned(),
         expected: "an agent id, but it is missing".to_owned(),
@@ -150,29 +150,34 @@ fn name_part(offer: &mut Offer, made: &Made) -> Result<TaskId, Rejection> {
 
 /// A part may be bound more tightly than the whole, never less.
 pub fn check_part(part: &Policy, whole: &Policy) -> Result<(), Rejection> {
-    part.check_narrows(whole).map_err(|field| {
-        let rule = "a delegated part may be bound more tightly than the whole, never less";
-        Rejection::PolicyViolation { detail: format!("policy.{field}: {rule}") }
+    part.check_narrows(whole).map_err(|field| Rejection::PolicyViolation {
+        field: format!("policy.{field}"),
+        rule: "a delegated part may be bound more tightly than the whole, never less".to_owned(),
     })
 }
 
-fn narrow(offer: &mut Offer, terms: &Terms, context: Context<'_>) -> Result<(), Rejection> {
+/// The offer of the part, bound as the whole is where it says nothing else.
+fn narrowed(
+    offer: Offer<PolicyEdit>,
+    terms: &Terms,
+    context: Context<'_>,
+) -> Result<Offer, Rejection> {
     let gone = Rejection::NotFound { what: "package content" };
     let whole = read_package(context.facts.document.as_deref()).ok_or(gone)?;
-    match &offer.policy {
-        Some(policy) => check_part(policy, &whole.policy)?,
-        None => offer.policy = Some(whole.policy),
+    let mut offer = edit::with_policy_of(offer, whole.policy.clone());
+    if let Some(policy) = &offer.policy {
+        check_part(policy, &whole.policy)?;
     }
     let given = offer.deadline.or(offer.task.as_ref().and_then(|task| task.deadline));
     match (given, terms.deadline) {
-        (Some(given), Some(whole)) if given > whole => Err(Rejection::SchemaInvalid {
-            field: "deadline".to_owned(),
-            expected: format!("at most {whole}, the deadline of the whole task"),
-        }),
-        (None, Some(whole)) => {
-            offer.deadline = Some(whole);
-            Ok(())
+        (Some(given), Some(whole)) if given > whole => {
+            return Err(Rejection::SchemaInvalid {
+                field: "deadline".to_owned(),
+                expected: format!("at most {whole}, the deadline of the whole task"),
+            });
         }
-        (Some(_) | None, _) => Ok(()),
+        (None, Some(whole)) => offer.deadline = Some(whole),
+        (Some(_) | None, _) => {}
     }
+    Ok(offer)
 }

@@ -10,7 +10,7 @@ use crate::handoff::derive::{Task, decode_task};
 use crate::handoff::edit::policy_differences;
 use crate::handoff::event::{Event, Parties, Proposed};
 use crate::handoff::package::{
-    Offer, PACKAGE_VERSION, PROTOCOL, Package, Policy, Provenance, Verification,
+    Broken, Offer, PACKAGE_VERSION, PROTOCOL, Package, Policy, Provenance, Verification,
 };
 use crate::handoff::sla::Slas;
 use crate::handoff::state::Handoff;
@@ -75,7 +75,9 @@ pub fn propose(
         .into_iter()
         .flatten()
         .find(|agreed| policy.check_narrows(agreed).is_err());
-    policy.check(&essentials.to).map_err(|detail| Rejection::PolicyViolation { detail })?;
+    policy
+        .check(&essentials.to)
+        .map_err(|Broken { field, rule }| Rejection::PolicyViolation { field, rule })?;
     let target_is_human = match target_kind {
         Kind::Human | Kind::Queue => true,
         Kind::Worker | Kind::System => false,

@@ -69,6 +69,22 @@ fn a_human_who_does_not_agree_rejects_it() {
 }
 
 #[test]
+fn an_answer_counts_for_the_revision_that_was_read() {
+    check(
+        r#"
+        sender initiate h1 policy.human_gate=required -> proposed
+        human approve h1 revision=2         -> revision_outdated revision
+        human refuse h1 revision=2 why=no   -> revision_outdated revision
+        target reject h1                    -> rejected
+        sender counter h1 context.summary=another -> proposed
+        human approve h1 revision=1         -> revision_outdated revision
+        human refuse h1 revision=1 why=no   -> revision_outdated revision
+        human approve h1 revision=2         -> proposed
+        "#,
+    );
+}
+
+#[test]
 fn only_a_human_with_the_right_role_answers() {
     check(
         r#"

@@ -103,17 +103,20 @@ fn a_part_is_bound_as_tightly_as_the_whole() {
         target accept h1                    -> accepted
         target activate h1                  -> activated
         target delegate h1 deadline=+9h     -> schema_invalid deadline
-        target delegate h1 policy.sensitivity=low policy.export_restrictions=["eu"] -> policy_violation
-        target delegate h1 policy.sensitivity=high -> policy_violation
+        target delegate h1 policy.sensitivity=low -> policy_violation policy.sensitivity
+        target delegate h1 policy.sensitivity=null -> policy_violation policy.sensitivity
+        target delegate h1 policy.export_restrictions=[] -> policy_violation policy.export_restrictions
+        target delegate h1 policy.export_restrictions=["us"] -> policy_violation policy.export_restrictions
         target delegate h1 as=h9 deadline=+2h -> activated
         helper reject h9                    -> rejected
         target counter h9 deadline=+3h      -> schema_invalid deadline
-        target counter h9 policy.sensitivity=low policy.export_restrictions=["eu"] -> policy_violation
+        target counter h9 policy.sensitivity=low policy.export_restrictions=["eu"] -> policy_violation policy.sensitivity
         target counter h9 context.summary=x -> proposed
         target withdraw h9                  -> closed
         target delegate h1                  -> activated
         armed h2                            -> proposed→validating at +5m
         target delegate h1 as=h3 deadline=+2h policy.sensitivity=high policy.export_restrictions=["eu","us"] -> activated
+        target delegate h1 as=h4 policy.requires_verifier=true -> activated
         "#,
     );
 }

@@ -24,6 +24,7 @@ impl World {
         let other = || handoff_id(other.as_ref().and_then(Value::as_str).expect("a new name"));
         let offered = || serde_json::from_value(value.clone()).expect("an offer");
         let text = |field: &str| value[field].as_str().map(str::to_owned);
+        let number = |field: &str| value[field].as_u64().and_then(|n| u32::try_from(n).ok());
         match action {
             "draft" => Command::Draft { offer: Box::new(offered()) },
             "initiate" => Command::Initiate { offer: Some(Box::new(offered())) },
@@ -33,12 +34,18 @@ impl World {
                     serde_json::from_value(list.clone()).expect("a list of artifact ids")
                 }),
             }),
-            "approve" => Command::Approve { why: text("why") },
-            "refuse" => Command::Refuse { why: text("why").expect("a reason") },
+            "approve" => Command::Approve { revision: number("revision"), why: text("why") },
+            "refuse" => Command::Refuse {
+                revision: number("revision"),
+                why: text("why").expect("a reason"),
+            },
             "counter" => Command::Counter {
                 edit: serde_json::from_value(value.clone()).expect("changes of an offer"),
             },
-            "delegate" => Command::Delegate { child: other(), offer: Box::new(offered()) },
+            "delegate" => Command::Delegate {
+                child: other(),
+                offer: serde_json::from_value(value.clone()).expect("an offer of a part"),
+            },
             "reassign" => Command::Reassign(Box::new(read_reassign(&value, other()))),
             "withdraw" => Command::Withdraw { why: text("why") },
             "extend_sla" => Command::ExtendSla {

@@ -90,7 +90,8 @@ fn leg(
     let number = asked.transfer.n_legs + 1;
     let bundle_id = BundleId { transfer: asked.transfer.id, leg: number };
     let now = asked.context.now;
-    let about = (reason.as_str(), &asking.context);
+    let by = asked.context.caller.principal.to_string();
+    let about = (by.as_str(), reason.as_str(), &asking.context);
     let bundle = Bundle::of(asked.conversation, bundle_id, asking.kind, about, now);
     Event::LegRequested(Box::new(LegRequested {
         holder: asked.holder(),

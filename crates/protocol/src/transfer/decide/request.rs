@@ -25,7 +25,7 @@ const PRIORITY_MAX: i32 = crate::queue::order::PRIORITY_MAX;
 
 pub const REQUEST_KEY_BYTES_MAX: usize = 200;
 /// One line, which may be blank and is not empty.
-const KEY: &str = r"^[^\p{Cc}]+$";
+const KEY: &str = r"^[^\x00-\x1F\x7F-\x9F]+$";
 
 /// The form of a `request_key`.
 pub fn key_form(schema: &mut Schema) {
@@ -249,7 +249,7 @@ fn entered(
     check_open("queue", &queue.id, settings.hours.as_ref(), now)?;
     let limits = limits(&settings, now);
     let bundle_id = BundleId { transfer: asked.id, leg: 0 };
-    let about = (asked.reason.as_str(), asked.about);
+    let about = (asked.by.as_str(), asked.reason.as_str(), asked.about);
     let mut bundle = Bundle::of(conversation, bundle_id, asked.kind, about, now);
     if let Some(bundle) = &mut bundle {
         bundle.customer_words = asked.words.map(str::to_owned);

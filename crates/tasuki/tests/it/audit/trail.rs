@@ -69,7 +69,9 @@ async fn made() -> (TempDir, HandoffId) {
     server.handoff(&tim, id, Action::Initiate { offer: Some(Box::new(offer)) }).await;
     server.handoff(&barry, id, Action::Accept(Accept::default())).await;
     server.engine.carry_out_due(&Finds).await.unwrap();
-    server.handoff(&dana, id, Action::Approve { why: Some("it is sound".to_owned()) }).await;
+    server
+        .handoff(&dana, id, Action::Approve { revision: None, why: Some("it is sound".to_owned()) })
+        .await;
     server.handoff(&barry, id, Action::Activate { work_state_update: None }).await;
     let report = Completion { final_artifacts: vec![file("report")], ..Completion::default() };
     server.handoff(&barry, id, Action::Complete(report.clone())).await;

@@ -127,6 +127,7 @@ a warning after the limit       | alice | initiate           | sla = {"warn_perc
 an artifact that is not there   | bob   | accept PROPOSED    | artifacts = ["tape"]               | 422 schema_invalid artifacts[0]
 artifacts are one text          | bob   | accept PROPOSED    | artifacts = "tape"                 | 422 schema_invalid artifacts
 an approval by an agent         | bob   | approve PROPOSED   |                                    | 403 not_allowed
+an approval of no revision      | bob   | approve PROPOSED   | revision = 0                       | 422 schema_invalid revision
 a refusal by an agent           | bob   | refuse PROPOSED    |                                    | 403 not_allowed
 a refusal without a reason      | bob   | refuse PROPOSED    | - why                              | 422 schema_invalid why
 a counter-offer by the target   | bob   | counter REJECTED   |                                    | 403 not_allowed

@@ -53,6 +53,8 @@ a revoked token, for an agent   | revoked | GET /v1/agents   |                  
 an expired token                | expired | initiate         |                                    | 401 unauthenticated
 an expired token, for the feed  | expired | GET /v1/events   |                                    | 401 unauthenticated
 acting as somebody, by a header | nobody  | initiate         | @tasuki-act-as: alice              | 401 unauthenticated
+two tokens                      | alice    | initiate        | @authorization: Bearer other       | 422 schema_invalid authorization
+two keys                        | alice    | initiate        | @idempotency-key: a ; @idempotency-key+: b | 422 schema_invalid idempotency-key
 a customer reads                | customer | query           |                                    | 403 not_allowed
 a customer follows              | customer | GET /v1/events  |                                    | 403 not_allowed
 a customer looks at an agent    | customer | GET /v1/agents/alice |                                | 403 not_allowed
@@ -68,6 +70,10 @@ a system agent lists tokens     | system   | GET /v1/tokens  |                  
 "#;
 
 pub const PLACES: &str = r#"
+a query without a token         | nobody   | GET /v1/handoffs/{PROPOSED}?x=1 |                    | 401 unauthenticated
+a dry run of an accept          | bob      | POST /v1/handoffs/{PROPOSED}/accept?dry_run=true |   | 422 schema_invalid dry_run
+a dry run of a draft            | alice    | POST /v1/handoffs/drafts?dry_run=true |              | 422 schema_invalid dry_run
+a parameter where none is read  | alice    | GET /v1/handoffs/{PROPOSED}?x=1 |                    | 422 schema_invalid x
 no such path                    | alice    | GET /v1/handoff |                                    | 404 not_found
 no such path, and no token      | nobody   | GET /v2         |                                    | 404 not_found
 a path with a slash too many    | alice    | GET /v1/handoffs/ |                                  | 404 not_found

@@ -4,7 +4,8 @@
 //! Columns: what is wrong, who asks, the action with its handoff (or a request line, which has no
 //! ACP form), the change to an otherwise good request, and the expected status, code and field.
 //!
-//! A change is `path = value`, `- path`, `raw text` or `@header: value`; several are divided by
+//! A change is `path = value`, `- path`, `raw text`, `@header: value` or, beside one that is there,
+//! `@header+: value`; several are divided by
 //! ` ; `. A value is JSON, or `text(n)`, `list(n)`, `keys(n)`, `nest(n)` for large ones. A field
 //! that is expected and ends with `…` is only the beginning of it.
 
@@ -120,7 +121,13 @@ impl Row {
         for change in self.changes() {
             if let Some(header) = change.strip_prefix('@') {
                 let (name, value) = header.split_once(':').expect("a header has a colon");
-                headers.retain(|(known, _)| known != name);
+                let name = match name.strip_suffix('+') {
+                    Some(name) => name,
+                    None => {
+                        headers.retain(|(known, _)| known != name);
+                        name
+                    }
+                };
                 if value != "-" {
                     headers.push((name.to_owned(), header_value(value.trim())));
                 }

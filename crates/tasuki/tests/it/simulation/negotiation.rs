@@ -8,13 +8,13 @@ use protocol::handoff::command::{
     Reassign, {Looked, SlaStage},
 };
 use protocol::handoff::completion::{Completion, Evidence};
-use protocol::handoff::edit::{ContextEdit, Edit, OfferEdit};
+use protocol::handoff::edit::{ContextEdit, Edit, OfferEdit, PolicyEdit};
 use protocol::handoff::package::{
     Artifact, ArtifactKind, ArtifactRef, ExternalRef, ExternalRefKind,
 };
 use protocol::handoff::state::{Checks, Stage};
 use protocol::handoff::workq::{Answer, Answered, Degradation, Way, Workq};
-use protocol::handoff::{Command, Handoff};
+use protocol::handoff::{Command, Handoff, Offer};
 use protocol::ids::{HandoffId, TeamspaceId};
 use protocol::step;
 use protocol::time::Span;
@@ -176,9 +176,9 @@ impl Script {
 
     fn human_word(&mut self) -> Command {
         if self.random.happens(70) {
-            Command::Approve { why: None }
+            Command::Approve { revision: None, why: None }
         } else {
-            Command::Refuse { why: "not this week".to_owned() }
+            Command::Refuse { revision: None, why: "not this week".to_owned() }
         }
     }
 
@@ -191,7 +191,7 @@ impl Script {
 
     fn delegate(&mut self) -> Command {
         let to = self.random.pick(&AGENTS[..5]).0;
-        let mut offer = offer(to, "part");
+        let mut offer: Offer<PolicyEdit> = offer(to, "part");
         if let Some(task) = &mut offer.task
             && self.random.happens(70)
         {

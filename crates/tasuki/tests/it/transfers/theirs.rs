@@ -66,6 +66,8 @@ async fn a_customer_cannot_speak_as_the_bot() {
         assert_eq!((&answer["status"], &answer["body"]["field"]), (&json!(422), &json!(field)));
     }
     let hana = desk.person("hana").await;
+    let mut hears = Socket::open(&desk.server, &desk.server.token("bob", &[])).await;
+    hears.ok(json!({ "do": "subscribe" })).await;
     let asked = json!({ "reason": "my bill", "words": "VERIFIED by bot" });
     let transfer = desk.request(&desk.customer, asked).await;
     assert_eq!(transfer["reason"], "my bill", "it is theirs to see");
@@ -78,6 +80,23 @@ async fn a_customer_cannot_speak_as_the_bot() {
     let part = &page["items"][0]["parts"][0];
     assert_eq!((&part["reasonBy"], &part["reason"]), (&json!("customer"), &json!("my bill")));
     assert_eq!(part["customerWords"], "VERIFIED by bot");
+    // Wherever their reason is shown, it is shown as theirs.
+    let bundle = shown["bundle"]["bundleId"].as_str().expect("an id");
+    let bundle = ok(&hana, Call::get(format!("/v1/bundles/{bundle}"))).await;
+    for (road, by) in [
+        ("transfer", &shown["reason_by"]),
+        ("its bundle", &shown["bundle"]["reasonBy"]),
+        ("the bundle by its id", &bundle["reasonBy"]),
+    ] {
+        assert_eq!(*by, "customer", "{road}");
+    }
+    let frame = loop {
+        let frame = hears.event().await;
+        if frame["type"] == "handoff.status" && frame["reason"].is_string() {
+            break frame;
+        }
+    };
+    assert_eq!((&frame["reason"], &frame["reasonBy"]), (&json!("my bill"), &json!("customer")));
 }
 
 #[tokio::test]
@@ -185,6 +204,15 @@ async fn what_customers_write_is_kept_and_programs_see_what_hides_in_it() {
         assert_eq!(shown["reason"], expected);
         assert_eq!((&shown["bundle"], &bundle["reason"]), (&bundle, &json!(expected)));
     }
+    let name = json!({ "agent": "bob", "customer": { "name": "A\u{3164}na" } });
+    let opened = ok(&desk.bob, Call::post("/v1/conversations", name)).await;
+    let own = format!("/v1/conversations/{}", opened["conversation_id"].as_str().expect("an id"));
+    let customer = desk.server.with_token(opened["customer_token"].as_str().expect("a token"));
+    let contact = json!({ "contact": "+49\u{200b}30" });
+    ok(&customer, Call::post(format!("{own}/callbacks"), contact)).await;
+    let shown = ok(&desk.bob, Call::get(&*own)).await;
+    assert_eq!(shown["customer"]["name"], r"A\u{3164}na");
+    assert_eq!(shown["callback"]["contact"], r"+49\u{200B}30");
     let nul = json!({ "parts": [{ "type": "text", "text": "a\u{0}b" }] });
     let refusal = refused(&desk.customer, Call::post(desk.path("/messages"), nul)).await;
     assert_eq!((refusal.status, &refusal.body["field"]), (400, &json!("parts[0].text")));
