@@ -10,6 +10,7 @@ mod bench_artifacts;
 mod bench_command;
 mod bench_conversation;
 mod bench_route;
+mod callback;
 mod chat;
 mod conversation;
 mod conversation_story;
@@ -23,6 +24,7 @@ mod ledger;
 mod lint;
 mod message;
 mod message_keeping;
+mod names;
 mod offer;
 mod outbox;
 mod package_story;
@@ -44,6 +46,7 @@ use anyhow::{Context, Result};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+pub use self::ending::BadSetting;
 use self::ending::{BadConfig, Typed, usage};
 use crate::config::{Config, FILE_NAME, LogFormat};
 use crate::serve::Demo;
@@ -190,7 +193,7 @@ fn command() -> clap::Command {
         let command = if is_help { command.about("Print the help of a command") } else { command };
         if is_help { command } else { command.mut_subcommands(with_help) }
     }
-    let mut command = Cli::command();
+    let mut command = Cli::command().mut_subcommand("handoff", handoff::with_own_help);
     command.build();
     with_help(command)
 }

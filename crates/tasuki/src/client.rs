@@ -73,7 +73,7 @@ pub struct Answer {
 }
 
 /// The server said no.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Debug, Clone, Default, thiserror::Error)]
 #[error("{detail}")]
 pub struct Refused {
     pub code: String,
@@ -82,9 +82,21 @@ pub struct Refused {
     pub field: Option<String>,
     /// Who the bearer of the token is, where the rest of the request says something else.
     pub bearer: Option<String>,
+    /// Whether the gate has looked at a handoff, found something, and rejected it.
+    pub is_rejected_by_gate: bool,
 }
 
 impl Refused {
+    /// What a command finds out itself, by asking the server about what it was given.
+    pub fn found(code: &str, field: &str, detail: impl Into<String>) -> Self {
+        Self {
+            code: code.to_owned(),
+            detail: detail.into(),
+            field: Some(field.to_owned()),
+            ..Self::default()
+        }
+    }
+
     /// From problem details.
     pub fn new(problem: &Value) -> Self {
         let text = |name: &str| problem[name].as_str().map(str::to_owned);
@@ -93,6 +105,8 @@ impl Refused {
             detail: text("detail").unwrap_or_default(),
             field: text("field"),
             bearer: text("bearer"),
+            is_rejected_by_gate: problem["verification_failed"].is_array()
+                && problem["handoff_status"] == "rejected",
         }
     }
 }

@@ -9,7 +9,6 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use comfy_table::{ContentArrangement, Table, presets};
 use protocol::hidden::hidden;
 use protocol::time::{Span, Time};
-use serde_json::Value;
 
 /// What ends a part of a text with a direction of its own.
 const EMBEDDING_END: char = '\u{202c}';
@@ -140,14 +139,6 @@ pub fn remark(text: &str) {
     let _telling = Telling::begin();
     let mut stderr = std::io::stderr().lock();
     let _ = writeln!(stderr, "{}", harmless(text));
-}
-
-/// What was saved and does not work as things are.
-pub fn warnings(answer: &Value) {
-    for warning in answer["warnings"].as_array().into_iter().flatten() {
-        let text = |name: &str| clean(warning[name].as_str().unwrap_or_default());
-        remark(&format!("warning: {}: {}", text("field"), text("detail")));
-    }
 }
 
 /// JSON on one line. What could move a cursor is escaped, which changes no value.

@@ -1,19 +1,23 @@
 //! `tasuki serve`: a node with its network, from start to a clean stop.
 
+use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use gateways::listen::{self, Endpoint};
-use gateways::tls::{self, TlsFiles};
+use gateways::tls::{self, TlsError, TlsFiles};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
+use tokio_rustls::rustls::ServerConfig;
 
 use crate::aaep_socket::AaepSocket;
+use crate::cli::BadSetting;
 use crate::client::{Call, Client};
-use crate::config::Config;
+use crate::config::{Config, Tls};
 use crate::node::{Node, control_socket};
 use crate::{demo_bot, output};
 
@@ -30,31 +34,13 @@ pub async fn run(mut config: Config, demo: Demo) -> Result<()> {
     // From here on a signal is a request to stop, also one that comes before everything is up.
     let signals = Signals::listen()?;
     let (stop, stopped) = watch::channel(false);
-    let listener = listen_on(&config.listen)
-        .await
-        .with_context(|| format!("cannot listen on {}", config.listen))?;
+    let listener = listen_on(&config.listen).await?;
     let address = listener.local_addr().context("cannot tell the address")?;
-    if config.aaep.is_open() && !address.ip().is_loopback() {
-        bail!(
-            "aaep.compat: expected a loopback address to listen on, such as 127.0.0.1:7420, not \
-             {address}: everybody there could talk to `{}` without a token",
-            config.aaep.compat,
-        );
-    }
-    if config.dev && !address.ip().is_loopback() {
-        bail!(
-            "dev: expected a loopback address to listen on, such as 127.0.0.1:7420, not {address}: \
-             whoever names an agent's URL there could reach what runs on this machine",
-        );
-    }
+    check_reach(&config, address.ip())?;
     config.dev |= demo == Demo::Yes && address.ip().is_loopback();
     let is_https = !config.tls.cert.as_os_str().is_empty();
     let endpoint = if is_https {
-        let files = TlsFiles {
-            certificate_chain: config.tls.cert.clone(),
-            private_key: config.tls.key.clone(),
-        };
-        Endpoint::Tls(listener, tls::server_config(&files)?)
+        Endpoint::Tls(listener, tls_config(&config.tls)?)
     } else {
         Endpoint::Tcp(listener)
     };
@@ -102,18 +88,69 @@ pub async fn run(mut config: Config, demo: Demo) -> Result<()> {
 const WAITING_CALLERS_MAX: u32 = 4_096;
 
 /// The first address of a name that can be had.
-async fn listen_on(name: &str) -> std::io::Result<TcpListener> {
+async fn listen_on(name: &str) -> Result<TcpListener> {
+    let cannot = || format!("cannot listen on {name}");
+    let addresses = tokio::net::lookup_host(name).await.map_err(|error| BadSetting {
+        setting: "listen",
+        problem: format!("expected HOST:PORT, such as 127.0.0.1:7420, not `{name}`: {error}"),
+    })?;
     let mut failure = std::io::Error::from(std::io::ErrorKind::AddrNotAvailable);
-    for address in tokio::net::lookup_host(name).await? {
-        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    for address in addresses {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() };
+        let socket = socket.with_context(cannot)?;
         // A restart may take the port while connections of the last run are still fading away.
-        socket.set_reuseaddr(true)?;
+        socket.set_reuseaddr(true).with_context(cannot)?;
         match socket.bind(address).and_then(|()| socket.listen(WAITING_CALLERS_MAX)) {
             Ok(listener) => return Ok(listener),
             Err(error) => failure = error,
         }
     }
-    Err(failure)
+    Err(failure).with_context(cannot)
+}
+
+/// Refuses settings that are safe only where nobody else can connect.
+fn check_reach(config: &Config, address: IpAddr) -> Result<(), BadSetting> {
+    if address.is_loopback() {
+        return Ok(());
+    }
+    let expected = "expected a loopback address to listen on, such as 127.0.0.1:7420, not";
+    let listen = &config.listen;
+    if config.aaep.is_open() {
+        let agent = &config.aaep.compat;
+        return Err(BadSetting {
+            setting: "aaep.compat",
+            problem: format!(
+                "{expected} {listen}: everybody there could talk to `{agent}` without a token"
+            ),
+        });
+    }
+    if config.dev {
+        return Err(BadSetting {
+            setting: "dev",
+            problem: format!(
+                "{expected} {listen}: whoever names an agent's URL there could reach what runs \
+                 on this machine"
+            ),
+        });
+    }
+    Ok(())
+}
+
+fn tls_config(settings: &Tls) -> Result<Arc<ServerConfig>> {
+    let files =
+        TlsFiles { certificate_chain: settings.cert.clone(), private_key: settings.key.clone() };
+    let setting = |error: &TlsError| match error {
+        TlsError::Unreadable { path, .. } if *path == files.private_key => Some("tls.key"),
+        TlsError::NoPrivateKey { .. } => Some("tls.key"),
+        TlsError::Unreadable { .. }
+        | TlsError::NoCertificate { .. }
+        | TlsError::Unusable { .. } => Some("tls.cert"),
+        TlsError::Versions(_) => None,
+    };
+    tls::server_config(&files).map_err(|error| match setting(&error) {
+        Some(setting) => BadSetting { setting, problem: error.to_string() }.into(),
+        None => error.into(),
+    })
 }
 
 /// Whether the default teamspace never had an operator. Where there are many tokens, there is
@@ -159,7 +196,7 @@ async fn greet(
         output::remark(&format!("Tasuki is ready at {url} (reference: {url}/docs)"));
     }
     if config.aaep.is_open() {
-        output::remark(&crate::cli::demo::scripted_steps(url, None));
+        output::remark(&crate::cli::demo::compat_steps(url));
     }
     tracing::info!(url, data = %config.data.display(), "ready");
     Ok(())

@@ -35,7 +35,7 @@ pub struct AaepArgs {
 
 #[derive(Debug, Subcommand)]
 enum AaepCommand {
-    /// Erase what a session says on the record, as an operator; all of it ends it
+    /// Delete the words of a session from the record, as an operator; a session that runs is ended
     Erase(erase::EraseArgs),
     /// List and rotate the keys that sign the manifest
     Keys(keys::KeysArgs),

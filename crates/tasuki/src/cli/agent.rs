@@ -3,10 +3,12 @@
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use protocol::caller::Role;
+use protocol::ids::AgentId;
 use serde_json::{Value, json};
 
 use super::agent_profile::{Presence, ProfileArgs};
 use super::reach::{Begin, Reach};
+use super::{names, teamspace};
 use crate::client::{Call, Client, percent_encode};
 use crate::{exit_code, output};
 
@@ -23,7 +25,7 @@ enum AgentCommand {
     /// Add an agent, or change what it shows; what is not named stays as it is
     Register {
         /// The agent's id: a-z, 0-9, '.', '_' and '-'
-        id: String,
+        id: AgentId,
         /// What it is [default: what it was, else worker]
         #[arg(long, value_enum)]
         kind: Option<Kind>,
@@ -32,23 +34,23 @@ enum AgentCommand {
         #[command(flatten)]
         begin: Begin,
     },
-    /// Show what a member is trusted with; with --role, replace its roles
+    /// Show the roles of a member, its own and those of its tokens; with --role, replace its own
     Roles {
         /// The agent's id
         id: String,
         /// A role it has from now on, instead of those it had; may be repeated
         #[arg(long = "role", value_name = "ROLE")]
         roles: Vec<Role>,
-        /// Take all its roles away
+        /// Take all its own roles away; its tokens keep theirs
         #[arg(long, conflicts_with = "roles")]
         remove: bool,
     },
-    /// Show where an agent is called when it is sent something critical, or say where
+    /// Show, set or remove the URL that the server calls when an agent gets a critical message
     Wake {
         #[command(flatten)]
         called: CalledArgs,
     },
-    /// Show where the turns of its conversations reach a worker, or say where
+    /// Show, set or remove the URL to which the server sends a worker what customers write
     Endpoint {
         #[command(flatten)]
         called: CalledArgs,
@@ -85,10 +87,10 @@ enum AgentCommand {
 struct CalledArgs {
     /// The agent's id
     id: String,
-    /// An http or https URL, from now on; prints the secret that signs the calls
+    /// Call this http or https URL from now on; prints the secret that signs the calls
     #[arg(long)]
     url: Option<String>,
-    /// Do not call it any more
+    /// Remove the URL: the agent is not called any more
     #[arg(long, conflicts_with = "url")]
     remove: bool,
 }
@@ -126,17 +128,15 @@ pub async fn run(args: AgentArgs) -> Result<u8> {
     let json = args.reach.json;
     match args.command {
         AgentCommand::Register { id, kind, profile, .. } => {
-            print(&register(client, &id, kind, profile).await?, json);
+            print(&register(client, id.as_str(), kind, profile).await?, json);
         }
         AgentCommand::Roles { id, roles, remove } => {
-            let call = match roles.is_empty() && !remove {
-                true => Call::get(path_of(&id, "")),
-                false => {
-                    let roles: Vec<_> = roles.iter().map(|role| role.as_str()).collect();
-                    Call::put(path_of(&id, "/roles"), json!({ "roles": roles }))
-                }
-            };
-            print(&client.call(call).await?.success()?, json);
+            if !roles.is_empty() || remove {
+                let roles: Vec<_> = roles.iter().map(|role| role.as_str()).collect();
+                let call = Call::put(path_of(&id, "/roles"), json!({ "roles": roles }));
+                client.call(call).await?.success()?;
+            }
+            print_roles(client, &id, json).await?;
         }
         AgentCommand::Wake { called } => called.run(client, "wake", json).await?,
         AgentCommand::Endpoint { called } => called.run(client, "endpoint", json).await?,
@@ -182,6 +182,17 @@ fn print(answer: &Value, json: bool) {
     }
 }
 
+async fn print_roles(client: &Client, id: &str, json: bool) -> Result<()> {
+    let agent = client.call(Call::get(path_of(id, ""))).await?.success()?;
+    let mut agents = [agent];
+    teamspace::add_token_roles(client, &mut agents).await?;
+    match json {
+        true => output::json(&agents[0]),
+        false => output::line(&teamspace::roles_table(&agents)),
+    }
+    Ok(())
+}
+
 /// The server takes a profile whole, so what is not named is sent as it was.
 async fn register(
     client: &Client,
@@ -214,7 +225,7 @@ impl CalledArgs {
             output::json(&answer);
             return Ok(());
         }
-        output::warnings(&answer);
+        names::warnings(&answer);
         let id = output::clean(&self.id);
         let url = answer[what].as_str().or(answer["url"].as_str());
         match (answer["secret"].as_str(), url) {

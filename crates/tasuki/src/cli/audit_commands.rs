@@ -1,10 +1,11 @@
 //! `tasuki audit`: verify, export and look at the ledger, without a server.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use adapters::checkpoint_file;
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use engine::clock::{Clock, SystemClock};
@@ -12,7 +13,7 @@ use engine::port::Sequenced;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use protocol::time::Span;
 
-use super::ending::usage;
+use super::ending::{NoLedger, usage};
 use crate::audit::{self, Options, Report, Source, Tail};
 use crate::{exit_code, output};
 
@@ -72,12 +73,12 @@ pub async fn run(args: AuditArgs) -> Result<u8> {
     };
     match args.command {
         AuditCommand::Verify { export, key, checkpoints } => {
-            let source = export.map_or(Source::Data(folder), Source::Export);
+            let source = source(folder, export)?;
             let notes = checkpoints
                 .iter()
                 .map(|path| {
                     std::fs::read_to_string(path)
-                        .with_context(|| format!("cannot read {}", path.display()))
+                        .with_context(|| format!("--checkpoint: cannot read {}", path.display()))
                 })
                 .collect::<Result<_>>();
             let key = usage(key.map(read_key).transpose())?;
@@ -89,6 +90,7 @@ pub async fn run(args: AuditArgs) -> Result<u8> {
             Ok(if report.is_sound() { exit_code::OK } else { exit_code::FAILED })
         }
         AuditCommand::Export { out } => {
+            check_ledger(&folder)?;
             let bar = progress_bar("exporting");
             let mut progress = |done, all| show(&bar, done, all);
             let exported = if out.as_os_str() == "-" {
@@ -113,11 +115,12 @@ pub async fn run(args: AuditArgs) -> Result<u8> {
             Ok(exit_code::OK)
         }
         AuditCommand::Tail { export, lines, follow: false } => {
-            let source = export.map_or(Source::Data(folder), Source::Export);
+            let source = source(folder, export)?;
             print_entries(&audit::tail(&source, lines)?, args.json);
             Ok(exit_code::OK)
         }
         AuditCommand::Tail { lines, follow: true, .. } => {
+            check_ledger(&folder)?;
             let mut tail = Tail::open(&folder, lines)?;
             loop {
                 print_entries(&tail.look()?, args.json);
@@ -125,6 +128,27 @@ pub async fn run(args: AuditArgs) -> Result<u8> {
             }
         }
     }
+}
+
+/// Where to look. A file or a folder that cannot be looked into was misspelt, which is no finding.
+fn source(folder: PathBuf, export: Option<PathBuf>) -> Result<Source> {
+    let Some(export) = export else {
+        check_ledger(&folder)?;
+        return Ok(Source::Data(folder));
+    };
+    let opened =
+        File::open(&export).with_context(|| format!("--export: cannot read {}", export.display()));
+    usage(opened)?;
+    Ok(Source::Export(export))
+}
+
+fn check_ledger(folder: &Path) -> Result<()> {
+    let is_there = |name: &str| folder.join(name).exists();
+    // Where the ledger itself was lost, what else is there is looked at, and it is missed.
+    if is_there(store::sqlite::FILE_NAME) || is_there(checkpoint_file::NEWEST_FILE) {
+        return Ok(());
+    }
+    usage(Err(NoLedger(folder.to_owned()).into()))
 }
 
 fn print_entries(entries: &[Sequenced], json: bool) {
@@ -142,7 +166,8 @@ fn read_key(text: String) -> Result<String> {
     if text.contains('+') {
         return Ok(text);
     }
-    let key = std::fs::read_to_string(&text).with_context(|| format!("cannot read {text}"))?;
+    let key =
+        std::fs::read_to_string(&text).with_context(|| format!("--key: cannot read {text}"))?;
     Ok(key.trim().to_owned())
 }
 

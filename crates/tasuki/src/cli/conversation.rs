@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::graph::attribute;
 use super::reach::Reach;
-use super::{conversation_story, json_object, put, token};
+use super::{callback, conversation_story, json_object, names, put, token};
 use crate::client::{Call, Client, percent_encode};
 use crate::{exit_code, output};
 
@@ -51,6 +51,10 @@ enum ConversationCommand {
     },
     /// Hand it to another AI agent, as the one that holds it
     Route(RouteArgs),
+    /// Have the customer called back by somebody of a queue
+    Callback(callback::AskArgs),
+    /// Say what came of a callback, as somebody of its queue
+    CallbackDone(callback::DoneArgs),
     /// Choose who shall answer, as its customer
     Select {
         /// The conversation's id
@@ -118,6 +122,10 @@ struct OpenArgs {
     /// How often it may change hands until the customer speaks again [default: 8]
     #[arg(long, value_name = "N")]
     hops_max: Option<u16>,
+    /// A queue in which the customer may ask for a person; may be repeated [default: only those
+    /// that the graph names]
+    #[arg(long = "customer-queue", value_name = "QUEUE")]
+    customer_queues: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -152,6 +160,10 @@ struct RouteArgs {
     /// What the next agent must know
     #[arg(long, value_name = "TEXT")]
     context: Option<String>,
+    /// What the customer is told instead of the reason [default: a sentence in the customer's
+    /// language]
+    #[arg(long, value_name = "TEXT")]
+    customer_text: Option<String>,
     /// What changes in what the agents share: a JSON object, or @FILE to read one
     #[arg(long, value_name = "JSON")]
     update: Option<String>,
@@ -170,7 +182,7 @@ pub async fn run(args: ConversationArgs) -> Result<u8> {
             print(client, call, json, |answer| {
                 output::line(&text(answer, "conversation_id"));
                 output::line(&text(answer, "customer_token"));
-                output::remark(&format!("{} holds it", text(answer, "holder")));
+                output::remark(&format!("{} holds the conversation", text(answer, "holder")));
                 output::remark("the token is its customer's, and not shown again");
             })
             .await?;
@@ -194,11 +206,18 @@ pub async fn run(args: ConversationArgs) -> Result<u8> {
             let call = Call::post(path_of(&route.id, "/commands"), route.body(epoch)?);
             print(client, call, json, holds).await?;
         }
+        ConversationCommand::Callback(ask) => {
+            let epoch = current(client, &ask.id, ask.epoch).await?;
+            print(client, ask.call(epoch), json, callback::asked).await?;
+        }
+        ConversationCommand::CallbackDone(done) => {
+            print(client, done.call(), json, callback::settled).await?;
+        }
         ConversationCommand::Select { id, agent } => {
             let call = Call::put(path_of(&id, "/agent"), json!({ "agent_id": agent }));
             print(client, call, json, |answer| {
                 let name = output::clean(&text(&answer["currentAgent"], "agentId"));
-                output::remark(&format!("{name} holds it"));
+                output::remark(&format!("{name} holds the conversation"));
             })
             .await?;
         }
@@ -210,7 +229,8 @@ pub async fn run(args: ConversationArgs) -> Result<u8> {
             put(&mut fields, "reason", reason);
             let call = Call::post(path_of(&id, "/close"), fields.into());
             print(client, call, json, |answer| {
-                output::remark(&format!("is now {}", text(answer, "status")));
+                let status = output::clean(&text(answer, "status"));
+                output::remark(&format!("Conversation {} is now {status}", output::clean(&id)));
             })
             .await?;
         }
@@ -234,7 +254,7 @@ async fn print(client: &Client, call: Call, json: bool, words: impl Fn(&Value)) 
         true => output::json(&answer),
         false => {
             words(&answer);
-            output::warnings(&answer);
+            names::warnings(&answer);
         }
     }
     Ok(())
@@ -246,7 +266,7 @@ fn holds(answer: &Value) {
         Some(agent) => format!(" instead of {}, to end a circle", output::clean(agent)),
         None => String::new(),
     };
-    output::remark(&format!("{holder} holds it{instead}, epoch {epoch}"));
+    output::remark(&format!("{holder} holds the conversation{instead}, epoch {epoch}"));
 }
 
 /// The epoch for which the caller speaks: as given, or as it is. A customer has none.
@@ -282,6 +302,9 @@ impl OpenArgs {
         if let Some(topology) = self.topology {
             fields.insert("topology".to_owned(), json_object("--topology", &topology)?);
         }
+        if !self.customer_queues.is_empty() {
+            fields.insert("customer_queues".to_owned(), json!(self.customer_queues));
+        }
         if let Some(hops_max) = self.hops_max {
             fields.insert("hops_max".to_owned(), hops_max.into());
         }
@@ -295,6 +318,7 @@ impl RouteArgs {
         put(&mut fields, "goto", Some(self.to));
         put(&mut fields, "reason", self.reason);
         put(&mut fields, "context", self.context);
+        put(&mut fields, "customer_text", self.customer_text);
         put(&mut fields, "graph", self.parent.then(|| "parent".to_owned()));
         if let Some(update) = self.update {
             fields.insert("update".to_owned(), json_object("--update", &update)?);

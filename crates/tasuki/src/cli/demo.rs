@@ -35,27 +35,35 @@ pub async fn fill(client: &Client, url: &str) -> Result<()> {
     output::remark(&next_steps(url, id, &bob));
     let chat = open_chat(client).await?;
     output::remark(&chat.next_steps(url));
-    output::remark(&scripted_steps(url, Some(&chat.hana)));
+    output::remark(&listening_steps(url, &chat.hana));
     Ok(())
 }
 
-/// How to hear the scripted agent, and what to ask it for; with a token where one is needed.
-pub fn scripted_steps(url: &str, token: Option<&str>) -> String {
+/// How to hear the scripted agent with a token, and what to ask it for.
+fn listening_steps(url: &str, token: &str) -> String {
+    let transfer = json!({ "kind": "user_input", "text": "Transfer 500 dollars" });
+    format!(
+        "A scripted agent announces what it does. Listen, as Hana, in a terminal:\n\n  \
+         tasuki aaep listen --server {url} --token {token}\n\n\
+         and ask it for a transfer, in the next:\n\n  \
+         curl {url}/aaep/compat/{AGENT_ID}/messages --header 'Authorization: Bearer {token}' \\\n    \
+         --data '{transfer}'\n\n\
+         It asks before it transfers anything. Answer where you listen, with: accept 1\n"
+    )
+}
+
+/// How programs of other makers hear the scripted agent, where it is open to them.
+pub fn compat_steps(url: &str) -> String {
     let at = format!("{url}/aaep/compat/{AGENT_ID}");
-    let (who, header) = match token {
-        Some(token) => ("as Hana", format!(" --header 'Authorization: Bearer {token}'")),
-        None => ("without a token", String::new()),
-    };
     let transfer = json!({ "kind": "user_input", "text": "Transfer 500 dollars" });
     let yes = json!({ "type": "confirmation.reply", "reply_token": "rpl_…", "decision": "accept" });
     format!(
-        "A scripted agent announces what it does. Listen, {who}, and ask it for a transfer:\n\n  \
-         curl --no-buffer {at}/events{header}\n  \
-         curl {at}/messages{header} \\\n    \
-         --data '{transfer}'\n\n\
+        "A scripted agent announces what it does. Listen, without a token, and ask it for a \
+         transfer:\n\n  \
+         curl --no-buffer {at}/events\n  \
+         curl {at}/messages --data '{transfer}'\n\n\
          It waits for an answer, with the reply_token that you hear:\n\n  \
-         curl {at}/messages{header} \\\n    \
-         --data '{yes}'\n"
+         curl {at}/messages --data '{yes}'\n"
     )
 }
 

@@ -8,7 +8,7 @@ use clap::ArgMatches;
 use clap::parser::ValueSource;
 use store::sqlite::OpenError;
 
-use super::reach::HEADING;
+use super::names::{self, Names};
 use crate::client::{Refused, Unreachable};
 use crate::{exit_code, output};
 
@@ -32,12 +32,22 @@ pub fn usage<T>(result: Result<T>) -> Result<T> {
     result.map_err(|error| Usage(error).into())
 }
 
-/// The command that was typed: the flags it has, and what was given of them.
-#[derive(Debug, Default)]
+/// A setting that cannot be used, whether a flag, a variable or a file says it.
+#[derive(Debug, thiserror::Error)]
+#[error("{setting}: {problem}")]
+pub struct BadSetting {
+    /// As the file of settings has it: `tls.cert`.
+    pub setting: &'static str,
+    pub problem: String,
+}
+
+/// The command that was typed: what it can be given, and what was given of it.
+#[derive(Debug)]
 pub struct Typed {
+    names: &'static Names,
+    /// The flags that were typed, not those that a variable or a default stands for.
     flags: Vec<String>,
-    /// With `--file`, the names of JSON fields are what its writer knows.
-    has_file: bool,
+    server: Option<Given>,
     token: Option<Given>,
     act_as: Option<Given>,
     teamspace: Option<Given>,
@@ -50,45 +60,6 @@ struct Given {
     origin: &'static str,
 }
 
-/// Fields of requests whose flags have other names.
-const RENAMED: [(&str, &str); 35] = [
-    ("agent_id", "agent"),
-    ("artifacts", "artifact"),
-    ("closure_notes", "notes"),
-    ("completion_notes", "notes"),
-    ("context.assumptions", "assumption"),
-    ("context.constraints", "constraint"),
-    ("context.known_risks", "risk"),
-    ("context.open_questions", "question"),
-    ("customer.external_id", "customer-id"),
-    ("customer.name", "customer-name"),
-    ("from_agent", "from"),
-    ("goto", "to"),
-    ("policy.export_restrictions", "export-restriction"),
-    ("policy.human_gate", "requires-human-approval"),
-    ("profile.capabilities", "capability"),
-    ("profile.languages", "language"),
-    ("profile.skills", "skill"),
-    ("roles", "role"),
-    ("settings.sla.accepted", "sla-accepted"),
-    ("settings.sla.activated", "sla-activated"),
-    ("settings.sla.proposed", "sla-proposed"),
-    ("settings.sla.validating", "sla-validating"),
-    ("sla.accepted", "sla"),
-    ("sla.activated", "sla"),
-    ("sla.proposed", "sla"),
-    ("sla.validating", "sla"),
-    ("task.external_refs", "ref"),
-    ("task.kind", "task-kind"),
-    ("task.success_criteria", "criterion"),
-    ("task.task_id", "task"),
-    ("task_id", "task"),
-    ("thread_id", "thread"),
-    ("to_agent", "to"),
-    ("work_state.percent_complete", "percent"),
-    ("work_state.status", "work-status"),
-];
-
 impl Typed {
     /// The innermost command, with what was typed for it.
     pub fn new(command: &clap::Command, matches: &ArgMatches) -> Self {
@@ -97,17 +68,16 @@ impl Typed {
         {
             return Self::new(command, matches);
         }
-        // Those of the connection are no fields of a request.
-        let own = command.get_arguments().filter(|flag| flag.get_help_heading() != Some(HEADING));
-        let flags = own.filter_map(|flag| flag.get_long()).map(str::to_owned);
+        let is_typed = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
         let given = |id: &str, flag: &'static str, variable: &'static str| {
             let value = matches.try_get_one::<String>(id).ok().flatten()?.clone();
-            let is_typed = matches.value_source(id) == Some(ValueSource::CommandLine);
-            Some(Given { value, origin: if is_typed { flag } else { variable } })
+            Some(Given { value, origin: if is_typed(id) { flag } else { variable } })
         };
+        let flags = command.get_arguments().filter(|flag| is_typed(flag.get_id().as_str()));
         Self {
-            flags: flags.collect(),
-            has_file: matches.try_contains_id("file").unwrap_or(false),
+            names: names::keep(Names::new(command, matches)),
+            flags: flags.filter_map(|flag| flag.get_long()).map(str::to_owned).collect(),
+            server: given("server", "--server", "TASUKI_SERVER"),
             token: given("token", "--token", "TASUKI_TOKEN"),
             act_as: given("act_as", "--as", "TASUKI_AS"),
             teamspace: given("teamspace", "--teamspace", "TASUKI_TEAMSPACE"),
@@ -121,11 +91,14 @@ impl Typed {
             // What is around it stays.
             text = text.replacen(&refused.detail, &self.told(refused), 1);
         }
+        if let Some(bad) = error.downcast_ref::<BadSetting>() {
+            let flag = bad.setting.replace('.', "-");
+            if self.flags.contains(&flag) {
+                text = format!("--{flag}: {}", bad.problem);
+            }
+        }
         output::remark(&format!("error: {}", output::clean(&text)));
-        let may_begin = error.is::<NoLedger>() && self.flags.iter().any(|flag| flag == "init");
-        if may_begin {
-            output::remark("hint: say where it is with --data, or begin one with --init");
-        } else if let Some(hint) = hint(error) {
+        if let Some(hint) = self.hint(error) {
             output::remark(&format!("hint: {hint}"));
         }
         code_of(error)
@@ -134,53 +107,59 @@ impl Typed {
     /// A refusal, with flags instead of the fields and headers of the request.
     fn told(&self, refused: &Refused) -> String {
         let detail = &refused.detail;
-        let differing = match refused.field.as_deref() {
+        let header = match refused.field.as_deref() {
             Some("tasuki-act-as") => self.act_as.as_ref(),
             Some("tasuki-teamspace") => self.teamspace.as_ref(),
             Some(_) | None => None,
         };
-        match (refused.code.as_str(), &self.token, differing) {
+        match (refused.code.as_str(), &self.token, header) {
             ("identity_mismatch", Some(token), Some(Given { value, origin })) => {
                 let bearer = refused.bearer.as_deref().unwrap_or("another");
                 let token = token.origin;
                 format!("{origin} says `{value}`, and the token in {token} is that of {bearer}")
             }
+            ("not_found", None, Some(Given { value, origin })) => {
+                format!("{origin}: there is no teamspace `{value}`")
+            }
             ("unauthenticated", Some(token), _) => {
                 format!("{}: the server knows no such token, or it has ended", token.origin)
             }
             ("unauthenticated", None, _) => "the server asks for a token".to_owned(),
+            _ if refused.is_rejected_by_gate => {
+                format!("the gate rejected the handoff: {detail}")
+            }
             _ => self.named(refused.field.as_deref(), detail),
         }
     }
 
     fn named(&self, field: Option<&str>, detail: &str) -> String {
-        let detail = match self.flags.iter().any(|flag| flag == "return") {
-            true => detail.replace("set `return`", "set --return"),
-            false => detail.to_owned(),
-        };
+        let detail = self.names.of_sentence(detail);
         let Some(field) = field else { return detail };
-        let (Some(flag), Some(rest)) = (self.flag_of(field), detail.strip_prefix(field)) else {
+        let (Some(name), Some(rest)) = (self.names.of_field(field), detail.strip_prefix(field))
+        else {
             return detail;
         };
         // Of an offer without a task, all of the task is missing.
         let rest =
             if field == "task" { rest.replace("an object", "a task id") } else { rest.into() };
-        format!("--{flag}{rest}")
+        format!("{name}{rest}")
     }
 
-    /// The flag for a field, if this command has one.
-    fn flag_of(&self, field: &str) -> Option<&str> {
-        match field {
-            "tasuki-act-as" => return Some("as"),
-            "tasuki-teamspace" => return Some("teamspace"),
-            _ if self.has_file => return None,
-            _ => {}
+    fn hint(&self, error: &anyhow::Error) -> Option<&'static str> {
+        if error.is::<NoLedger>() && self.names.has("init") {
+            return Some("say where it is with --data, or begin one with --init");
         }
-        let path = field.split('[').next().unwrap_or(field);
-        let renamed = RENAMED.iter().find(|(name, _)| *name == path).map(|(_, flag)| *flag);
-        let last = path.rsplit('.').next().unwrap_or(path);
-        let flag = renamed.map_or_else(|| last.replace('_', "-"), str::to_owned);
-        self.flags.iter().find(|known| **known == flag).map(String::as_str)
+        let is_unknown = |refused: &Refused| refused.code == "unauthenticated";
+        if error.downcast_ref::<Refused>().is_some_and(is_unknown)
+            && self.server.is_some()
+            && self.token.is_none()
+        {
+            return Some(match &self.act_as {
+                Some(_) => "give --token TOKEN; --as alone works only without --server",
+                None => "give --token TOKEN, or set TASUKI_TOKEN",
+            });
+        }
+        hint(error)
     }
 }
 
@@ -189,7 +168,7 @@ fn code_of(error: &anyhow::Error) -> u8 {
         exit_code::REFUSED
     } else if is_unanswered(error) {
         exit_code::UNREACHABLE
-    } else if error.is::<BadConfig>() || error.is::<Usage>() {
+    } else if error.is::<BadConfig>() || error.is::<BadSetting>() || error.is::<Usage>() {
         exit_code::USAGE
     } else if matches!(error.downcast_ref::<OpenError>(), Some(OpenError::InUse(_))) {
         exit_code::IN_USE
@@ -215,7 +194,8 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
     if error.downcast_ref::<BadConfig>().is_some() {
         return Some("config.default.toml documents every setting");
     }
-    if error.is::<NoLedger>() {
+    let is_no_ledger = |Usage(inner): &Usage| inner.is::<NoLedger>();
+    if error.is::<NoLedger>() || error.downcast_ref::<Usage>().is_some_and(is_no_ledger) {
         return Some("say where it is with --data; `tasuki serve` begins one");
     }
     match error.downcast_ref::<OpenError>() {
@@ -224,6 +204,10 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
         Some(OpenError::Io { .. } | OpenError::Sqlite { .. }) | None => None,
     }
 }
+
+/// There is no list of sessions.
+const HOW_TO_FIND_SESSIONS: &str =
+    "its events name it as session_id: `tasuki aaep listen --json --from beginning` prints them";
 
 /// What to try after a refusal.
 fn hint_at(refused: &Refused) -> Option<&'static str> {
@@ -242,10 +226,17 @@ fn hint_at(refused: &Refused) -> Option<&'static str> {
         "not_found" => Some(match refused.detail.as_str() {
             "no such agent" => "`tasuki agent list` shows who is there",
             "no such token" => "`tasuki token list` shows what there is",
+            "no such teamspace" => "`tasuki teamspace list` shows what there is",
+            "no such session" => HOW_TO_FIND_SESSIONS,
+            "no such message" => "`tasuki message list` shows what there is",
+            "no such graph" => "`tasuki graph list` shows what there is",
             "no such conversation" => "`tasuki conversation list` shows what there is",
             "no such transfer" => "`tasuki transfer list` shows what there is",
             "no such queue" => "`tasuki agent register NAME --kind queue` adds one",
-            _ => "`tasuki handoff list` shows what there is",
+            "no such handoff" => "`tasuki handoff list` shows what there is",
+            _ if is_about("session_id: ") => HOW_TO_FIND_SESSIONS,
+            _ if is_about("conversation: ") => "`tasuki conversation list` shows what there is",
+            _ => return None,
         }),
         "ledger_behind_checkpoint" => {
             Some("`tasuki ledger fork --reason TEXT` goes on without what is missing")
@@ -257,7 +248,14 @@ fn hint_at(refused: &Refused) -> Option<&'static str> {
         "unknown_agent" if is_about("queue: ") => {
             Some("`tasuki agent register NAME --kind queue` adds one")
         }
-        "unknown_agent" => Some("`tasuki token create --agent NAME` adds an agent"),
+        "unknown_agent" => Some("`tasuki agent register NAME` adds an agent"),
+        "policy_violation" if refused.detail.contains("a folder that may be looked into") => Some(
+            "the folders are `roots` under [artifacts] in the server's settings; add this one, \
+             restart the server, and let the sender propose again with `tasuki handoff counter`",
+        ),
+        _ if refused.is_rejected_by_gate => {
+            Some("`tasuki handoff counter ID` proposes it again, as its sender")
+        }
         "ownership_conflict" => Some("`tasuki handoff list --task TASK` shows who has it"),
         _ => None,
     }

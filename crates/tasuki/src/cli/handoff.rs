@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::offer::{OfferArgs, WorkArgs, fields, lay_over_draft};
 use super::reach::{Reach, offline};
-use super::{detect, expect_object, lint, one_of, put, read_json, story, token, watch};
+use super::{detect, expect_object, lint, names, one_of, put, read_json, story, token, watch};
 use crate::client::{Call, Client, Unreachable, percent_encode};
 use crate::node::control_socket;
 use crate::{exit_code, output};
@@ -284,6 +284,18 @@ pub async fn run(args: HandoffArgs) -> Result<u8> {
     Ok(exit_code::OK)
 }
 
+/// A counter-offer keeps what is not given, so that no default applies to it.
+pub fn with_own_help(command: clap::Command) -> clap::Command {
+    let without_default = |argument: clap::Arg| {
+        let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+        match help.split_once(" [default: ") {
+            Some((said, _)) => argument.help(said.to_owned()),
+            None => argument,
+        }
+    };
+    command.mut_subcommand("counter", |counter| counter.mut_args(without_default))
+}
+
 async fn act(client: &Client, action: HandoffCommand, json: bool) -> Result<()> {
     let is_completion = matches!(action, HandoffCommand::Complete { .. });
     let mut draft = None;
@@ -302,21 +314,26 @@ async fn act(client: &Client, action: HandoffCommand, json: bool) -> Result<()> 
         output::json(&answer);
         return Ok(());
     }
-    output::warnings(&answer);
+    names::warnings(&answer);
     let text = |name: &str| answer[name].as_str().unwrap_or_default();
     match answer["new_handoff_id"].as_str() {
         Some(new) => {
             output::line(new);
-            output::remark(&format!("is proposed; {} is {}", text("handoff_id"), text("status")));
+            let (old, status) = (text("handoff_id"), text("status"));
+            output::remark(&format!("Handoff {new} is now proposed; handoff {old} is {status}"));
         }
         None if is_completion && text("status") == "activated" => {
-            output::line(text("handoff_id"));
-            let remark = "is reported as done; it is completed once that is verified or confirmed";
-            output::remark(remark);
+            let id = text("handoff_id");
+            output::line(id);
+            output::remark(&format!(
+                "Handoff {id} is reported as done; it is completed once that is verified or \
+                 confirmed"
+            ));
         }
         None => {
-            output::line(text("handoff_id"));
-            output::remark(&format!("is now {}", text("status")));
+            let id = text("handoff_id");
+            output::line(id);
+            output::remark(&format!("Handoff {id} is now {}", text("status")));
         }
     }
     match text("workq_status") {

@@ -8,7 +8,7 @@ use protocol::handoff::lint::{Weight, lint};
 use serde_json::{Value, json};
 
 use super::ending::usage;
-use super::{read_json, token};
+use super::{names, read_json, token};
 use crate::client::{Call, Client};
 use crate::{exit_code, output};
 
@@ -54,8 +54,9 @@ fn print(found: &Value, json: bool) -> Result<u8> {
             Some("refused") => "refused",
             _ => "advice ",
         };
-        output::line(&format!("{weight}  {}: {}", text("field"), text("problem")));
-        output::line(&format!("         {}", text("fix")));
+        let field = text("field");
+        output::line(&format!("{weight}  {}: {}", names::of(&field), text("problem")));
+        output::line(&format!("         {}", names::of_sentence(&text("fix"))));
     }
     output::remark(match (ok, remarks.is_empty()) {
         (true, true) => "nothing to say: it would be proposed",

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use protocol::ids::AgentId;
 use protocol::time::{Span, Time};
 use serde_json::{Map, Value, json};
 
@@ -136,8 +137,8 @@ struct PolicyArgs {
     /// It is completed only with evidence for each criterion
     #[arg(long)]
     requires_evidence: bool,
-    /// Where it may not go, such as agent:mallory; may be repeated
-    #[arg(long = "export-restriction", value_name = "RULE")]
+    /// An agent that may not get it, such as agent:mallory; may be repeated
+    #[arg(long = "export-restriction", value_name = "agent:ID", value_parser = restriction)]
     export_restrictions: Vec<String>,
 }
 
@@ -259,6 +260,15 @@ fn artifact(text: &str) -> Result<Value, String> {
         }
     }
     Ok(json!({ "artifact_id": id, "ref": reference }))
+}
+
+/// Programs may agree on rules of their own; the server keeps only to this one.
+fn restriction(text: &str) -> Result<String, String> {
+    let agent = text.strip_prefix("agent:").filter(|id| id.parse::<AgentId>().is_ok());
+    agent.map(|_| text.to_owned()).ok_or_else(|| {
+        "expected agent: and the id of an agent that may not get it, such as agent:mallory"
+            .to_owned()
+    })
 }
 
 fn reference(text: &str) -> Result<Value, String> {

@@ -78,7 +78,10 @@ pub fn package(handoff: &Value, entries: &[Value], now: Time) -> Vec<String> {
     for artifact in package["artifacts"].as_array().into_iter().flatten() {
         lines.push(line("artifact", &told(artifact, verdict(artifact, entries))));
     }
-    lines.extend(state(work));
+    // What was said of work that is done is of the time before it was.
+    let is_done = handoff["completion"].is_object()
+        && matches!(handoff["status"].as_str(), Some("completed" | "closed"));
+    lines.extend(state(work).filter(|_| !is_done));
     lines.extend(texts("branch", &work["branch"]));
     lines.extend(texts("worktree", &work["worktree_path"]));
     lines.extend(texts("finished", &work["completed_steps"]));
@@ -155,13 +158,32 @@ fn told(artifact: &Value, verdict: Option<String>) -> String {
 
 /// The newest look at an artifact of the package.
 fn verdict(artifact: &Value, entries: &[Value]) -> Option<String> {
-    let looks = entries.iter().rev().filter(|entry| {
-        let names = ["handoff.accepted", "handoff.checked", "handoff.verification_unavailable"];
-        entry["event"].as_str().is_some_and(|event| names.contains(&event))
-    });
-    let mut seen = looks.flat_map(|entry| entry["data"]["artifacts"].as_array()).flatten();
-    let seen = seen.find(|seen| seen["artifact_id"] == artifact["artifact_id"])?;
-    Some(found(&seen["finding"]))
+    // A counter-offer has artifacts of its own.
+    let looks = entries.iter().rev().take_while(|entry| entry["event"] != "handoff.countered");
+    looks.into_iter().find_map(|entry| match entry["event"].as_str()? {
+        "handoff.accepted" | "handoff.checked" | "handoff.verification_unavailable" => {
+            let mut seen = entry["data"]["artifacts"].as_array()?.iter();
+            let seen = seen.find(|seen| seen["artifact_id"] == artifact["artifact_id"])?;
+            Some(found(&seen["finding"]))
+        }
+        "handoff.rejected" => gate_verdict(artifact, &entry["data"]),
+        _ => None,
+    })
+}
+
+/// What the gate found of an artifact when it rejected the handoff. It says more of the first
+/// check that failed than of the others.
+fn gate_verdict(artifact: &Value, rejected: &Value) -> Option<String> {
+    let check = format!("artifact:{}", artifact["artifact_id"].as_str()?);
+    let has = |name: &str| {
+        rejected[name].as_array().into_iter().flatten().any(|one| *one == check.as_str())
+    };
+    if has("failed") {
+        let detail = rejected["detail"].as_str().unwrap_or_default();
+        let own = detail.strip_prefix(&check).and_then(|rest| rest.strip_prefix(": "));
+        return Some(own.map_or("failed".to_owned(), |own| format!("failed: {}", clean(own))));
+    }
+    has("passed").then(|| "passed".to_owned())
 }
 
 fn found(finding: &Value) -> String {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::reach::Reach;
 use super::transfer::{likely, text};
-use super::{expect_object, read_json, token};
+use super::{callback, expect_object, names, read_json, token};
 use crate::client::{Call, Client, percent_encode};
 use crate::{exit_code, output};
 
@@ -74,7 +74,7 @@ pub async fn run(args: QueueArgs) -> Result<u8> {
         output::json(&answer);
     } else {
         show(&answer);
-        output::warnings(&answer);
+        names::warnings(&answer);
     }
     reached.finish().await;
     Ok(exit_code::OK)
@@ -134,6 +134,9 @@ pub fn show(queue: &Value) {
         None => output::remark("who waits is shown to people of the queue and to coordinators"),
         Some(waiting) if waiting.is_empty() => {}
         Some(waiting) => output::line(&format!("\n{}", table(waiting, token::now()))),
+    }
+    if let Some(callbacks) = queue["callbacks"].as_array().filter(|all| !all.is_empty()) {
+        output::line(&format!("\n{}", callback::table(callbacks)));
     }
 }
 

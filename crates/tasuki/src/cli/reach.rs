@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use adapters::checkpoint_file;
 use anyhow::{Context, Result};
 use clap::{Arg, Args};
+use protocol::ids::TeamspaceId;
 
 use super::configure;
 use super::ending::{NoLedger, usage};
-use crate::client::{Client, Identity};
+use super::teamspace::all;
+use crate::client::{Client, Identity, Refused};
 use crate::config::Config;
 use crate::node::{Node, control_socket};
 
@@ -83,6 +85,33 @@ impl Reach {
 
     /// Finds the server. Without one that runs, and without an address, this process becomes it.
     pub async fn connect(&self) -> Result<Reached> {
+        let reached = self.connect_anywhere().await?;
+        if let Err(error) = self.check_teamspace(&reached.client).await {
+            reached.finish().await;
+            return Err(error);
+        }
+        Ok(reached)
+    }
+
+    /// A teamspace that was misspelt looks like one in which nothing has happened yet. Who has a
+    /// token, or comes over the network, is held to the token's own by the server.
+    async fn check_teamspace(&self, client: &Client) -> Result<()> {
+        let Some(teamspace) = self.teamspace.as_deref().filter(|_| self.token.is_none()) else {
+            return Ok(());
+        };
+        if self.server.is_some() || teamspace.parse::<TeamspaceId>().is_err() {
+            return Ok(());
+        }
+        let owner = client.clone().with_identity(Identity::default());
+        let teamspaces = all(&owner, "/v1/teamspaces").await?;
+        let mut known = teamspaces["items"].as_array().into_iter().flatten();
+        if known.any(|one| one["teamspace"] == teamspace) {
+            return Ok(());
+        }
+        Err(Refused::found("not_found", "tasuki-teamspace", "no such teamspace").into())
+    }
+
+    async fn connect_anywhere(&self) -> Result<Reached> {
         let identity = self.identity();
         if let Some(url) = &self.server {
             let client = usage(Client::network(url, self.ca_cert.as_deref()))?;
@@ -104,9 +133,9 @@ impl Reach {
         become_server(data, identity)
     }
 
-    /// The same for a command with which a ledger may begin.
+    /// The same for a command with which a ledger may begin, or a teamspace.
     pub async fn connect_or_begin(&self, begin: Begin) -> Result<Reached> {
-        match self.connect().await {
+        match self.connect_anywhere().await {
             Err(error) if begin.init && error.is::<NoLedger>() => {
                 become_server(self.data()?, self.identity())
             }

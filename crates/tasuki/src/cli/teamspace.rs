@@ -144,15 +144,8 @@ pub async fn run(args: TeamspaceArgs) -> Result<u8> {
         TeamspaceCommand::Members => {
             let answer = members(client).await?;
             print(&answer, is_json, |answer| {
-                let row = |one: &Value| {
-                    let roles = |name: &str| {
-                        let roles = one[name].as_array().into_iter().flatten();
-                        roles.filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
-                    };
-                    let (own, by_token) = (roles("roles"), roles("token_roles"));
-                    vec![text(&one["agent"]), text(&one["kind"]), own, by_token]
-                };
-                output::table(&["agent", "kind", "roles", "by a token"], rows(answer, row))
+                let members = answer["items"].as_array();
+                roles_table(members.map_or(&[][..], Vec::as_slice))
             });
         }
     }
@@ -223,11 +216,31 @@ fn parse_number(text: &str) -> Result<Value, String> {
 /// The directory, each agent with the roles that its tokens carry. Those are shown to operators.
 async fn members(client: &Client) -> Result<Value> {
     let mut answer = all(client, "/v1/agents").await?;
+    let agents = answer["items"].as_array_mut().map_or(&mut [][..], Vec::as_mut_slice);
+    add_token_roles(client, agents).await?;
+    Ok(answer)
+}
+
+/// What each member is trusted with, and by what.
+pub fn roles_table(members: &[Value]) -> String {
+    let rows = members.iter().map(|one| {
+        let roles = |name: &str| {
+            let roles = one[name].as_array().into_iter().flatten();
+            roles.filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+        };
+        let (own, by_token) = (roles("roles"), roles("token_roles"));
+        vec![text(&one["agent"]), text(&one["kind"]), own, by_token]
+    });
+    output::table(&["agent", "kind", "roles", "by a token"], rows.collect())
+}
+
+/// Adds to each agent, as `token_roles`, what its tokens are good for besides its own roles.
+pub async fn add_token_roles(client: &Client, agents: &mut [Value]) -> Result<()> {
     let tokens = match all(client, "/v1/tokens").await {
         Ok(tokens) => tokens,
         Err(error) if error.is::<Refused>() => {
             output::remark("the roles that tokens carry are shown to operators");
-            return Ok(answer);
+            return Ok(());
         }
         Err(error) => return Err(error),
     };
@@ -237,7 +250,7 @@ async fn members(client: &Client) -> Result<Value> {
         token["revoked_at"].is_null() && ends.is_none_or(|at| at > now)
     };
     let tokens: Vec<_> = tokens["items"].as_array().into_iter().flatten().filter(is_good).collect();
-    for agent in answer["items"].as_array_mut().into_iter().flatten() {
+    for agent in agents {
         let own = tokens
             .iter()
             .filter(|token| token["bearer"] == "agent" && token["agent"] == agent["agent"]);
@@ -245,11 +258,11 @@ async fn members(client: &Client) -> Result<Value> {
         let roles: BTreeSet<_> = roles.filter_map(Value::as_str).collect();
         agent["token_roles"] = json!(roles);
     }
-    Ok(answer)
+    Ok(())
 }
 
 /// Every page of a list, as one.
-async fn all(client: &Client, path: &str) -> Result<Value> {
+pub async fn all(client: &Client, path: &str) -> Result<Value> {
     let mut items = Vec::new();
     let mut cursor = String::new();
     loop {

@@ -1,7 +1,9 @@
 //! `tasuki transfer`: a conversation passes to a person, step by step.
 
 use anyhow::Result;
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
+use protocol::transfer::status::Status;
 use serde_json::{Map, Value, json};
 
 use super::reach::Reach;
@@ -78,7 +80,7 @@ enum TransferCommand {
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },
-    /// Take the request for a person back; while another person is being asked in, only that
+    /// Withdraw the request for a person; while another person is asked in, only that invitation
     Cancel {
         #[command(flatten)]
         at: At,
@@ -135,8 +137,8 @@ struct At {
 
 #[derive(Debug, Args)]
 struct ListArgs {
-    /// Only those in this state, such as queued, ringing or connected
-    #[arg(long)]
+    /// Only those in this state
+    #[arg(long, value_parser = statuses())]
     status: Option<String>,
     /// How many conversations to look at, up to 200
     #[arg(long, value_name = "N", default_value_t = 200)]
@@ -159,16 +161,23 @@ struct RequestArgs {
     /// Why a person is wanted
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// What happened so far, for the person
+    /// What happened so far, for the person; from an agent only
     #[arg(long, value_name = "TEXT")]
     summary: Option<String>,
+    /// What the person should know, in the customer's words; from the customer only
+    #[arg(long, value_name = "TEXT")]
+    words: Option<String>,
+    /// What the customer is told instead of the reason; from an agent only [default: a sentence
+    /// in the customer's language]
+    #[arg(long, value_name = "TEXT")]
+    customer_text: Option<String>,
     /// Who comes first, from -100 to 100; larger is sooner
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     priority: Option<i32>,
     /// The epoch in which an agent asks [default: the current one]
     #[arg(long, value_name = "N")]
     epoch: Option<u64>,
-    /// Your own name for this request: once more with the same one changes nothing
+    /// A name of your own for this request: sent again under the same name, it asks only once
     #[arg(long, value_name = "KEY")]
     request_key: Option<String>,
     /// A JSON file with more of the request; `-` reads standard input
@@ -194,6 +203,10 @@ struct TransferOnArgs {
     /// What happened so far, for the other person
     #[arg(long, value_name = "TEXT")]
     summary: Option<String>,
+    /// What the customer is told when the other person is there [default: a sentence in the
+    /// customer's language]
+    #[arg(long, value_name = "TEXT")]
+    customer_text: Option<String>,
 }
 
 pub async fn run(args: TransferArgs) -> Result<u8> {
@@ -342,6 +355,12 @@ pub fn text(value: &Value, name: &str) -> String {
     value[name].as_str().unwrap_or_default().to_owned()
 }
 
+/// There is no transfer before somebody asked for a person.
+fn statuses() -> PossibleValuesParser {
+    let all = Status::ALL.into_iter().filter(|status| *status != Status::Idle);
+    PossibleValuesParser::new(all.map(Status::as_str))
+}
+
 fn one(name: &str, value: Option<String>) -> Value {
     let mut fields = Map::new();
     put(&mut fields, name, value);
@@ -367,6 +386,8 @@ impl RequestArgs {
             ("type", self.kind),
             ("reason", self.reason),
             ("request_key", self.request_key),
+            ("words", self.words),
+            ("customer_text", self.customer_text),
         ];
         expect_object("--file", &body)?;
         let Some(fields) = body.as_object_mut() else { return Ok(body) };
@@ -394,6 +415,7 @@ impl TransferOnArgs {
         put(&mut fields, "to", Some(self.to));
         put(&mut fields, "type", self.kind);
         put(&mut fields, "reason", self.reason);
+        put(&mut fields, "customer_text", self.customer_text);
         if let Some(summary) = self.summary {
             fields.insert("context".to_owned(), json!({ "summary": summary }));
         }

@@ -80,6 +80,9 @@ fn tell(transfer: &Value, now: Time) -> String {
     let at = text(transfer, "requested_at").parse::<Time>().ok();
     let when = at.map_or("–".to_owned(), |at| output::relative(at, now));
     lines.push(match transfer["requested_by"].as_str() {
+        Some(by) if by.starts_with("customer:") => {
+            format!("  asked for     by {whom}, the customer, {when}")
+        }
         Some(by) => format!("  asked for     by {}, {when}", clean(by)),
         None => format!("  asked for     {when}"),
     });

@@ -6,23 +6,27 @@ use std::collections::HashMap;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use http_body_util::BodyExt;
+use protocol::ids::HandoffId;
 use protocol::time::Time;
 use serde_json::Value;
 
 use super::token::now;
-use crate::client::{Call, Client, percent_encode};
+use crate::client::{Call, Client, Refused, percent_encode};
 use crate::output::{self, clean};
 
 /// A server that is restarted is back within seconds; one that is gone should be noticed.
 const RECONNECTS_MAX: u32 = 30;
+
+const NOT_FOUND: u16 = 404;
 
 /// More handoffs than are at work at once; beyond it they are asked for again.
 const TITLES_MAX: usize = 1_000;
 
 #[derive(Debug, Args)]
 pub struct WatchArgs {
-    /// Only this handoff, by id
-    id: Option<String>,
+    /// Only this handoff, by id; or another stream, such as conversation/ID or agent/ID
+    #[arg(value_name = "STREAM")]
+    stream: Option<String>,
     /// Only what this agent did or is a party to
     #[arg(long)]
     agent: Option<String>,
@@ -34,14 +38,44 @@ pub struct WatchArgs {
     after: Option<String>,
 }
 
+impl WatchArgs {
+    /// The stream: a name without a kind is a handoff's id.
+    fn stream(&self) -> Option<String> {
+        let given = self.stream.as_deref()?;
+        let has_kind = given.contains('/') || given.parse::<HandoffId>().is_err();
+        Some(if has_kind { given.to_owned() } else { format!("handoff/{given}") })
+    }
+
+    /// Nothing would ever be told of an agent or a handoff that is not there.
+    async fn check(&self, client: &Client) -> Result<()> {
+        if let Some(agent) = &self.agent {
+            let call = Call::get(format!("/v1/agents/{}", percent_encode(agent)));
+            if client.call(call).await?.status == NOT_FOUND {
+                let detail = format!("agent: no agent `{agent}` in this teamspace");
+                return Err(Refused::found("unknown_agent", "agent", detail).into());
+            }
+        }
+        let stream = self.stream();
+        if let Some(id) = stream.as_deref().and_then(|stream| stream.strip_prefix("handoff/")) {
+            let call = Call::get(format!("/v1/handoffs/{}", percent_encode(id)));
+            let shown = client.call(call).await?;
+            if shown.status == NOT_FOUND {
+                shown.success()?;
+            }
+        }
+        Ok(())
+    }
+}
+
 pub async fn run(client: &Client, args: &WatchArgs, json: bool) -> Result<()> {
+    args.check(client).await?;
     let mut cursor = args.after.clone();
     let mut tries = 0;
     let mut titles = Titles::default();
     loop {
         match follow(client, args, json, &mut cursor, &mut titles).await {
             Ok(()) => tries = 0,
-            Err(error) if error.downcast_ref::<crate::client::Refused>().is_some() => {
+            Err(error) if error.downcast_ref::<Refused>().is_some() => {
                 return Err(error);
             }
             Err(error) if cursor.is_none() || tries >= RECONNECTS_MAX => return Err(error),
@@ -62,17 +96,17 @@ async fn follow(
 ) -> Result<()> {
     let mut path = "/v1/events?".to_owned();
     let filters = [
-        ("stream", args.id.as_ref().map(|id| format!("handoff/{id}"))),
+        ("stream", args.stream()),
         ("agent", args.agent.clone()),
         ("kind", args.kind.clone()),
+        ("after", cursor.clone()),
     ];
     for (name, value) in filters {
         if let Some(value) = value {
             path.push_str(&format!("{name}={}&", percent_encode(&value)));
         }
     }
-    let headers: Vec<_> = cursor.iter().map(|cursor| ("last-event-id", cursor.clone())).collect();
-    let response = client.open(&Call::get(path.trim_end_matches(['?', '&'])), &headers).await?;
+    let response = client.open(&Call::get(path.trim_end_matches(['?', '&'])), &[]).await?;
     let status = response.status().as_u16();
     let mut body = response.into_body();
     if status != 200 {

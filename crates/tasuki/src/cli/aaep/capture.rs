@@ -46,6 +46,7 @@ const HELP: &str = "Ctrl-C ends the recording. What others answer is not in it. 
 
 pub async fn run(args: CaptureArgs) -> Result<u8> {
     let client = server(&args.reach).await?;
+    args.scope.check(&client).await?;
     let recorder = Recorder::create(&args.output)?;
     let mut asked = verbatim();
     let answers = args.answer == Answers::Ask;

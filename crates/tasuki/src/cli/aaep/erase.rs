@@ -14,7 +14,7 @@ pub struct EraseArgs {
     reach: Reach,
     /// The session, such as sess_2c91
     session: String,
-    /// Only the entry at this position [default: all of it]
+    /// Only the entry at this position; the session then goes on [default: all entries]
     #[arg(long, value_name = "N")]
     position: Option<u64>,
     /// Why; kept for ever

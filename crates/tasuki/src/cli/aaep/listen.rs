@@ -67,6 +67,7 @@ impl From {
 
 pub async fn run(args: ListenArgs) -> Result<u8> {
     let client = server(&args.reach).await?;
+    args.scope.check(&client).await?;
     let mut asked = args.terms.capabilities();
     let answers = args.answer == Answers::Ask;
     asked.supports_confirmation_reply = Some(answers);

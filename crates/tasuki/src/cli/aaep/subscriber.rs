@@ -124,7 +124,7 @@ fn accepted(answer: Answer) -> Result<Accepted> {
     if answer.body["type"] == "subscription.rejected" {
         let text = |name: &str| answer.body[name].as_str().unwrap_or_default().to_owned();
         let (code, detail) = (text("reason_code"), text("reason_message"));
-        return Err(Refused { code, detail, field: None, bearer: None }.into());
+        return Err(Refused { code, detail, ..Refused::default() }.into());
     }
     serde_json::from_value(answer.success()?).context("expected a subscription.accepted")
 }

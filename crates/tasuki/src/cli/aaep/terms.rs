@@ -1,5 +1,6 @@
 //! On which terms somebody listens, as flags.
 
+use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use protocol::aaep::EXTENSION;
@@ -9,6 +10,9 @@ use protocol::aaep::negotiate::{Scope, Start};
 use serde_json::{Map, json};
 
 use super::speech::Speech;
+use crate::client::{Call, Client, Identity, Refused, percent_encode};
+
+const NOT_FOUND: u16 = 404;
 
 #[derive(Debug, Clone, Args)]
 pub struct TermsArgs {
@@ -62,6 +66,29 @@ impl TermsArgs {
 }
 
 impl ScopeArgs {
+    /// Nothing would ever be heard of a session or a conversation that is not there. A token does
+    /// not let everybody look who may listen, so only the owner of the data folder is told.
+    pub async fn check(&self, client: &Client) -> Result<()> {
+        if client.identity.token.is_some() {
+            return Ok(());
+        }
+        let owner = Identity { act_as: None, ..client.identity.clone() };
+        let client = client.clone().with_identity(owner);
+        let named = [
+            ("session_id", "session", &self.session, "/aaep/v1/sessions/"),
+            ("conversation", "conversation", &self.conversation, "/v1/conversations/"),
+        ];
+        for (field, what, id, path) in named {
+            let Some(id) = id else { continue };
+            let call = Call::get(format!("{path}{}", percent_encode(id)));
+            if client.call(call).await?.status == NOT_FOUND {
+                let detail = format!("{field}: no {what} `{id}` in this teamspace");
+                return Err(Refused::found("not_found", field, detail).into());
+            }
+        }
+        Ok(())
+    }
+
     pub fn put_into(&self, capabilities: &mut Capabilities, from: Start) {
         let scope = Scope {
             session_id: self.session.clone(),

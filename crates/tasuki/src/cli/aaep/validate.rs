@@ -25,7 +25,7 @@ pub struct ValidateArgs {
     /// session the order of events; may be repeated [default: all]
     #[arg(long, value_enum)]
     tier: Vec<TierName>,
-    /// Show what is let pass, but had better be otherwise
+    /// Also print warnings: what is allowed but looks wrong, such as a password in a text
     #[arg(long)]
     warnings: bool,
     /// An answer or an end that the recording lacks is an error

@@ -4,6 +4,7 @@ use anyhow::Result;
 use protocol::route::AgentGraph;
 use serde_json::{Value, json};
 
+use crate::cli::names;
 use crate::cli::reach::Reach;
 use crate::client::{Call, percent_encode};
 use crate::{exit_code, output};
@@ -19,7 +20,7 @@ pub async fn save(reach: &Reach, id: &str, graph: &AgentGraph, version: Option<u
         output::json(&answer);
     } else {
         output::line(&format!("{id}: version {}", answer["version"]));
-        output::warnings(&answer);
+        names::warnings(&answer);
     }
     Ok(exit_code::OK)
 }

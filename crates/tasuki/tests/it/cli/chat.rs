@@ -124,6 +124,24 @@ fn read_lines(from: impl Read + Send + 'static, to: SyncSender<String>) {
 }
 
 #[test]
+fn the_agent_of_the_demo_is_heard_and_answered_as_it_prints() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut server = Terminal::open(folder.path(), "serve --demo --listen 127.0.0.1:0 --data data");
+    server.sees("ready url=");
+    let printed = server.seen.join("\n").replace("\\\n", "");
+    let steps: Vec<_> = printed.lines().map(str::trim).collect();
+    let step = |start: &str| steps.iter().find(|step| step.starts_with(start)).expect("a step");
+    let listen = step("tasuki aaep listen").strip_prefix("tasuki ").expect("it starts so");
+    let mut hana = Terminal::open(folder.path(), listen);
+    hana.sees("listening");
+    let asked = Command::new("sh").args(["-c", step("curl http")]).output().expect("a shell");
+    assert!(asked.status.success(), "{asked:?}");
+    hana.sees("To answer, type accept 1 or reject");
+    hana.enter("accept 1");
+    hana.sees("500 dollars were transferred");
+}
+
+#[test]
 fn what_the_demo_prints_can_be_pasted() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut server = Terminal::open(folder.path(), "serve --demo --listen 127.0.0.1:0 --data data");

@@ -31,6 +31,14 @@ const ENDINGS: &str = r#"
 2  handoff initiate --as alice --artifact report
 2  handoff initiate --as alice --ref PAY-311
 2  audit verify --checkpoint missing.txt
+2  audit verify --export missing.jsonl
+2  audit tail --export missing.jsonl
+2  audit verify --data elsewhere
+2  audit tail --data elsewhere
+2  audit export --data elsewhere
+2  agent register Bad
+2  handoff initiate --as alice --export-restriction foo
+2  transfer list --status foo
 2  handof list
 2  handoff initiate --colour red
 2  handoff reject 1 --detail no --reason bored
@@ -44,6 +52,12 @@ const ENDINGS: &str = r#"
 2  serve --config unknown.toml
 2  serve --tls-cert cert.pem
 2  serve --log-level loud
+2  serve --listen nope
+2  serve --listen 127.0.0.1:0 --tls-cert missing.pem --tls-key missing.key
+2  serve --listen 127.0.0.1:0 --tls-cert broken.json --tls-key broken.json
+2  serve --listen 0.0.0.0:0 --dev
+2  serve --listen 0.0.0.0:0 --aaep-compat scripted
+2  serve --config outside.toml
 3  token create --agent Alice
 3  token create --agent alice --kind human
 3  agent show nobody
@@ -63,6 +77,12 @@ const ENDINGS: &str = r#"
 3  handoff initiate --file good.json --to alice
 3  token revoke 01938c2e-0000-7000-8000-000000000001
 3  agent list --teamspace "My Team"
+3  agent list --teamspace nope
+3  transfer rate 01938c2e-0000-7000-8000-000000000001 9
+3  transfer note 01938c2e-0000-7000-8000-000000000001 "" --as alice
+3  aaep erase nope --reason why
+3  message show 01938c2e-0000-7000-8000-000000000001
+3  graph show nowhere
 3  handoff list --as alice --token TOKEN-OF-BOB
 3  agent list --teamspace other --token TOKEN-OF-BOB
 3  agent register alice --kind queue
@@ -77,6 +97,7 @@ fn every_ending_has_its_code_and_its_words() {
     let file = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     file("broken.json", "{");
     file("list.json", "[]");
+    file("outside.toml", "listen = \"0.0.0.0:0\"\ndev = true\n");
     file("unknown.toml", "[limits]\nstream = 1\n");
     file("good.json", &crate::server::offer("T-1", "bob").to_string());
     assert_eq!(run(folder.path(), "token create --agent alice --init").code, 0);
@@ -194,22 +215,56 @@ fn members_are_shown_with_the_roles_of_their_tokens() {
         shown.stdout.lines().map(|row| row.split_whitespace().collect()).collect();
     assert!(rows.contains(&vec!["alice", "worker", "coordinator,", "reviewer"]), "{rows:?}");
     assert!(rows.contains(&vec!["bob", "worker", "executor"]), "{rows:?}");
-    let as_bob = run(folder.path(), "teamspace members --as bob");
-    assert!(as_bob.stderr.contains("shown to operators"), "{}", as_bob.stderr);
+    let alone = run(folder.path(), "agent roles alice").stdout;
+    let alone: Vec<_> = alone.lines().last().unwrap_or_default().split_whitespace().collect();
+    assert_eq!(alone, ["alice", "worker", "coordinator,", "reviewer"]);
+    for command in ["teamspace members", "agent roles alice"] {
+        let as_bob = run(folder.path(), &format!("{command} --as bob"));
+        assert!(as_bob.stderr.contains("shown to operators"), "{}", as_bob.stderr);
+    }
 }
 
 #[test]
-fn watching_shows_titles_and_refuses_kinds_that_there_are_not() {
+fn watching_shows_titles_and_refuses_what_there_is_not() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start_on(&folder.path().join("tasuki-data"), |_| {});
     for agent in ["alice", "bob"] {
         assert_eq!(run(folder.path(), &format!("token create --agent {agent}")).code, 0);
     }
-    let refused = run(folder.path(), "handoff watch --kind handof");
-    assert_eq!(refused.code, 3, "{}", refused.stderr);
-    let expected = "error: --kind: expected the name of events, such as handoff.accepted, or a \
-                    family, such as handoff\n";
-    assert_eq!(refused.stderr, expected);
+    let url = server.url.as_str();
+    let cases = [
+        (
+            "handoff watch --kind handof",
+            "--kind: expected the name of events, such as handoff.accepted, or a family, such as \
+             handoff\n",
+        ),
+        ("handoff watch --after xyz", "--after: expected the cursor of an event that"),
+        ("handoff watch nope", "[STREAM]: expected handoff/<id>, message/<id>, conversation/<id>"),
+        ("handoff watch conversation/nope", "[STREAM]: expected handoff/<id>, message/<id>"),
+        ("handoff watch 01938c2e-0000-7000-8000-000000000001", "no such handoff\n"),
+        (
+            "handoff watch --agent nobody",
+            "--agent: no agent `nobody` in this teamspace\n\
+             hint: `tasuki agent register NAME` adds an agent\n",
+        ),
+        (
+            "aaep listen --as alice --session nope",
+            "--session: no session `nope` in this teamspace\nhint: its events name it",
+        ),
+        ("aaep listen --as alice --conversation nope", "--conversation: no conversation `nope`"),
+        ("aaep capture --as alice -o x --session nope", "--session: no session `nope`"),
+        (
+            "handoff list --as alice --server URL",
+            "the server asks for a token\n\
+             hint: give --token TOKEN; --as alone works only without --server\n",
+        ),
+    ];
+    for (typed, expected) in cases {
+        let refused = run(folder.path(), &typed.replace("URL", url));
+        assert_eq!(refused.code, 3, "{typed}: {}", refused.stderr);
+        let expected = format!("error: {expected}");
+        assert!(refused.stderr.starts_with(&expected), "{typed}: {}", refused.stderr);
+    }
     let offer = crate::server::offer("T-1", "bob").to_string();
     let made = tasuki(folder.path(), &split("handoff initiate --as alice --file -"), &[], &offer);
     let id = made.stdout.trim_end();
@@ -223,6 +278,35 @@ fn watching_shows_titles_and_refuses_kinds_that_there_are_not() {
         assert!(line.contains(" ago  ") || line.contains("now  "), "{line}");
     }
     drop(server);
+}
+
+/// The file is there, and the server may not look at it.
+#[test]
+fn a_rejection_by_the_gate_is_told_with_what_can_be_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let _server = Server::start_on(&folder.path().join("tasuki-data"), |_| {});
+    for agent in ["alice", "bob"] {
+        assert_eq!(run(folder.path(), &format!("token create --agent {agent}")).code, 0);
+    }
+    let report = folder.path().join("report.pdf");
+    std::fs::write(&report, "a report").unwrap();
+    let typed = format!(
+        "handoff initiate --as alice --to bob --task T-1 --title Mend --criterion Done --summary S \
+         --next-step N --artifact report={}",
+        report.display()
+    );
+    let made = run(folder.path(), &typed);
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    let id = made.stdout.trim_end();
+    let refused = run(folder.path(), &format!("handoff accept {id} --as bob"));
+    let expected = "error: the gate rejected the handoff: artifact:report: it is not below a \
+                    folder that may be looked into\n\
+                    hint: the folders are `roots` under [artifacts] in the server's settings; ";
+    assert_eq!(refused.code, 3);
+    assert!(refused.stderr.starts_with(expected), "{}", refused.stderr);
+    let shown = run(folder.path(), &format!("handoff show {id} --as bob")).stdout;
+    let expected = "[failed: it is not below a folder that may be looked into]";
+    assert!(shown.contains(expected), "{shown}");
 }
 
 #[test]
@@ -343,7 +427,8 @@ fn an_offer_can_come_from_standard_input() {
     let offer = crate::server::offer("T-1", "bob").to_string();
     let typed = split("handoff initiate --as alice --file -");
     let outcome = tasuki(folder.path(), &typed, &[], &offer);
-    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, "is now proposed\n"));
+    let expected = format!("Handoff {} is now proposed\n", outcome.stdout.trim());
+    assert_eq!((outcome.code, outcome.stderr), (0, expected));
 }
 
 #[test]

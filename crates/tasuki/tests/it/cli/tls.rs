@@ -28,7 +28,8 @@ fn a_command_reaches_a_server_over_tls() {
 
     let trusted = format!("{over_tls} --ca-cert server.pem");
     let made = run(path, &format!("handoff initiate --file offer.json {trusted}"));
-    assert_eq!((made.code, made.stderr.as_str()), (0, "is now proposed\n"));
+    let expected = format!("Handoff {} is now proposed\n", made.stdout.trim());
+    assert_eq!((made.code, made.stderr), (0, expected));
     let shown = run(path, &format!("handoff show {} {trusted}", made.stdout.trim()));
     assert!(shown.stdout.contains("alice proposed to hand it to bob"), "{}", shown.stdout);
     let by_name = trusted.replace("127.0.0.1", "localhost");

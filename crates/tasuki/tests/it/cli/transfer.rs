@@ -23,7 +23,18 @@ operator  queue set --file settings.json --hold 5m
 operator  queue set --mode pick
 operator  queue show --json
 bob       queue set --mode offer
-bob       transfer request $1 --reason "cannot refund" --summary "HOSTILE" --priority 2 --request-key r-1
+customer  transfer request $1 --summary "charged twice"
+customer  transfer request $1 --customer-text "wait"
+customer  conversation select $1 nobody
+bob       conversation route $1 --to nobody
+bob       conversation say $1 ""
+bob       conversation callback $1 --contact "" --queue nowhere
+bob       conversation callback $1 --contact "+34 600 000 000" --not-before 2999-01-01T09:00:00Z
+bob       conversation callback $1 --contact "+34 600 000 001" --note "after nine"
+customer  conversation callback-done $1 --outcome reached
+hana      queue show
+hana      conversation callback-done $1 --outcome "reached"
+bob       transfer request $1 --reason "cannot refund" --summary "HOSTILE" --priority 2 --request-key r-1 --customer-text "A colleague takes over."
 bob       transfer request $1 --reason "once more"
 bob       transfer request $1 --request-key r-1
 customer  transfer show $2
@@ -41,7 +52,7 @@ ivan      transfer resume $2
 ivan      transfer note $2 "charged twice"
 ivan      transfer note $2 "too late" --epoch 1
 bob       transfer note $2 "hello"
-ivan      transfer transfer $2 --to default --type supervisor_consult --reason "may I?"
+ivan      transfer transfer $2 --to default --type supervisor_consult --reason "may I?" --customer-text "One moment."
 ivan      transfer show $2
 hana      transfer pickup $2 --accept
 hana      transfer whisper $2 "up to 20"
@@ -50,6 +61,7 @@ ivan      transfer list --status connected
 ivan      transfer complete $2 --summary "refunded 20"
 ivan      conversation show $1
 customer  transfer rate $2 6
+hana      transfer note $2 ""
 customer  transfer rate $2 5 --comment "quick"
 customer  transfer rate $2 5
 hana      transfer accept $2
@@ -57,7 +69,8 @@ operator  transfer list --status completed --json
 customer  transfer request $1 --queue nowhere
 customer  transfer request $1
 customer  transfer cancel $3 --reason "never mind"
-customer  transfer request $1
+customer  transfer request $1 --words "I was charged twice"
+hana      transfer show $4
 operator  transfer fail $4 --reason "closing time"
 customer  transfer request $1
 hana      transfer pickup $5 --accept
@@ -102,6 +115,7 @@ async fn a_conversation_passes_to_a_person_and_back() {
         arguments.extend(more.into_iter().map(str::to_owned));
         let mut outcome = tasuki(folder.path(), &arguments, &[], "");
         outcome.stderr = without_waits(&outcome.stderr);
+        outcome.stdout = without_waits(&outcome.stdout);
         transcript.add(&format!("{who}: tasuki {}", command.trim()), &outcome);
         if command.contains("transfer request") && outcome.code == 0 {
             let id = outcome.stdout.trim().to_owned();

@@ -31,6 +31,8 @@ operator  token create --agent dave
 operator  token list --json
 operator  token revoke %dave
 operator  token list
+operator  agent roles carol
+alice     handoff initiate --to bob --title Mend --work-status review --test-status failing --dry-run
 alice     handoff list
 alice     handoff draft --title "Mend the retry logic"
 alice     handoff initiate $1
@@ -50,6 +52,8 @@ alice     handoff show $1
 alice     handoff initiate --file offer.json --to carol --priority high --classification restricted --sensitivity high --requires-verifier --requires-evidence --sla proposed=10m --artifact report=https://files.example/r.pdf,optional --ref ticket=PAY-311 --constraint "no downtime" --risk "double charges" --question "which gateway?" --assumption "v2 is live" --work-status review --percent 40 --completed-step "found the cause" --branch retry --test-status failing
 alice     handoff show $2
 bob       handoff initiate --file offer.json --to carol
+operator  agent roles night-shift --role reviewer
+alice     handoff delegate $1 --to bob
 carol     handoff reject $2 --reason capacity_unavailable --detail "two releases today" --suggested-fix "try again on Monday"
 bob       handoff initiate --file offer.json --to carol --json
 carol     handoff accept $3 --json
@@ -77,6 +81,7 @@ alice     inbox
 alice     message show $6
 alice     message list --type knowledge.query
 alice     message list --agent bob --status read --json
+alice     handoff initiate --to night-shift --task PAY-312 --title "Watch it" --criterion "Nobody is charged twice for a week" --summary "The retries are mended." --next-step "Read the log"
 "#;
 
 /// A file with flags on top.

@@ -79,6 +79,6 @@ async fn with_dev_or_demo_bots_on_this_machine_are_told_their_turns() {
         .expect("the executable runs");
     assert!(!output.status.success());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("dev: expected a loopback address to listen on"), "{said}");
+    assert!(said.contains("--dev: expected a loopback address to listen on"), "{said}");
     assert!(!folder.path().join("data").exists(), "nothing was made");
 }

@@ -114,7 +114,7 @@ terminal() {
 }
 
 types() {
-    echo "> $2" >>"$1.terminal"
+    echo "$2" >>"$1.terminal"
     echo "$2" >&"${keyboards[$1]}"
 }
 
