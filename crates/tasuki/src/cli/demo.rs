@@ -42,11 +42,12 @@ pub async fn fill(client: &Client, url: &str) -> Result<()> {
 /// How to hear the scripted agent with a token, and what to ask it for.
 fn listening_steps(url: &str, token: &str) -> String {
     let transfer = json!({ "kind": "user_input", "text": "Transfer 500 dollars" });
+    let messages = format!("{url}/aaep/compat/{AGENT_ID}/messages");
     format!(
         "A scripted agent announces what it does. Listen, as Hana, in a terminal:\n\n  \
          tasuki aaep listen --server {url} --token {token}\n\n\
          and ask it for a transfer, in the next:\n\n  \
-         curl {url}/aaep/compat/{AGENT_ID}/messages --header 'Authorization: Bearer {token}' \\\n    \
+         curl {messages} --header 'Authorization: Bearer {token}' \\\n    \
          --data '{transfer}'\n\n\
          It asks before it transfers anything. Answer where you listen, with: accept 1\n"
     )

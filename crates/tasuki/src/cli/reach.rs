@@ -20,6 +20,9 @@ pub const HEADING: &str = "Connection";
 /// After the flags of the command, before `--help`.
 const JSON_ORDER: usize = 900;
 
+/// It is there before anybody uses it, and listed only then.
+const DEFAULT_TEAMSPACE: &str = "default";
+
 /// How to reach a server, shared by all commands that talk to one.
 #[derive(Debug, Args)]
 pub struct Reach {
@@ -99,7 +102,8 @@ impl Reach {
         let Some(teamspace) = self.teamspace.as_deref().filter(|_| self.token.is_none()) else {
             return Ok(());
         };
-        if self.server.is_some() || teamspace.parse::<TeamspaceId>().is_err() {
+        let is_bad = teamspace.parse::<TeamspaceId>().is_err();
+        if self.server.is_some() || is_bad || teamspace == DEFAULT_TEAMSPACE {
             return Ok(());
         }
         let owner = client.clone().with_identity(Identity::default());

@@ -199,6 +199,16 @@ fn a_verb_without_a_flag_shows_what_is_set_and_changes_nothing() {
     assert!(!typed("agent register bob --replace").contains("triage"));
 }
 
+#[test]
+fn the_default_teamspace_is_there_before_it_is_used() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(folder.path(), "agent register rosa --teamspace red --init").code, 0);
+    for (teamspace, code) in [("default", 0), ("red", 0), ("blue", 3)] {
+        let listed = run(folder.path(), &format!("agent list --teamspace {teamspace}"));
+        assert_eq!(listed.code, code, "{teamspace}: {}", listed.stderr);
+    }
+}
+
 /// A token may carry roles that the directory does not know.
 #[test]
 fn members_are_shown_with_the_roles_of_their_tokens() {
