@@ -35,6 +35,7 @@ mod teamspace;
 mod token;
 mod transfer;
 mod transfer_story;
+mod transfer_words;
 mod typist;
 mod watch;
 

@@ -1,6 +1,7 @@
 //! `tasuki chat`: talking in a terminal, as a customer or as the person who answers. Line by line,
 //! so that screen readers and scripts can follow: nothing is drawn over.
 
+mod colleague;
 mod customer;
 mod follow;
 mod person;
@@ -8,21 +9,27 @@ mod rings;
 mod wire;
 mod words;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
 use self::wire::Wire;
+use super::ending::usage;
 use super::put;
 use super::reach::Reach;
 use super::transfer::text;
 use super::typist::Typist;
-use crate::client::{Call, Client, Identity, Unreachable};
+use crate::client::{Call, Client, Identity, Unreachable, percent_encode};
 use crate::node::control_socket;
 use crate::{exit_code, output};
 
 /// What was said before is shown from here on.
 const EARLIER_LINES: u64 = 20;
+
+/// Enough to recognise oneself.
+const PEOPLE_NAMED_MAX: usize = 5;
+
+const NOT_FOUND: u16 = 404;
 
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
@@ -71,7 +78,7 @@ async fn chat(client: Client, typist: Typist<Facing>, args: ChatArgs) -> Result<
     } else if let Some(id) = args.conversation {
         customer::run(Wire::new(client, json, &typist.interrupts), typist, &id).await
     } else {
-        let me = own_name(&client).await?;
+        let me = person_name(&client).await?;
         person::run(Wire::new(client, json, &typist.interrupts), typist, me, args.queue).await
     }
 }
@@ -111,6 +118,44 @@ pub(super) async fn own_name(client: &Client) -> Result<String> {
         Some(name) => Ok(name.to_owned()),
         None => bail!("say who you are, with --as AGENT or --token TOKEN"),
     }
+}
+
+/// Who answers customers here: a person of the directory.
+async fn person_name(client: &Client) -> Result<String> {
+    let name = own_name(client).await?;
+    let shown = client.call(Call::get(format!("/v1/agents/{}", percent_encode(&name)))).await?;
+    if shown.status == NOT_FOUND {
+        return usage(Err(anyhow!(nobody_named(client).await?)));
+    }
+    let shown = shown.success()?;
+    if shown["kind"] == "human" {
+        return Ok(name);
+    }
+    let kind = output::clean(&text(&shown, "kind"));
+    usage(Err(anyhow!(match kind.as_str() {
+        "worker" => format!(
+            "`{name}` is a worker, and only a person waits for customers: `tasuki chat --new \
+             --agent {name}` talks to it as a customer, `tasuki chat --conversation ID --as {name}` \
+             speaks as it"
+        ),
+        _ => format!("`{name}` is a {kind}, and only a person waits for customers"),
+    })))
+}
+
+/// What to do for somebody who did not say who they are.
+async fn nobody_named(client: &Client) -> Result<String> {
+    let call = Call::get(format!("/v1/agents?kind=human&limit={PEOPLE_NAMED_MAX}"));
+    let listed = client.call(call).await?.success()?;
+    let people = listed["items"].as_array().into_iter().flatten();
+    let people: Vec<_> = people.filter_map(|person| person["agent"].as_str()).collect();
+    let person = match people.is_empty() {
+        true => "`tasuki agent register NAME --kind human` adds a person who answers".to_owned(),
+        false => format!("--as NAME to answer as a person ({})", people.join(", ")),
+    };
+    Ok(format!(
+        "say who you are: --new to be a customer, --conversation ID --token TOKEN to go on as one; \
+         {person}"
+    ))
 }
 
 /// Whom a line is about: who was in front of its author when its first character was typed. Each

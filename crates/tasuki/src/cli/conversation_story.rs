@@ -65,7 +65,7 @@ async fn follow(client: &Client, id: &str, after: &mut u64, json: bool) -> Resul
             *after = line["number"].as_u64().unwrap_or(*after);
             match json {
                 true => output::json(line),
-                false => output::line(&sentence(line).join("\n")),
+                false => output::line(&sentence(line, &shown).join("\n")),
             }
         }
         if (page.len() as u64) < PAGE_LINES {
@@ -100,7 +100,7 @@ fn tell(conversation: &Value, messages: &[Value], now: Time) -> String {
     for message in messages {
         let at = message["at"].as_str().and_then(|at| at.parse::<Time>().ok());
         let when = at.map_or_else(|| "–".to_owned(), |at| output::relative(at, now));
-        let mut told = sentence(message).into_iter();
+        let mut told = sentence(message, conversation).into_iter();
         lines.push(format!("  {when:>10}  {}", told.next().unwrap_or_default()));
         lines.extend(told.map(|line| format!("              {line}")));
     }
@@ -108,7 +108,7 @@ fn tell(conversation: &Value, messages: &[Value], now: Time) -> String {
 }
 
 /// Who said it, and below it what.
-fn sentence(message: &Value) -> Vec<String> {
+fn sentence(message: &Value, conversation: &Value) -> Vec<String> {
     let number = &message["number"];
     if message["erased"] == true {
         return vec![format!("#{number} was erased")];
@@ -123,7 +123,12 @@ fn sentence(message: &Value) -> Vec<String> {
             let by = by.strip_prefix("agent:").unwrap_or(&by);
             format!("{by}, in a {kind} for colleagues")
         }
-        _ => return changed_hands(number, parts.first().unwrap_or(&Value::Null)),
+        _ => {
+            // Nobody answers any more where the end of a chat took the request back.
+            let is_end =
+                conversation["status"] == "closed" && *number == conversation["n_messages"];
+            return changed_hands(number, parts.first().unwrap_or(&Value::Null), is_end);
+        }
     };
     let answered = message["in_reply_to"].as_u64();
     let answered = answered.map(|number| format!(" to #{number}")).unwrap_or_default();
@@ -141,7 +146,7 @@ fn sentence(message: &Value) -> Vec<String> {
 }
 
 /// The conversation changed hands between agents, or a step of a transfer to a person.
-fn changed_hands(number: &Value, part: &Value) -> Vec<String> {
+fn changed_hands(number: &Value, part: &Value, is_end: bool) -> Vec<String> {
     let agent = |name: &str| clean(&text(&part[name], "agentId"));
     let (from, to) = (agent("fromAgent"), agent("toAgent"));
     let what = match (part["handoffType"].as_str(), part["status"].as_str()) {
@@ -152,6 +157,9 @@ fn changed_hands(number: &Value, part: &Value) -> Vec<String> {
         (None, Some("completed")) => format!("the transfer is settled; {to} answers again"),
         (None, Some("ended")) => "the transfer and the conversation ended".to_owned(),
         (None, Some("failed")) => format!("no person could come; {to} answers again"),
+        (None, Some("cancelled")) if is_end => {
+            "the request for a person was taken back, as the conversation ended".to_owned()
+        }
         (None, Some("cancelled")) => {
             format!("the request for a person was taken back; {to} answers")
         }

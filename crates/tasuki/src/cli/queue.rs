@@ -7,11 +7,19 @@ use clap::{ArgGroup, Args, Subcommand};
 use protocol::time::{Span, Time};
 use serde_json::{Value, json};
 
+use super::chat::own_name;
 use super::reach::Reach;
 use super::transfer::{likely, text};
-use super::{callback, expect_object, names, read_json, token};
+use super::transfer_words::Rung;
+use super::{callback, expect_object, names, read_json, token, transfer_story};
 use crate::client::{Call, Client, percent_encode};
 use crate::{exit_code, output};
+
+/// Open conversations, among which those that ring are looked for.
+const OPEN: &str = "/v1/conversations?status=open";
+
+/// How many of them. A person has few; for coordinators it is the newest.
+const RINGS_MAX: usize = 200;
 
 #[derive(Debug, Args)]
 pub struct QueueArgs {
@@ -73,7 +81,8 @@ pub async fn run(args: QueueArgs) -> Result<u8> {
     if args.reach.json {
         output::json(&answer);
     } else {
-        show(&answer);
+        let rings = rings(client, &text(&answer, "queue")).await?;
+        show(&answer, &rings);
         names::warnings(&answer);
     }
     reached.finish().await;
@@ -108,8 +117,33 @@ impl SetArgs {
     }
 }
 
-/// How it works and who waits, in their order.
-pub fn show(queue: &Value) {
+/// The transfers of a queue that ring, as far as the caller sees them: coordinators see all, a
+/// person what rings for them and whom they asked in.
+pub async fn rings(client: &Client, queue: &str) -> Result<Vec<Value>> {
+    let own = client.call(Call::get(format!("{OPEN}&limit={RINGS_MAX}"))).await?;
+    let mut listed = own.success()?["items"].as_array().cloned().unwrap_or_default();
+    if let Ok(me) = own_name(client).await {
+        let path = format!("{OPEN}&limit={RINGS_MAX}&asked={}", percent_encode(&me));
+        let asked = client.call(Call::get(path)).await?.success()?;
+        listed.extend(asked["items"].as_array().cloned().unwrap_or_default());
+    }
+    let mut ringing: Vec<Value> = Vec::new();
+    for conversation in &listed {
+        let is_known = |it: &Value| it["transfer_id"] == conversation["transfer_id"];
+        if ringing.iter().any(is_known) {
+            continue;
+        }
+        let Some(transfer) = transfer_story::look(client, conversation).await? else { continue };
+        let is_here = transfer["queue"] == queue || transfer["leg"]["to"] == queue;
+        if is_here && Rung::of(&transfer).is_some() {
+            ringing.push(transfer);
+        }
+    }
+    Ok(ringing)
+}
+
+/// How it works, who waits, in their order, and who is rung.
+pub fn show(queue: &Value, rings: &[Value]) {
     let settings = &queue["settings"];
     let is_open = if queue["is_open"] == true { "open" } else { "closed" };
     let mut lines = vec![
@@ -138,6 +172,25 @@ pub fn show(queue: &Value) {
     if let Some(callbacks) = queue["callbacks"].as_array().filter(|all| !all.is_empty()) {
         output::line(&format!("\n{}", callback::table(callbacks)));
     }
+    if !rings.is_empty() {
+        output::line(&format!("\n{}", rings_table(rings, token::now())));
+    }
+}
+
+fn rings_table(rings: &[Value], now: Time) -> String {
+    let rows = rings.iter().filter_map(|transfer| {
+        let rung = Rung::of(transfer)?.told(now);
+        let reason = match transfer["leg"]["status"] == "ringing" {
+            true => format!(
+                "{}: {}",
+                text(&transfer["agent"], "agentName"),
+                text(&transfer["leg"], "reason")
+            ),
+            false => reason_of(transfer),
+        };
+        Some(vec![rung, text(transfer, "transfer_id"), name_of(transfer), reason])
+    });
+    output::table(&["rings", "transfer", "customer", "reason"], rows.collect())
 }
 
 fn table(waiting: &[Value], now: Time) -> String {

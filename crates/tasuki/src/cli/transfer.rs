@@ -7,7 +7,7 @@ use protocol::transfer::status::Status;
 use serde_json::{Map, Value, json};
 
 use super::reach::Reach;
-use super::{expect_object, put, read_json, transfer_story};
+use super::{expect_object, put, read_json, transfer_story, transfer_words};
 use crate::client::{Call, Client, percent_encode};
 use crate::{exit_code, output};
 
@@ -253,7 +253,7 @@ pub async fn run(args: TransferArgs) -> Result<u8> {
         TransferCommand::Rate { id, score, comment } => {
             let mut body = one("comment", comment);
             body["score"] = score.into();
-            asked.print(Call::post(path_of(&id, "/rate"), body)).await?;
+            asked.print(&id, "rate", body).await?;
         }
     }
     reached.finish().await;
@@ -283,7 +283,7 @@ impl Asked<'_> {
             return Ok(());
         }
         output::line(&text(&answer, "transfer_id"));
-        output::remark(&stands(&answer));
+        output::remark(&transfer_words::waits(&answer));
         Ok(())
     }
 
@@ -300,14 +300,15 @@ impl Asked<'_> {
         if let Some(epoch) = epoch {
             body["epoch"] = epoch.into();
         }
-        self.print(Call::post(path_of(&at.id, &format!("/{action}")), body)).await
+        self.print(&at.id, action, body).await
     }
 
-    async fn print(&self, call: Call) -> Result<()> {
+    async fn print(&self, id: &str, action: &str, body: Value) -> Result<()> {
+        let call = Call::post(path_of(id, &format!("/{action}")), body.clone());
         let answer = self.client.call(call).await?.success()?;
         match self.json {
             true => output::json(&answer),
-            false => output::remark(&stands(&answer)),
+            false => output::remark(&transfer_words::did(action, &body, &answer)),
         }
         Ok(())
     }
@@ -320,21 +321,6 @@ fn seen(shown: &Value, field: &str) -> Option<u64> {
 
 pub fn path_of(id: &str, below: &str) -> String {
     format!("/v1/transfers/{}{below}", percent_encode(id))
-}
-
-/// Its state, in a line.
-pub fn stands(transfer: &Value) -> String {
-    let of = |name: &str| output::clean(&text(transfer, name));
-    let mut line = format!(
-        "the transfer is now {}; {} holds the conversation, epoch {}",
-        of("status"),
-        of("holder"),
-        transfer["epoch"]
-    );
-    if let Some(place) = place(transfer) {
-        line.push_str(&format!("; {place}"));
-    }
-    line
 }
 
 /// `place 2, likely 1m to 3m`.

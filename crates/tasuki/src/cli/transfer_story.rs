@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::queue::name_of;
 use super::token::now;
 use super::transfer::{path_of, place, text};
+use super::transfer_words::Rung;
 use crate::client::{Call, Client};
 use crate::output::{self, clean};
 
@@ -35,19 +36,27 @@ pub async fn print_list(
     };
     let items: Vec<_> = conversations.into_iter().filter(is_wanted).collect();
     let cursor = answer["next_cursor"].as_str().map(str::to_owned);
+    let mut rung = Vec::with_capacity(items.len());
+    for one in &items {
+        rung.push(look(client, one).await?.as_ref().and_then(Rung::of));
+    }
     if json {
-        let shown = items.iter().map(|one| {
-            json!({
+        let shown = items.iter().zip(&rung).map(|(one, rung)| {
+            let mut shown = json!({
                 "transfer_id": one["transfer_id"], "status": one["transfer_status"],
                 "conversation_id": one["conversation_id"], "holder": one["holder"],
                 "epoch": one["epoch"], "changed_at": one["changed_at"],
-            })
+            });
+            if let Some(rung) = rung {
+                shown["rings"] = rung.json();
+            }
+            shown
         });
         output::json(&json!({ "items": shown.collect::<Vec<_>>(), "next_cursor": cursor }));
         return Ok(());
     }
     let now = now();
-    let rows = items.iter().map(|one| {
+    let rows = items.iter().zip(&rung).map(|(one, rung)| {
         let at = text(one, "changed_at").parse::<Time>().ok();
         vec![
             text(one, "transfer_id"),
@@ -56,14 +65,25 @@ pub async fn print_list(
             text(one, "holder"),
             one["epoch"].to_string(),
             at.map_or("–".to_owned(), |at| output::relative(at, now)),
+            rung.as_ref().map_or("–".to_owned(), |rung| rung.told(now)),
         ]
     });
-    let header = ["transfer", "status", "customer", "holder", "epoch", "changed"];
+    let header = ["transfer", "status", "customer", "holder", "epoch", "changed", "rings"];
     output::line(&output::table(&header, rows.collect()));
     if let Some(cursor) = cursor {
         output::remark(&format!("more with --cursor {}", clean(&cursor)));
     }
     Ok(())
+}
+
+/// The transfer of a listed conversation, if somebody may be rung and the caller may see it.
+pub async fn look(client: &Client, conversation: &Value) -> Result<Option<Value>> {
+    let status = conversation["transfer_status"].as_str().unwrap_or_default();
+    if !["ringing", "connected", "on_hold"].contains(&status) {
+        return Ok(None);
+    }
+    let shown = client.call(Call::get(path_of(&text(conversation, "transfer_id"), ""))).await?;
+    Ok(shown.success().ok())
 }
 
 fn tell(transfer: &Value, now: Time) -> String {
@@ -86,6 +106,9 @@ fn tell(transfer: &Value, now: Time) -> String {
         Some(by) => format!("  asked for     by {}, {when}", clean(by)),
         None => format!("  asked for     {when}"),
     });
+    if let Some(rung) = Rung::of(transfer) {
+        lines.push(format!("  rings         {}", rung.told(now)));
+    }
     if let Some(agent) = transfer["agent"]["agentName"].as_str() {
         lines.push(format!("  person        {}", clean(agent)));
     }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::follow::{Follow, path_of};
 use super::wire::{Wire, pause};
+use super::words::Reader;
 use super::{Facing, Typed, unknown, with_text};
 use crate::cli::transfer::{self, text};
 use crate::cli::typist::Typist;
@@ -25,7 +26,7 @@ What you type is said. Besides:
   //text                  say something that begins with a slash";
 
 pub async fn run(wire: Wire, mut typist: Typist<Facing>, id: &str) -> Result<u8> {
-    let mut follow = Follow::start(&wire, id).await?;
+    let mut follow = Follow::start(&wire, id, Reader::default()).await?;
     let whose = if follow.is_customers() { "the customer" } else { "one of its agents" };
     output::remark(&format!("you are {whose}; /person asks for a person, /help lists the rest"));
     let mut told = Told::default();
@@ -71,6 +72,10 @@ fn is_of_another(began: Option<&Facing>, follow: &Follow) -> bool {
 }
 
 async fn act(wire: &Wire, follow: &Follow, verb: &str, rest: &str) -> Result<()> {
+    if let Some(instead) = in_vain(wire, follow, verb, rest).await? {
+        output::remark(instead);
+        return Ok(());
+    }
     let transfer = |action: &str| transfer::path_of(&text(&follow.seen, "transfer_id"), action);
     let call = match verb {
         "person" => {
@@ -80,7 +85,8 @@ async fn act(wire: &Wire, follow: &Follow, verb: &str, rest: &str) -> Result<()>
         "cancel" => Call::post(transfer("/cancel"), fenced(follow, json!({}))),
         "rate" => {
             let (score, comment) = rest.split_once(' ').unwrap_or((rest, ""));
-            let Ok(score) = score.parse::<u8>() else {
+            let score = score.parse::<u8>().ok().filter(|score| (1..=5).contains(score));
+            let Some(score) = score else {
                 output::remark("expected a number from 1 to 5: /rate 5 quick and kind");
                 return Ok(());
             };
@@ -103,6 +109,38 @@ async fn act(wire: &Wire, follow: &Follow, verb: &str, rest: &str) -> Result<()>
         output::remark("thank you");
     }
     Ok(())
+}
+
+/// What to say instead of asking for something that cannot be done now.
+async fn in_vain(
+    wire: &Wire,
+    follow: &Follow,
+    verb: &str,
+    rest: &str,
+) -> Result<Option<&'static str>> {
+    let status = follow.seen["transfer_status"].as_str().unwrap_or_default();
+    let is_asked = ["requested", "queued", "ringing"].contains(&status);
+    let is_here = ["connected", "on_hold"].contains(&status);
+    Ok(match verb {
+        "person" if is_asked => Some("a person is being asked already; /cancel takes that back"),
+        "person" if is_here => Some("a person is here already; just type"),
+        "cancel" if is_here => Some("a person is here already; /close ends the conversation"),
+        "cancel" if !is_asked => {
+            Some("no person is being asked, so there is nothing to cancel; /person asks for one")
+        }
+        "rate" if status != "completed" => {
+            Some("nothing can be rated yet; you are asked when a person has settled your chat")
+        }
+        "rate" if !asks_rating(wire, follow).await? => Some("you have rated this already"),
+        "choose" if rest.is_empty() => Some("say who shall answer, such as /choose bob"),
+        _ => None,
+    })
+}
+
+/// Whether the customer is still asked how it was.
+async fn asks_rating(wire: &Wire, follow: &Follow) -> Result<bool> {
+    let call = Call::get(transfer::path_of(&text(&follow.seen, "transfer_id"), ""));
+    Ok(wire.ask(call).await?["asks_rating"] == true)
 }
 
 /// Agents ask in the epoch that they have seen.
@@ -142,8 +180,7 @@ impl Told {
             "on_hold" if is_new => output::remark("you are on hold"),
             "connected" if before == "on_hold" => output::remark("you are not on hold any more"),
             "completed" if is_new && follow.is_customers() => {
-                let shown = wire.ask(Call::get(transfer::path_of(id, ""))).await?;
-                if shown["asks_rating"] == true {
+                if asks_rating(wire, follow).await? {
                     output::remark("how was it? /rate 1 is very bad, /rate 5 very good");
                 }
             }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::EARLIER_LINES;
 use super::wire::Wire;
-use super::words;
+use super::words::{self, Reader};
 use crate::client::{Call, percent_encode};
 use crate::output;
 
@@ -20,6 +20,7 @@ pub struct Follow {
     pub id: String,
     /// The conversation as it was when it was looked at last.
     pub seen: Value,
+    pub reader: Reader,
     after: u64,
     /// What was typed here stands on the screen already.
     own: BTreeSet<u64>,
@@ -27,14 +28,14 @@ pub struct Follow {
 
 impl Follow {
     /// Begins a little before the end.
-    pub async fn start(wire: &Wire, id: &str) -> Result<Self> {
+    pub async fn start(wire: &Wire, id: &str, reader: Reader) -> Result<Self> {
         let seen = wire.ask(Call::get(path_of(id, ""))).await?;
         let n_messages = seen["n_messages"].as_u64().unwrap_or_default();
         let after = n_messages.saturating_sub(EARLIER_LINES);
         if after > 0 {
             output::remark(&format!("{after} earlier messages are not shown"));
         }
-        let mut follow = Self { id: id.to_owned(), seen, after, own: BTreeSet::new() };
+        let mut follow = Self { id: id.to_owned(), seen, reader, after, own: BTreeSet::new() };
         follow.show_after(wire, n_messages).await?;
         Ok(follow)
     }
@@ -79,7 +80,7 @@ impl Follow {
                 match wire.json {
                     true => output::json(line),
                     false if is_own => {}
-                    false => output::line(&words::told(line, &self.seen)),
+                    false => output::line(&words::told(line, &self.seen, &self.reader)),
                 }
             }
             let next = page["next_cursor"].as_str().and_then(|next| next.parse().ok());

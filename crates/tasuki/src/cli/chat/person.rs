@@ -1,17 +1,22 @@
 //! Chatting as a person: waiting for a customer, answering one, and waiting again. One at a time.
 
+mod acts;
+mod asked;
+
 use anyhow::Result;
 use engine::clock::{Clock, SystemClock};
-use protocol::time::{Span, Time};
+use protocol::time::Span;
 use serde_json::{Value, json};
 
+use self::asked::Asked;
+use super::colleague::Colleague;
 use super::follow::Follow;
-use super::rings::Rings;
+use super::rings::{News, Ring, Rings};
 use super::wire::{Wire, pause, unless_refused};
-use super::{Facing, Typed, unknown, with_text};
+use super::words::{self, Reader};
+use super::{Facing, Typed};
 use crate::cli::queue::{self, name_of};
 use crate::cli::transfer::{self, text};
-use crate::cli::transfer_story::known;
 use crate::cli::typist::{Screen, Typist};
 use crate::client::{Call, percent_encode};
 use crate::{exit_code, output};
@@ -24,21 +29,6 @@ const OPEN_CONVERSATIONS_MAX: usize = 200;
 
 /// A word about presence counts for 15 minutes, unless a stream with a token shows who is there.
 const PRESENT_EVERY: Span = Span::from_minutes(5);
-
-const HELP: &str = "\
-What you type is said to the customer; while you advise a colleague, to the colleague. Besides:
-  /accept                  answer whoever rings, or pick up whoever is next
-  /decline [reason]        let somebody else be asked
-  /hold, /resume           put the customer on hold, and be back
-  /note TEXT               write something for colleagues
-  /transfer NAME [reason]  ask another person, or a queue, to take over
-  /consult NAME [reason]   ask another person to advise you
-  /cancel                  take that back
-  /complete [summary]      it is settled; the bot goes on
-  /end [reason]            end the conversation
-  /queue                   show who waits
-  /quit                    leave; a customer you have goes back to the queue
-  //text                   say something that begins with a slash";
 
 pub async fn run(wire: Wire, mut typist: Typist<Facing>, me: String, queue: String) -> Result<u8> {
     let mut rings = Rings::open(&wire.client, &me).await?;
@@ -70,7 +60,10 @@ pub async fn run(wire: Wire, mut typist: Typist<Facing>, me: String, queue: Stri
                     return Ok(exit_code::OK);
                 }
             }
-            rung = rings.next() => person.rung(rung?).await?,
+            news = rings.next() => match news? {
+                News::Rings(ring) => person.rung(ring).await?,
+                News::Colleague(colleague) => person.heard_of(&colleague).await?,
+            },
             () = pause() => {}
         }
         person.look().await?;
@@ -84,7 +77,7 @@ struct Person {
     screen: Screen<Facing>,
     desk: Desk,
     /// Rang while another customer was here.
-    rang: Option<String>,
+    rang: Option<Ring>,
     /// Who was said to be next.
     next: Option<String>,
     /// False once the queue turned out not to be there.
@@ -93,7 +86,7 @@ struct Person {
 
 enum Desk {
     Waiting,
-    Ringing { transfer: String, name: String },
+    Ringing { transfer: String, asked: Asked },
     Talking { transfer: String, follow: Box<Follow>, leaves: bool },
 }
 
@@ -110,6 +103,14 @@ impl Person {
         Ok(())
     }
 
+    /// What an agent is called.
+    async fn called(&self, agent: &str) -> Result<String> {
+        let call = Call::get(format!("/v1/agents/{}", percent_encode(agent)));
+        let shown = unless_refused(self.wire.ask(call).await)?.unwrap_or_default();
+        let name = shown["identity"]["agentName"].as_str();
+        Ok(output::clean(name.unwrap_or(agent)))
+    }
+
     /// A customer whom this person has already.
     async fn go_on(&mut self) -> Result<()> {
         let holder = percent_encode(&self.me);
@@ -122,15 +123,21 @@ impl Person {
         self.find_ring().await
     }
 
-    /// A ring that began before this person came.
+    /// A ring that began before this person came, or a colleague whom they advise.
     async fn find_ring(&mut self) -> Result<()> {
         let me = percent_encode(&self.me);
         let limit = OPEN_CONVERSATIONS_MAX;
         let path = format!("/v1/conversations?asked={me}&status=open&limit={limit}");
         let listed = self.wire.ask(Call::get(path)).await?;
         for conversation in listed["items"].as_array().into_iter().flatten() {
-            if let Some(transfer) = conversation["transfer_id"].as_str() {
-                self.rung(transfer.to_owned()).await?;
+            let Some(transfer) = conversation["transfer_id"].as_str() else { continue };
+            let shown = self.wire.ask(Call::get(transfer::path_of(transfer, ""))).await;
+            match unless_refused(shown)? {
+                Some(shown) if self.advises(&shown) => self.talk(&shown).await?,
+                Some(_) => {
+                    self.rung(Ring { transfer: transfer.to_owned(), until: None }).await?;
+                }
+                None => {}
             }
             if !matches!(self.desk, Desk::Waiting) {
                 break;
@@ -160,38 +167,44 @@ impl Person {
         Ok(())
     }
 
-    async fn rung(&mut self, transfer: String) -> Result<()> {
+    async fn rung(&mut self, ring: Ring) -> Result<()> {
         if let Desk::Talking { .. } = self.desk {
             output::remark("another customer rings; /complete, /transfer or /end comes first");
-            self.rang = Some(transfer);
+            self.rang = Some(ring);
             return Ok(());
         }
         if let Desk::Ringing { transfer: rings, .. } = &self.desk
-            && *rings == transfer
+            && *rings == ring.transfer
         {
             return Ok(());
         }
-        let shown = self.wire.ask(Call::get(transfer::path_of(&transfer, ""))).await;
+        let shown = self.wire.ask(Call::get(transfer::path_of(&ring.transfer, ""))).await;
         let shown = unless_refused(shown)?;
-        if let Some(shown) = shown.filter(|shown| self.is_rung(shown)) {
-            let until = text(&shown, "until").parse::<Time>().ok();
-            let until =
-                until.map_or("soon".to_owned(), |at| output::relative(at, SystemClock.now()));
-            let name = output::clean(&name_of(&shown));
-            self.desk = Desk::Ringing { transfer, name: name.clone() };
+        if let Some(shown) = shown
+            && let Some(asked) = Asked::of(&shown, &self.me)
+        {
+            let lines = asked.lines(&shown);
+            let remark = asked.remark(&shown, ring.until, SystemClock.now());
+            self.desk = Desk::Ringing { transfer: ring.transfer, asked };
             self.show();
-            output::line(&format!("* {name} rings"));
-            for line in known(&shown) {
-                output::line(&format!("  {line}"));
-            }
-            output::remark(&format!("/accept or /decline; the next one is asked {until}"));
+            lines.iter().for_each(|line| output::line(line));
+            output::remark(&remark);
         }
         Ok(())
     }
 
-    fn is_rung(&self, shown: &Value) -> bool {
-        let is_rung = shown["status"] == "ringing" && shown["agent"]["agentId"] == *self.me;
-        is_rung || (shown["leg"]["status"] == "ringing" && shown["leg"]["agent"] == *self.me)
+    /// Somebody whom this person asked in comes, does not come, or leaves.
+    async fn heard_of(&self, colleague: &Colleague) -> Result<()> {
+        let Desk::Talking { transfer, follow, .. } = &self.desk else { return Ok(()) };
+        if *transfer != colleague.transfer {
+            return Ok(());
+        }
+        let name = match &colleague.agent {
+            Some(agent) => self.called(agent).await?,
+            None => "the colleague".to_owned(),
+        };
+        output::line(&format!("* {}", colleague.told(&name, &words::customer(&follow.seen))));
+        Ok(())
     }
 
     fn advises(&self, shown: &Value) -> bool {
@@ -202,24 +215,32 @@ impl Person {
     async fn look(&mut self) -> Result<()> {
         match &mut self.desk {
             Desk::Waiting => {}
-            Desk::Ringing { transfer, name } => {
-                let (path, name) = (transfer::path_of(transfer, ""), name.clone());
+            Desk::Ringing { transfer, asked } => {
+                let (path, over) = (transfer::path_of(transfer, ""), asked.over());
                 let shown = self.wire.client.call(Call::get(path)).await.ok();
-                let is_rung = shown.is_none_or(|shown| self.is_rung(&shown.body));
+                let is_rung = shown.is_none_or(|it| Asked::of(&it.body, &self.me).is_some());
                 if !is_rung {
                     self.desk = Desk::Waiting;
                     self.show();
-                    output::remark(&format!("{name} does not ring any more"));
+                    output::remark(&over);
                 }
             }
             Desk::Talking { transfer, follow, .. } => {
                 let may_see = unless_refused(follow.look(&self.wire).await)?.is_some();
                 let (transfer, seen) = (transfer.clone(), follow.seen.clone());
+                let advised = follow.reader.advises.clone();
                 if !may_see || !self.is_here(&transfer, &seen).await? {
                     self.desk = Desk::Waiting;
                     self.show();
-                    let name = super::words::customer(&seen);
-                    output::remark(&format!("{name} is not with you any more; you are available"));
+                    output::remark(&match advised {
+                        Some(name) => {
+                            format!("you do not advise {name} any more; you are available")
+                        }
+                        None => {
+                            let name = words::customer(&seen);
+                            format!("{name} is not with you any more; you are available")
+                        }
+                    });
                     if let Some(rang) = self.rang.take() {
                         self.rung(rang).await?;
                     }
@@ -242,13 +263,19 @@ impl Person {
 
     async fn talk(&mut self, shown: &Value) -> Result<()> {
         let transfer = text(shown, "transfer_id");
-        let follow = Follow::start(&self.wire, &text(shown, "conversation_id")).await?;
-        let with = super::words::customer(&follow.seen);
+        let answers = shown["agent"]["agentName"].as_str().map(output::clean);
+        let advises = answers.filter(|_| self.advises(shown));
+        let reader = Reader { agent: Some(self.me.clone()), advises: advises.clone() };
+        let follow = Follow::start(&self.wire, &text(shown, "conversation_id"), reader).await?;
+        let with = words::customer(&follow.seen);
         self.desk = Desk::Talking { transfer, follow: Box::new(follow), leaves: false };
         self.show();
-        output::remark(&format!(
-            "you are with {with}; what you type is said, /help lists the rest"
-        ));
+        output::remark(&match advises {
+            Some(name) => format!(
+                "you advise {name}; {name} sees what you type, {with} does not; /complete ends it"
+            ),
+            None => format!("you are with {with}; what you type is said, /help lists the rest"),
+        });
         Ok(())
     }
 
@@ -264,145 +291,5 @@ impl Person {
 
     fn show(&self) {
         self.screen.set(self.facing());
-    }
-
-    /// What was typed for somebody is for nobody else: neither said to, nor done with, whoever came
-    /// while it was typed.
-    async fn typed(&mut self, typed: Option<Typed<'_>>, began: &Facing) -> Result<Then> {
-        let is_for_another = began.is_somebody_else_than(&self.facing());
-        match typed {
-            None => return Ok(Then::Leave),
-            Some(Typed::Nothing) => {}
-            Some(Typed::Do("quit", _)) => {
-                let Desk::Talking { leaves, .. } = &mut self.desk else { return Ok(Then::Leave) };
-                if std::mem::replace(leaves, true) {
-                    return Ok(Then::Leave);
-                }
-                output::remark("a customer is with you: /complete first, or /quit once more");
-            }
-            Some(Typed::Do("help", _)) => output::remark(HELP),
-            Some(Typed::Do("queue", _)) => {
-                let call = Call::get(queue::path_of(&self.queue));
-                if let Some(queue) = self.wire.try_to(call).await? {
-                    queue::show(&queue);
-                }
-            }
-            Some(Typed::Say(_) | Typed::Do(..)) if is_for_another => {
-                output::remark("that was typed before this customer came; nothing was done");
-            }
-            Some(Typed::Do("accept", _)) => self.accept(began).await?,
-            Some(Typed::Do("decline", reason)) => {
-                let Desk::Ringing { transfer, .. } = &self.desk else {
-                    output::remark("no customer rings");
-                    return Ok(Then::Stay);
-                };
-                let transfer = transfer.clone();
-                if self.act(&transfer, "decline", with_text("reason", reason)).await?.is_some() {
-                    self.desk = Desk::Waiting;
-                    self.show();
-                }
-            }
-            Some(Typed::Say(text)) => self.say(text).await?,
-            Some(Typed::Do(verb, rest)) => self.steer(verb, rest).await?,
-        }
-        Ok(Then::Stay)
-    }
-
-    /// Whoever rings, or whoever was said to be next; else the first of the queue.
-    async fn accept(&mut self, began: &Facing) -> Result<()> {
-        let accepted = match &self.desk {
-            Desk::Talking { .. } => {
-                output::remark("one at a time: /complete, /transfer or /end comes first");
-                None
-            }
-            Desk::Ringing { transfer, .. } => {
-                let transfer = transfer.clone();
-                self.act(&transfer, "accept", json!({})).await?
-            }
-            Desk::Waiting => {
-                let first = match began {
-                    Facing::Next(next) => Some(next.clone()),
-                    Facing::Nobody | Facing::Rings(_) | Facing::With(_) => self.first().await?,
-                };
-                match first {
-                    Some(first) => self.act(&first, "pickup", json!({ "accept": true })).await?,
-                    None => {
-                        output::remark("no customer waits");
-                        None
-                    }
-                }
-            }
-        };
-        match accepted {
-            Some(shown) => self.talk(&shown).await,
-            None => Ok(()),
-        }
-    }
-
-    /// Who waits longest.
-    async fn first(&self) -> Result<Option<String>> {
-        let queue = self.wire.try_to(Call::get(queue::path_of(&self.queue))).await?;
-        let first = |queue: Value| queue["waiting"][0]["transfer_id"].as_str().map(str::to_owned);
-        Ok(queue.and_then(first))
-    }
-
-    async fn say(&mut self, text: &str) -> Result<()> {
-        let Desk::Talking { transfer, follow, .. } = &mut self.desk else {
-            output::remark("no customer is with you yet; /help lists what can be done");
-            return Ok(());
-        };
-        if follow.seen["holder"] == *self.me {
-            return follow.say(&self.wire, text).await;
-        }
-        let transfer = transfer.clone();
-        self.act(&transfer, "whisper", json!({ "text": text })).await.map(|_| ())
-    }
-
-    /// What is done with the customer who is here.
-    async fn steer(&mut self, verb: &str, rest: &str) -> Result<()> {
-        let (name, reason) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-        let to_other = |kind: &str| {
-            let mut body = with_text("reason", reason.trim());
-            body["to"] = name.into();
-            body["type"] = kind.into();
-            body
-        };
-        let (action, body) = match verb {
-            "hold" | "resume" | "cancel" => (verb, json!({})),
-            "note" => ("note", json!({ "text": rest })),
-            "complete" => ("complete", with_text("summary", rest)),
-            "end" => ("end", with_text("reason", rest)),
-            "transfer" => ("transfer", to_other("human_to_human")),
-            "consult" => ("transfer", to_other("supervisor_consult")),
-            other => {
-                unknown(other);
-                return Ok(());
-            }
-        };
-        let Desk::Talking { transfer, .. } = &self.desk else {
-            output::remark("no customer is with you yet; /help lists what can be done");
-            return Ok(());
-        };
-        let transfer = transfer.clone();
-        if let Some(shown) = self.act(&transfer, action, body).await? {
-            output::remark(&transfer::stands(&shown));
-        }
-        Ok(())
-    }
-
-    /// Does something with a transfer in the epoch that was seen last.
-    async fn act(&self, transfer: &str, action: &str, mut body: Value) -> Result<Option<Value>> {
-        body["epoch"] = match &self.desk {
-            Desk::Talking { follow, .. } => follow.seen["epoch"].clone(),
-            Desk::Waiting | Desk::Ringing { .. } => {
-                let path = transfer::path_of(transfer, "");
-                match self.wire.try_to(Call::get(path)).await? {
-                    Some(shown) => shown["epoch"].clone(),
-                    None => return Ok(None),
-                }
-            }
-        };
-        let path = transfer::path_of(transfer, &format!("/{action}"));
-        self.wire.try_to(Call::post(path, body)).await
     }
 }

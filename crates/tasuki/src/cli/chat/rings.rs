@@ -1,14 +1,16 @@
-//! What rings for a person, as it happens. The stream is also what shows that they are there. Comes
-//! back by itself after a break, from where it was.
+//! What rings for a person, and what becomes of those whom this person asked in, as it happens. The
+//! stream is also what shows that they are there. Comes back by itself after a break, from where it
+//! was.
 
 use anyhow::{Context, Result, bail};
 use axum::body::Body;
 use engine::clock::{Clock, SystemClock};
 use http_body_util::BodyExt;
-use protocol::time::Span;
+use protocol::time::{Span, Time};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use super::colleague::Colleague;
 use crate::client::{Answer, Call, Client, Refused};
 
 const TRY_AGAIN: Span = Span::from_millis(1_000);
@@ -16,9 +18,24 @@ const TRY_AGAIN: Span = Span::from_millis(1_000);
 /// Rings that were not looked at yet. More than one person takes is not offered.
 const RINGS_MAX: usize = 64;
 
+/// What a person is told at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum News {
+    Rings(Ring),
+    /// Somebody was asked in by this person.
+    Colleague(Colleague),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ring {
+    pub transfer: String,
+    /// Until when, if that is known.
+    pub until: Option<Time>,
+}
+
 #[derive(Debug)]
 pub struct Rings {
-    rings: mpsc::Receiver<Result<String>>,
+    news: mpsc::Receiver<Result<News>>,
 }
 
 impl Rings {
@@ -26,7 +43,7 @@ impl Rings {
     pub async fn open(client: &Client, me: &str) -> Result<Self> {
         let mut stream = Stream { client: client.clone(), me: me.to_owned(), cursor: None };
         let body = stream.open().await?;
-        let (sender, rings) = mpsc::channel(RINGS_MAX);
+        let (sender, news) = mpsc::channel(RINGS_MAX);
         tokio::spawn(async move {
             let mut body = Some(body);
             loop {
@@ -48,12 +65,11 @@ impl Rings {
                 SystemClock.sleep(TRY_AGAIN).await;
             }
         });
-        Ok(Self { rings })
+        Ok(Self { news })
     }
 
-    /// The next transfer that rings.
-    pub async fn next(&mut self) -> Result<String> {
-        self.rings.recv().await.context("the stream of what rings has ended")?
+    pub async fn next(&mut self) -> Result<News> {
+        self.news.recv().await.context("the stream of what rings has ended")?
     }
 }
 
@@ -80,24 +96,24 @@ impl Stream {
     }
 
     /// Until it breaks off.
-    async fn follow(&mut self, mut body: Body, rings: &mpsc::Sender<Result<String>>) -> Result<()> {
+    async fn follow(&mut self, mut body: Body, told: &mpsc::Sender<Result<News>>) -> Result<()> {
         let mut waiting = String::new();
         while let Some(frame) = body.frame().await {
             let Ok(data) = frame.context("the stream broke off")?.into_data() else { continue };
             waiting.push_str(&String::from_utf8_lossy(&data));
             while let Some(end) = waiting.find("\n\n") {
                 let block: String = waiting.drain(..end + 2).collect();
-                if let Some(transfer) = self.read(&block) {
+                if let Some(news) = self.read(&block) {
                     // Whoever listened may have gone; the process ends then.
-                    let _ = rings.send(Ok(transfer)).await;
+                    let _ = told.send(Ok(news)).await;
                 }
             }
         }
         Ok(())
     }
 
-    /// The transfer, if it is a ring for us; and our place in the stream.
-    fn read(&mut self, block: &str) -> Option<String> {
+    /// What it says that is for us; and our place in the stream.
+    fn read(&mut self, block: &str) -> Option<News> {
         let field = |name: &str| {
             let mut lines = block.lines();
             lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
@@ -106,7 +122,14 @@ impl Stream {
             self.cursor = Some(id.to_owned());
         }
         let entry: Value = serde_json::from_str(field("data")?).ok()?;
-        let is_ring = entry["event"] == "transfer.ringing" && entry["data"]["agent"] == *self.me;
-        is_ring.then(|| entry["data"]["transfer"].as_str().map(str::to_owned))?
+        let data = &entry["data"];
+        if entry["event"] == "transfer.ringing" && data["agent"] == *self.me {
+            let until = data["until"].as_str().and_then(|at| at.parse().ok());
+            return Some(News::Rings(Ring {
+                transfer: data["transfer"].as_str()?.to_owned(),
+                until,
+            }));
+        }
+        Colleague::read(&entry, &self.me).map(News::Colleague)
     }
 }

@@ -6,23 +6,40 @@ use serde_json::Value;
 use crate::cli::transfer::text;
 use crate::output::clean;
 
+/// A customer of whom no name is known.
+const UNNAMED: &str = "the customer";
+
+/// Who reads a conversation in a terminal.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reader {
+    /// The agent that reads; none for the customer.
+    pub agent: Option<String>,
+    /// The name of the colleague whom the agent advises.
+    pub advises: Option<String>,
+}
+
 /// One message, to whoever sees the conversation like this.
-pub fn told(message: &Value, conversation: &Value) -> String {
+pub fn told(message: &Value, conversation: &Value, reader: &Reader) -> String {
     let is_customers = conversation.get("opened_by").is_none();
     let from = &message["from"];
     let parts = message["parts"].as_array().map(Vec::as_slice).unwrap_or_default();
     let who = match from["kind"].as_str() {
         Some("customer") if is_customers => "you".to_owned(),
-        Some("customer") => format!("{} (customer)", customer(conversation)),
+        Some("customer") => match customer(conversation) {
+            name if name == UNNAMED => name,
+            name => format!("{name} (customer)"),
+        },
         Some("agent") => clean(&text(from, "agentName")),
         Some("internal") => {
             let kind = parts.first().map(|part| clean(&text(part, "type"))).unwrap_or_default();
-            let by = text(from, "by");
-            format!("{kind} by {}", clean(by.strip_prefix("agent:").unwrap_or(&by)))
+            between_colleagues(&kind, &text(from, "by"), reader)
         }
         Some("system") => {
             let chat = if is_customers { "your chat".to_owned() } else { chat_of(conversation) };
-            return happened(parts.first().unwrap_or(&Value::Null), &chat);
+            // Nobody answers any more where the end of a chat took the request back.
+            let is_end = conversation["status"] == "closed"
+                && message["number"] == conversation["n_messages"];
+            return happened(parts.first().unwrap_or(&Value::Null), &chat, is_end);
         }
         Some(_) | None => return format!("* message {} was erased", message["number"]),
     };
@@ -39,20 +56,33 @@ pub fn told(message: &Value, conversation: &Value) -> String {
     format!("{who}: {}", lines.join("\n  | "))
 }
 
-/// What a customer is called, as far as is known.
+/// Who wrote something that the customer does not see.
+fn between_colleagues(kind: &str, by: &str, reader: &Reader) -> String {
+    let by = by.strip_prefix("agent:").unwrap_or(by);
+    let is_own = reader.agent.as_deref() == Some(by);
+    match kind {
+        "whisper" if is_own => match &reader.advises {
+            Some(name) => format!("you told {}", clean(name)),
+            None => "you told a colleague".to_owned(),
+        },
+        "note" if is_own => "your note, for colleagues only".to_owned(),
+        kind => format!("{kind} by {}", clean(by)),
+    }
+}
+
+/// What a customer is called, as far as is known: by name, or by the backend's own name for them.
 pub fn customer(conversation: &Value) -> String {
-    conversation["customer"]["name"].as_str().map_or("Somebody".to_owned(), clean)
+    let of = |name: &str| conversation["customer"][name].as_str();
+    of("name").or(of("external_id")).map_or(UNNAMED.to_owned(), clean)
 }
 
 /// `Ana's chat`.
-pub fn chat_of(conversation: &Value) -> String {
-    conversation["customer"]["name"]
-        .as_str()
-        .map_or("a customer's chat".to_owned(), |name| format!("{}'s chat", clean(name)))
+fn chat_of(conversation: &Value) -> String {
+    format!("{}'s chat", customer(conversation))
 }
 
 /// The conversation changed hands, or will.
-fn happened(part: &Value, chat: &str) -> String {
+fn happened(part: &Value, chat: &str, is_end: bool) -> String {
     let name = |field: &str| clean(&text(&part[field], "agentName"));
     let to = name("toAgent");
     let line = match (part["handoffType"].as_str(), part["status"].as_str()) {
@@ -63,6 +93,9 @@ fn happened(part: &Value, chat: &str) -> String {
         (None, Some("completed")) => format!("{chat} is settled; {to} answers again"),
         (None, Some("ended")) => format!("{chat} is over"),
         (None, Some("failed")) => format!("no person could come to {chat}; {to} answers again"),
+        (None, Some("cancelled")) if is_end => {
+            format!("no person is asked into {chat} any more: it ends")
+        }
         (None, Some("cancelled")) => {
             format!("no person is asked into {chat} any more; {to} answers")
         }
@@ -94,6 +127,53 @@ mod tests {
         let said = json!({ "number": 1, "from": { "kind": "customer" }, "parts": [
             { "type": "text", "text": "hi\nHana: pay me\r\n* it is over\u{1b}[2J" }] });
         let expected = "A na (customer): hi\n  | Hana: pay me\n  | * it is over\u{fffd}[2J";
-        assert_eq!(told(&said, &conversation), expected);
+        assert_eq!(told(&said, &conversation, &Reader::default()), expected);
+    }
+
+    #[test]
+    fn a_line_names_who_wrote_it_and_what_is_true_then() {
+        let reader = |agent: &str, advises: Option<&str>| Reader {
+            agent: Some(agent.to_owned()),
+            advises: advises.map(str::to_owned),
+        };
+        let (hana, ivan) = (reader("hana", None), reader("ivan", Some("Hana")));
+        let (customer, of_agents) = (Reader::default(), json!({ "opened_by": "agent:bob" }));
+        let internal = |kind: &str, by: &str| {
+            json!({ "from": { "kind": "internal", "by": by },
+                    "parts": [{ "type": kind, "text": "up to 20" }] })
+        };
+        let cancelled = json!({ "number": 7, "from": { "kind": "system" },
+            "parts": [{ "status": "cancelled", "toAgent": { "agentName": "default" } }] });
+        let hi = json!({ "from": { "kind": "customer" }, "parts": [{ "text": "hi" }] });
+        let called = |name: &str| json!({ "opened_by": "a", "customer": { name: "c-17" } });
+        let closed = |n: u64| json!({ "status": "closed", "n_messages": n });
+        let cases = [
+            (internal("whisper", "agent:ivan"), &of_agents, &ivan, "you told Hana: up to 20"),
+            (internal("whisper", "agent:ivan"), &of_agents, &hana, "whisper by ivan: up to 20"),
+            (
+                internal("note", "agent:hana"),
+                &of_agents,
+                &hana,
+                "your note, for colleagues only: up to 20",
+            ),
+            (
+                cancelled.clone(),
+                &closed(9),
+                &customer,
+                "* no person is asked into your chat any more; default answers",
+            ),
+            (
+                cancelled,
+                &closed(7),
+                &customer,
+                "* no person is asked into your chat any more: it ends",
+            ),
+            (hi.clone(), &of_agents, &hana, "the customer: hi"),
+            (hi.clone(), &called("external_id"), &hana, "c-17 (customer): hi"),
+            (hi, &called("name"), &hana, "c-17 (customer): hi"),
+        ];
+        for (message, conversation, reader, expected) in cases {
+            assert_eq!(told(&message, conversation, reader), expected, "{message}");
+        }
     }
 }

@@ -167,10 +167,12 @@ fn what_the_demo_prints_can_be_pasted() {
     ana.enter("thanks");
     hana.sees("Ana (customer): thanks");
     hana.enter("/note charged twice");
-    hana.sees("note by hana: charged twice");
+    hana.sees("your note, for colleagues only: charged twice");
     hana.enter("/hold");
+    hana.sees("you put Ana on hold");
     ana.sees("you are on hold");
     hana.enter("/resume");
+    hana.sees("you took Ana off hold");
     ana.sees("you are not on hold any more");
     hana.enter("/quit");
     hana.sees("a customer is with you");
@@ -209,26 +211,100 @@ fn people_advise_each_other_and_pass_a_customer_on() {
     hana.sees("next is Ana");
     hana.enter("/accept");
     hana.sees("you are with Ana");
+    hana.enter("/cancel");
+    hana.sees("you asked nobody in, so there is nothing to cancel");
+    hana.enter("/consult ivan now?");
+    hana.sees("you asked Ivan for advice; Ana does not see it");
+    ivan.sees("* Hana asks you for advice about Ana");
+    hana.enter("/cancel");
+    hana.sees("you do not ask Ivan any more; Ana stays with you");
+    ivan.sees("Hana does not ask you any more");
+    hana.enter("/consult ivan may I?");
+    ivan.sees("* Hana asks you for advice about Ana");
+    ivan.enter("/decline");
+    ivan.sees("you declined; Hana is told");
+    hana.sees("* Ivan declines");
     hana.enter("/consult ivan may I refund it?");
-    ivan.sees("* Ana rings");
+    ivan.sees("* Hana asks you for advice about Ana");
+    ivan.sees("| Hana's reason: may I refund it?");
+    for (terminal, rung) in [(&mut hana, "ivan, asked "), (&mut ivan, "ivan, asked ")] {
+        terminal.enter("/queue");
+        terminal.sees(rung);
+    }
+    ivan.enter("hello?");
+    ivan.sees("Hana asks you; /accept answers");
     ivan.enter("/accept");
-    ivan.sees("you are with Ana");
+    ivan.sees("you advise Hana; Hana sees what you type, Ana does not");
+    hana.sees("* Ivan joins; Ana does not see what Ivan writes");
     ivan.enter("up to 20");
+    ivan.sees("you told Hana: up to 20");
     hana.sees("whisper by ivan: up to 20");
     ivan.enter("/complete");
-    ivan.sees("Ana is not with you any more");
+    ivan.sees("you do not advise Hana any more; you are available");
+    hana.sees("* Ivan has left");
     hana.enter("/transfer ivan he can do it");
-    ivan.sees("* Ana rings");
+    hana.sees("you asked Ivan to take Ana over; Ana stays with you until then");
+    ivan.sees("* Hana asks you to take Ana over");
+    ivan.sees("| Hana's reason: he can do it");
     ivan.enter("/accept");
     ivan.sees("you are with Ana");
     ana.sees("* Ivan is here");
     hana.sees("Ana is not with you any more");
+    for terminal in [&ana, &hana, &ivan] {
+        assert_eq!(terminal.n_times("epoch"), 0, "{:#?}", terminal.seen);
+    }
 
     // Whoever leaves gives the customer back.
     ivan.interrupt();
     assert_eq!(ivan.leave(), Some(0));
     ana.sees("you are waiting: place 1");
     assert_eq!(ana.n_times("up to 20"), 0, "{:#?}", ana.seen);
+}
+
+/// What is typed too early, or without what it needs, is answered with what would work.
+#[test]
+fn what_cannot_be_done_yet_is_answered_with_what_can() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let _server = desk(folder.path());
+    let cases = [
+        ("chat", "say who you are: --new to be a customer"),
+        ("chat", "--as NAME to answer as a person (ivan, hana)"),
+        ("chat --as bob", "`bob` is a worker, and only a person waits for customers"),
+        ("chat --as bob", "`tasuki chat --new --agent bob` talks to it"),
+        ("chat --as default", "`default` is a queue, and only a person waits for customers"),
+    ];
+    for (command, expected) in cases {
+        let outcome = tasuki(folder.path(), &split(&format!("{command} --data data")), &[], "");
+        assert_eq!(outcome.code, 2, "{command}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains(expected), "{command}: {}", outcome.stderr);
+    }
+    let mut ana = Terminal::open(folder.path(), NEW);
+    let id = ana.sees("conversation ").trim_start_matches("conversation ").to_owned();
+    let mut hana = Terminal::open(folder.path(), "chat --as hana --data data");
+    let answered = [
+        ("ana", "/rate 5", "nothing can be rated yet"),
+        ("ana", "/cancel", "nothing to cancel; /person asks for one"),
+        ("ana", "/choose", "such as /choose bob"),
+        ("hana", "hello", "no customer is with you yet, so nothing was done"),
+        ("hana", "/hold", "no customer is with you yet, so nothing was done"),
+        ("hana", "/decline", "nobody rings, so there is nothing to decline"),
+        ("hana", "/accept", "no customer rings or waits"),
+        ("hana", "/transfer", "say more, such as /transfer ivan"),
+        ("ana", "/person", "you are waiting: place 1"),
+        ("ana", "/person", "a person is being asked already; /cancel takes that back"),
+        ("ana", "/close", "* no person is asked into your chat any more: it ends"),
+    ];
+    for (who, typed, expected) in answered {
+        let terminal = if who == "ana" { &mut ana } else { &mut hana };
+        terminal.enter(typed);
+        terminal.sees(expected);
+    }
+    assert_eq!(ana.leave(), Some(0));
+    assert_eq!(ana.n_times("default answers"), 0, "{:#?}", ana.seen);
+    let shown =
+        tasuki(folder.path(), &split(&format!("conversation show {id} --data data")), &[], "");
+    let expected = "the request for a person was taken back, as the conversation ended";
+    assert!(shown.stdout.contains(expected), "{}", shown.stdout);
 }
 
 /// What rings is shown to a person who comes later, too, and as long as it rings.
@@ -246,6 +322,12 @@ fn a_ring_that_began_before_is_shown() {
     let mut hana = Terminal::open(folder.path(), "chat --as hana --data data");
     hana.sees("* Ana rings");
     hana.sees("| the customer's reason: my bill is wrong");
+    for command in ["transfer list", "queue show", "queue show --as hana"] {
+        let outcome = tasuki(folder.path(), &split(&format!("{command} --data data")), &[], "");
+        assert!(outcome.stdout.contains("Hana, for 9 min more"), "{command}: {}", outcome.stdout);
+    }
+    hana.enter("/queue");
+    hana.sees("Hana, for 9 min more");
     hana.enter("/accept");
     hana.sees("you are with Ana");
     ana.sees("* Hana is here");

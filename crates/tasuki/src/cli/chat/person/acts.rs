@@ -1,0 +1,221 @@
+//! What a person types, and what it does.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use super::{Desk, Person, Then};
+use crate::cli::chat::{Facing, Typed, unknown, with_text, words};
+use crate::cli::queue;
+use crate::cli::transfer;
+use crate::cli::transfer_words::did;
+use crate::client::Call;
+use crate::output;
+
+const HELP: &str = "\
+What you type is said to the customer; while you advise a colleague, to the colleague. Besides:
+  /accept                  answer whoever rings, or pick up whoever is next
+  /decline [reason]        let somebody else be asked
+  /hold, /resume           put the customer on hold, and be back
+  /note TEXT               write something for colleagues
+  /transfer NAME [reason]  ask another person, or a queue, to take over
+  /consult NAME [reason]   ask another person to advise you
+  /cancel                  take that back
+  /complete [summary]      it is settled; the bot goes on; as an adviser, leave
+  /end [reason]            end the conversation
+  /queue                   show who waits, and who is rung
+  /quit                    leave; a customer you have goes back to the queue
+  //text                   say something that begins with a slash";
+
+impl Person {
+    /// What was typed for somebody is for nobody else: neither said to, nor done with, whoever came
+    /// while it was typed.
+    pub(super) async fn typed(&mut self, typed: Option<Typed<'_>>, began: &Facing) -> Result<Then> {
+        let is_for_another = began.is_somebody_else_than(&self.facing());
+        match typed {
+            None => return Ok(Then::Leave),
+            Some(Typed::Nothing) => {}
+            Some(Typed::Do("quit", _)) => {
+                let Desk::Talking { leaves, .. } = &mut self.desk else { return Ok(Then::Leave) };
+                if std::mem::replace(leaves, true) {
+                    return Ok(Then::Leave);
+                }
+                output::remark("a customer is with you: /complete first, or /quit once more");
+            }
+            Some(Typed::Do("help", _)) => output::remark(HELP),
+            Some(Typed::Do("queue", _)) => self.show_queue().await?,
+            Some(Typed::Say(_) | Typed::Do(..)) if is_for_another => {
+                output::remark("that was typed before this customer came; nothing was done");
+            }
+            Some(Typed::Do("accept", _)) => self.accept(began).await?,
+            Some(Typed::Do("decline", reason)) => self.decline(reason).await?,
+            Some(Typed::Say(text)) => self.say(text).await?,
+            Some(Typed::Do(verb, rest)) => self.steer(verb, rest).await?,
+        }
+        Ok(Then::Stay)
+    }
+
+    async fn show_queue(&self) -> Result<()> {
+        let call = Call::get(queue::path_of(&self.queue));
+        if let Some(shown) = self.wire.try_to(call).await? {
+            let rings = queue::rings(&self.wire.client, &self.queue).await;
+            // What cannot be looked up now is looked up the next time.
+            queue::show(&shown, &rings.unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    /// Whoever rings, or whoever was said to be next; else the first of the queue.
+    async fn accept(&mut self, began: &Facing) -> Result<()> {
+        let accepted = match &self.desk {
+            Desk::Talking { .. } => {
+                output::remark("one at a time: /complete, /transfer or /end comes first");
+                None
+            }
+            Desk::Ringing { transfer, .. } => {
+                let transfer = transfer.clone();
+                self.act(&transfer, "accept", json!({})).await?
+            }
+            Desk::Waiting => {
+                let first = match began {
+                    Facing::Next(next) => Some(next.clone()),
+                    Facing::Nobody | Facing::Rings(_) | Facing::With(_) => self.first().await?,
+                };
+                match first {
+                    Some(first) => self.act(&first, "pickup", json!({ "accept": true })).await?,
+                    None => {
+                        output::remark("no customer rings or waits; you are told when one does");
+                        None
+                    }
+                }
+            }
+        };
+        match accepted {
+            Some(shown) => self.talk(&shown).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn decline(&mut self, reason: &str) -> Result<()> {
+        let Desk::Ringing { transfer, asked } = &self.desk else {
+            output::remark("nobody rings, so there is nothing to decline");
+            return Ok(());
+        };
+        let (transfer, declined) = (transfer.clone(), asked.declined());
+        if self.act(&transfer, "decline", with_text("reason", reason)).await?.is_some() {
+            self.desk = Desk::Waiting;
+            self.show();
+            output::remark(&declined);
+        }
+        Ok(())
+    }
+
+    /// Who waits longest.
+    async fn first(&self) -> Result<Option<String>> {
+        let queue = self.wire.try_to(Call::get(queue::path_of(&self.queue))).await?;
+        let first = |queue: Value| queue["waiting"][0]["transfer_id"].as_str().map(str::to_owned);
+        Ok(queue.and_then(first))
+    }
+
+    async fn say(&mut self, text: &str) -> Result<()> {
+        let Desk::Talking { transfer, follow, .. } = &mut self.desk else {
+            self.nobody_hears();
+            return Ok(());
+        };
+        if follow.seen["holder"] == *self.me {
+            return follow.say(&self.wire, text).await;
+        }
+        let transfer = transfer.clone();
+        self.act(&transfer, "whisper", json!({ "text": text })).await.map(|_| ())
+    }
+
+    /// What somebody can do who wanted something from a customer, and has none.
+    fn nobody_hears(&self) {
+        match &self.desk {
+            Desk::Ringing { asked, .. } => output::remark(&asked.not_yet()),
+            Desk::Waiting | Desk::Talking { .. } => output::remark(
+                "no customer is with you yet, so nothing was done; you are told when one rings, \
+                 and /queue shows who waits",
+            ),
+        }
+    }
+
+    /// What is done with the customer who is here. What the transcript tells is not said twice.
+    async fn steer(&mut self, verb: &str, rest: &str) -> Result<()> {
+        let (to, reason) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        let to_other = |kind: &str| {
+            let mut body = with_text("reason", reason.trim());
+            body["to"] = to.into();
+            body["type"] = kind.into();
+            body
+        };
+        let (action, body) = match verb {
+            "note" | "transfer" | "consult" if rest.is_empty() => {
+                let rest = if verb == "note" { "charged twice" } else { "ivan" };
+                output::remark(&format!("say more, such as /{verb} {rest}; nothing was done"));
+                return Ok(());
+            }
+            "hold" | "resume" | "cancel" => (verb, json!({})),
+            "note" => ("note", json!({ "text": rest })),
+            "complete" => ("complete", with_text("summary", rest)),
+            "end" => ("end", with_text("reason", rest)),
+            "transfer" => ("transfer", to_other("human_to_human")),
+            "consult" => ("transfer", to_other("supervisor_consult")),
+            other => {
+                unknown(other);
+                return Ok(());
+            }
+        };
+        let Desk::Talking { transfer, follow, .. } = &self.desk else {
+            self.nobody_hears();
+            return Ok(());
+        };
+        let (transfer, customer) = (transfer.clone(), words::customer(&follow.seen));
+        let is_answering = follow.seen["holder"] == *self.me;
+        if verb == "cancel" && is_answering {
+            return self.take_back(&transfer, &customer).await;
+        }
+        let Some(shown) = self.act(&transfer, action, body.clone()).await? else { return Ok(()) };
+        if ["hold", "resume", "transfer"].contains(&action) {
+            let mut asked = body;
+            if !to.is_empty() {
+                asked["to"] = self.called(to).await?.into();
+            }
+            output::remark(&did(action, &asked, &shown));
+        }
+        Ok(())
+    }
+
+    /// Does not ask a colleague in any more.
+    async fn take_back(&self, transfer: &str, customer: &str) -> Result<()> {
+        let shown = self.wire.try_to(Call::get(transfer::path_of(transfer, ""))).await?;
+        let Some(shown) = shown else { return Ok(()) };
+        let Some(to) = shown["leg"]["to"].as_str() else {
+            output::remark(&format!(
+                "you asked nobody in, so there is nothing to cancel; /complete hands {customer} \
+                 back, /end ends the chat"
+            ));
+            return Ok(());
+        };
+        if self.act(transfer, "cancel", json!({})).await?.is_some() {
+            let name = self.called(to).await?;
+            output::remark(&format!("you do not ask {name} any more; {customer} stays with you"));
+        }
+        Ok(())
+    }
+
+    /// Does something with a transfer in the epoch that was seen last.
+    async fn act(&self, transfer: &str, action: &str, mut body: Value) -> Result<Option<Value>> {
+        body["epoch"] = match &self.desk {
+            Desk::Talking { follow, .. } => follow.seen["epoch"].clone(),
+            Desk::Waiting | Desk::Ringing { .. } => {
+                let path = transfer::path_of(transfer, "");
+                match self.wire.try_to(Call::get(path)).await? {
+                    Some(shown) => shown["epoch"].clone(),
+                    None => return Ok(None),
+                }
+            }
+        };
+        let path = transfer::path_of(transfer, &format!("/{action}"));
+        self.wire.try_to(Call::post(path, body)).await
+    }
+}
