@@ -238,7 +238,9 @@ impl CalledArgs {
             }
             (None, Some(url)) => output::line(&output::clean(url)),
             (None, None) if self.remove => output::remark(&format!("{id} is not called any more")),
-            (None, None) => output::remark(&format!("{id} has no URL here that you may see")),
+            (None, None) => output::remark(&format!(
+                "no URL is set for {id}, or only operators see it; --url sets one"
+            )),
         }
         Ok(())
     }

@@ -34,7 +34,7 @@ pub fn waits_for(handoff: &Value, entries: &[Value]) -> Option<String> {
             Some(_) | None => format!("{to} to complete it"),
         },
         "rejected" => format!("{from} to propose it again or close it"),
-        "completed" => "someone to close it".to_owned(),
+        "completed" => format!("{from} or {to} to close it"),
         _ => return None,
     })
 }
@@ -192,5 +192,27 @@ fn found(finding: &Value) -> String {
         (Some(n_bytes), _) => format!("{result}, {n_bytes} bytes"),
         (None, Some(detail)) => format!("{result}: {}", clean(detail)),
         (None, None) => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_waits_names_whom_it_waits_for() {
+        let cases = [
+            ("proposed", Some("bob to accept or reject it")),
+            ("activated", Some("bob to complete it")),
+            ("rejected", Some("alice to propose it again or close it")),
+            ("completed", Some("alice or bob to close it")),
+            ("closed", None),
+        ];
+        for (status, expected) in cases {
+            let handoff = json!({ "status": status, "from_agent": "alice", "to_agent": "bob" });
+            assert_eq!(waits_for(&handoff, &[]).as_deref(), expected, "{status}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use protocol::aaep::event::{Risk, ToolStatus};
 use serde_json::json;
 
 use super::choose::Scene;
-use super::step::{Asked, Call, Choice, Step, Which};
+use super::step::{Asked, Call, Choice, Sentence, Step, Which};
 use super::words::{self, Said, Words};
 
 /// What cannot be undone is worth a while to think about, and to find the keyboard.
@@ -191,7 +191,7 @@ impl Script {
         rejected.push(state("deciding", "writing_output", words::WRITING));
         let nothing = [words::SAY_NOTHING_DONE.into(), words::SAY_AS_BEFORE.into()];
         rejected.extend(self.write(&nothing));
-        rejected.push(done(words::DECLINED));
+        rejected.push(done(words::DONE));
         Step::Ask(Box::new(Asked::Confirmation {
             call,
             action,
@@ -327,7 +327,7 @@ impl Script {
     /// Sentences of one output, each after the other.
     fn write(&self, sentences: &[Said]) -> Vec<Step> {
         let mut position = 0;
-        let mut steps = Vec::with_capacity(sentences.len());
+        let (mut steps, mut so_far) = (Vec::with_capacity(sentences.len()), Vec::new());
         // Japanese has no spaces between sentences.
         let space = if self.language == "ja" { "" } else { " " };
         for (index, said) in sentences.iter().enumerate() {
@@ -335,7 +335,8 @@ impl Script {
             let before = if index == 0 { "" } else { space };
             let text = format!("{before}{}", said.in_language(self.language));
             let n_chars = text.chars().count();
-            steps.push(Step::Write { text, position, complete });
+            so_far.push(Sentence { position, said: *said });
+            steps.push(Step::Write { text, position, complete, so_far: so_far.clone() });
             position += n_chars;
         }
         steps
@@ -366,7 +367,7 @@ fn clarification(summary: Words, context: Words, choices: Vec<Choice>) -> Step {
 
 fn given_up(reason: &'static str) -> Vec<Step> {
     vec![
-        state("awaiting_input", "thinking", words::NO_ANSWER),
+        state("awaiting_input", "thinking", words::THINKING),
         Step::Cancelled { summary: words::NO_ANSWER.into(), reason },
     ]
 }

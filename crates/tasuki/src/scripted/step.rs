@@ -37,6 +37,8 @@ pub enum Step {
         text: String,
         position: usize,
         complete: bool,
+        /// All sentences up to this one, for those who hear it in another language, joined or not.
+        so_far: Vec<Sentence>,
     },
     Ask(Box<Asked>),
     HandOff {
@@ -55,6 +57,13 @@ pub enum Step {
         summary: Said,
         reason: &'static str,
     },
+}
+
+/// A sentence of an output, and where it begins in the language of the session.
+#[derive(Debug, Clone, Copy)]
+pub struct Sentence {
+    pub position: usize,
+    pub said: Said,
 }
 
 /// A question, and how it goes on after each answer.
@@ -249,12 +258,17 @@ impl Step {
             Step::Errored { hint, .. } => {
                 Some(json!({ "remediation_hint": hint.in_language(language) }))
             }
+            Step::Write { so_far, .. } => {
+                let sentences = so_far.iter().map(|one| {
+                    json!({ "position": one.position, "text": one.said.in_language(language) })
+                });
+                Some(json!({ "sentences": sentences.collect::<Vec<_>>() }))
+            }
             Step::Started { .. }
             | Step::State { .. }
             | Step::Progress { .. }
             | Step::Invoke { .. }
             | Step::Invoked { .. }
-            | Step::Write { .. }
             | Step::HandOff { .. }
             | Step::Completed { .. }
             | Step::Cancelled { .. } => None,
@@ -321,7 +335,7 @@ impl Step {
                 }
                 payload
             }
-            Step::Write { text, position, complete } => json!({
+            Step::Write { text, position, complete, .. } => json!({
                 "chunk": text,
                 "position": position,
                 "complete": complete,

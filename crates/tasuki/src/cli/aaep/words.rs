@@ -11,7 +11,7 @@ use crate::output::clean;
 pub fn said(event: &Value, verbosity: Verbosity, speech: Speech) -> Option<String> {
     let text = |name: &str| event[name].as_str().map(clean);
     if kind(event) == "output.streaming" {
-        let chunk = text("chunk").unwrap_or_default();
+        let chunk = sentences(event, speech).or_else(|| text("chunk")).unwrap_or_default();
         return (!chunk.trim().is_empty()).then(|| chunk.trim().to_owned());
     }
     let longer = match verbosity {
@@ -32,6 +32,23 @@ pub fn said(event: &Value, verbosity: Verbosity, speech: Speech) -> Option<Strin
 /// A text of an event in the listener's language, where its producer gives one.
 pub fn translated(event: &Value, name: &str, speech: Speech) -> Option<String> {
     event["extensions"]["tasuki"]["translations"][speech.language()][name].as_str().map(clean)
+}
+
+/// A piece of output in the listener's language, where its producer gives its sentences in it. They
+/// are told by where they begin, as the server may have joined several pieces.
+fn sentences(event: &Value, speech: Speech) -> Option<String> {
+    let ours = &event["extensions"]["tasuki"];
+    // A sentence that was cut has no translation.
+    if !ours["merged"]["part_of"].is_null() {
+        return None;
+    }
+    let from = event["position"].as_u64()?;
+    let all = ours["translations"][speech.language()]["sentences"].as_array()?;
+    let begins = |sentence: &Value| sentence["position"].as_u64();
+    all.iter().find(|sentence| begins(sentence) == Some(from))?;
+    let heard = all.iter().filter(|sentence| begins(sentence).is_some_and(|at| at >= from));
+    let heard: Vec<_> = heard.filter_map(|sentence| sentence["text"].as_str()).map(clean).collect();
+    Some(heard.join(" "))
 }
 
 /// Who announces it.

@@ -191,7 +191,9 @@ fn a_verb_without_a_flag_shows_what_is_set_and_changes_nothing() {
     }
     assert!(!typed("agent roles bob --remove").contains("reviewer"));
     assert!(typed("agent endpoint bob --remove").contains("not called any more"));
-    assert!(typed("agent endpoint bob").contains("no URL"));
+    assert!(
+        typed("agent endpoint bob").contains("no URL is set for bob, or only operators see it")
+    );
     assert!(typed("agent wake bob --remove").contains("not called any more"));
     assert!(typed("agent wake bob").contains("no URL"));
     let hana = typed("agent register hana --user-selectable false --json");

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use engine::ids::SeededIds;
 use protocol::aaep::capabilities::Capabilities;
+use protocol::aaep::event::Boundary;
 use protocol::aaep::read::read;
 use protocol::aaep::shape::{Cursor, Prepared, Shaper};
 use serde_json::json;
@@ -30,8 +31,22 @@ impl Listener {
             preferred_verbosity: Some(verbosity),
             ..Capabilities::default()
         };
+        Self::on_terms(language, &asked, verbosity)
+    }
+
+    /// Hears an answer when it is complete.
+    fn whole(language: &str) -> Self {
+        let asked = Capabilities {
+            languages: Some(vec![language.to_owned()]),
+            coalesce_boundaries: Some(vec![Boundary::Completion]),
+            ..Capabilities::default()
+        };
+        Self::on_terms(language, &asked, Verbosity::Normal)
+    }
+
+    fn on_terms(language: &str, asked: &Capabilities, verbosity: Verbosity) -> Self {
         Self {
-            shaper: Shaper::new(&asked, Cursor::default()),
+            shaper: Shaper::new(asked, Cursor::default()),
             announcer: Announcer::new(Speech::new(Some(language)), verbosity),
             now: Time::from_millis(1_790_000_000_000),
             n_events: 0,
@@ -139,7 +154,7 @@ fn joining(language: &str) -> String {
 }
 
 #[test]
-fn ten_scenarios_read_aloud() {
+fn scenarios_read_aloud() {
     let normal = |language: &str| Listener::new(language, Verbosity::Normal);
     let (terse, detailed) = (Verbosity::Terse, Verbosity::Detailed);
     let scenarios = [
@@ -165,6 +180,11 @@ fn ten_scenarios_read_aloud() {
         (
             "A failure in Spanish, told in many words",
             Listener::new("es", detailed).follow("Hay un fallo", &[]),
+        ),
+        ("A German hears a report in English", normal("de").follow("Write a report", &[])),
+        (
+            "A German hears an English answer in one piece",
+            Listener::whole("de").follow("What is my balance?", &[]),
         ),
         ("A person is asked for", normal("en").follow("Get me a person", &[])),
         ("Joining in German", joining("de")),
