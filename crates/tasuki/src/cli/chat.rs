@@ -135,8 +135,8 @@ async fn person_name(client: &Client) -> Result<String> {
     usage(Err(anyhow!(match kind.as_str() {
         "worker" => format!(
             "`{name}` is a worker, and only a person waits for customers: `tasuki chat --new \
-             --agent {name}` talks to it as a customer, `tasuki chat --conversation ID --as {name}` \
-             speaks as it"
+             --agent {name}` talks to it as a customer, `tasuki chat --conversation ID --as \
+             {name}` speaks as it"
         ),
         _ => format!("`{name}` is a {kind}, and only a person waits for customers"),
     })))

@@ -80,7 +80,8 @@ impl Asked {
         match &self.by {
             By::Customer => format!("/accept or /decline; the next one is asked {left}"),
             By::ForAdvice(name) => format!(
-                "/accept or /decline; the request ends {left}; {} would not see what you tell {name}",
+                "/accept or /decline; the request ends {left}; {} does not see what you tell \
+                 {name}",
                 self.customer
             ),
             By::ToTakeOver(_) => format!("/accept or /decline; the request ends {left}"),
