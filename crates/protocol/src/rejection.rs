@@ -25,7 +25,7 @@ pub enum Rejection {
     #[error("{}", describe_unanswered(.unanswered))]
     EvidenceMissing { unanswered: Vec<String> },
 
-    #[error("cannot {action} a handoff that is {state}; that needs {needed}")]
+    #[error("{}", describe_wrong_state(action, *state, needed))]
     WrongState { action: &'static str, state: Status, needed: &'static str },
 
     #[error("only {who} may {action}")]
@@ -273,6 +273,18 @@ fn describe_conflict(task_id: &TaskId, conflict: &Conflict) -> String {
     }
 }
 
+/// What is missing where the state is right, and parts of the work are still with others.
+pub const PARTS_AT_AN_END: &str = "every delegated part to be at an end";
+
+fn describe_wrong_state(action: &str, state: Status, needed: &str) -> String {
+    match needed {
+        PARTS_AT_AN_END => {
+            format!("cannot {action} a handoff while its delegated parts are under way")
+        }
+        needed => format!("cannot {action} a handoff that is {state}; that needs {needed}"),
+    }
+}
+
 /// A task goes back one owner at a time.
 fn who_gets_it_back(previous: Option<&AgentId>) -> String {
     match previous {
@@ -291,7 +303,7 @@ fn describe_guard(n_max: usize, within: Option<Span>) -> String {
 fn describe_why(why: Why) -> &'static str {
     match why {
         Why::EpochOutdated => "the conversation is in another epoch",
-        Why::NotHolder => "another agent holds the conversation",
+        Why::NotHolder => "only its holder may do this",
         Why::AlreadyAnswered => "what this answers was answered before",
     }
 }
@@ -348,4 +360,22 @@ fn describe_unanswered(criteria: &[String]) -> String {
 
 fn arrows(chain: &[AgentId]) -> String {
     chain.iter().map(AgentId::as_str).collect::<Vec<_>>().join(" → ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handoff_in_the_wrong_state_names_what_is_in_the_way() {
+        let cases = [
+            (PARTS_AT_AN_END, "cannot complete a handoff while its delegated parts are under way"),
+            ("a draft", "cannot complete a handoff that is activated; that needs a draft"),
+        ];
+        for (needed, expected) in cases {
+            let state = Status::Activated;
+            let refused = Rejection::WrongState { action: "complete", state, needed };
+            assert_eq!(refused.to_string(), expected);
+        }
+    }
 }

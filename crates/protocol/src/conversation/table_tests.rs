@@ -162,7 +162,7 @@ fn a_refusal_says_who_holds_it_and_in_which_epoch() {
     world.check("bob route goto=dora epoch=2 => not_holder");
     assert_eq!(
         world.detail,
-        "another agent holds the conversation; `carol` holds the conversation in epoch 2"
+        "only its holder may do this; `carol` holds the conversation in epoch 2"
     );
 }
 

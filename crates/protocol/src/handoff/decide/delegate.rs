@@ -10,7 +10,7 @@ use crate::handoff::gate::read_package;
 use crate::handoff::package::{Offer, Policy};
 use crate::handoff::state::{Handoff, Made, Stage, Terms};
 use crate::ids::{HandoffId, TaskId};
-use crate::rejection::Rejection;
+use crate::rejection::{PARTS_AT_AN_END, Rejection};
 
 /// Whoever has more parts than this under way needs a plan, not another part.
 pub const OPEN_DELEGATIONS_MAX: usize = 16;
@@ -101,7 +101,7 @@ pub fn check_no_parts(made: &Made, action: &'static str) -> Result<(), Rejection
         return Ok(());
     }
     let state = made.stage.status();
-    Err(Rejection::WrongState { action, state, needed: "every delegated part to be at an end" })
+    Err(Rejection::WrongState { action, state, needed: PARTS_AT_AN_END })
 }
 
 fn check_has_room(made: &Made, action: &'static str) -> Result<(), Rejection> {
