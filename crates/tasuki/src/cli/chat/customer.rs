@@ -179,10 +179,8 @@ impl Told {
             "ringing" if is_new => output::remark("a person is being asked"),
             "on_hold" if is_new => output::remark("you are on hold"),
             "connected" if before == "on_hold" => output::remark("you are not on hold any more"),
-            "completed" if is_new && follow.is_customers() => {
-                if asks_rating(wire, follow).await? {
-                    output::remark("how was it? /rate 1 is very bad, /rate 5 very good");
-                }
+            "completed" if is_new && follow.is_customers() && asks_rating(wire, follow).await? => {
+                output::remark("how was it? /rate 1 is very bad, /rate 5 very good");
             }
             _ => {}
         }
