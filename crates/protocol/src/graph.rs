@@ -89,8 +89,8 @@ impl Checked {
         &self.hash
     }
 
-    /// The agents of its specialists, the queue whose people are asked, and those that customers may
-    /// name.
+    /// The agents of its specialists, the queue whose people are asked, and those that customers
+    /// may name.
     pub fn named(&self) -> Vec<Named> {
         let nodes = self.graph.nodes.iter().enumerate();
         let specialists = nodes.filter_map(|(index, node)| {

@@ -88,11 +88,13 @@ const ICON: &str = r"^[^\s\x00-\x1F\x7F-\x9F\u061C\u200E\u200F]*$";
 const COLOR_EXPECTED: &str = "#rrggbb, such as #2f6fde";
 const LABEL: &str = concat!(
     r"^[^\s\x00-\x1F\x7F-\x9F\u061C\u200E\u200F]",
-    r"([^\x00-\x1F\x7F-\x9F\u061C\u200E\u200F\u2028\u2029]*[^\s\x00-\x1F\x7F-\x9F\u061C\u200E\u200F])?$"
+    r"([^\x00-\x1F\x7F-\x9F\u061C\u200E\u200F\u2028\u2029]*",
+    r"[^\s\x00-\x1F\x7F-\x9F\u061C\u200E\u200F])?$"
 );
 const LABEL_OR_NONE: &str = concat!(
     r"^([^\s\x00-\x1F\x7F-\x9F\u061C\u200E\u200F]",
-    r"([^\x00-\x1F\x7F-\x9F\u061C\u200E\u200F\u2028\u2029]*[^\s\x00-\x1F\x7F-\x9F\u061C\u200E\u200F])?)?$"
+    r"([^\x00-\x1F\x7F-\x9F\u061C\u200E\u200F\u2028\u2029]*",
+    r"[^\s\x00-\x1F\x7F-\x9F\u061C\u200E\u200F])?)?$"
 );
 
 fn icon_expected() -> String {

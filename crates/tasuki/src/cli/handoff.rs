@@ -1,17 +1,19 @@
 //! `tasuki handoff`: every action, lists, and the story of one handoff.
 
+mod list;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use protocol::handoff::{RejectReason, Status};
+use protocol::handoff::RejectReason;
 use protocol::time::Time;
 use protocol::tools::Form;
 use serde_json::{Map, Value, json};
 
 use super::offer::{OfferArgs, WorkArgs, fields, lay_over_draft};
 use super::reach::{Reach, offline};
-use super::{detect, expect_object, lint, names, one_of, put, read_json, story, token, watch};
+use super::{detect, expect_object, lint, names, one_of, put, read_json, story, watch};
 use crate::client::{Call, Client, Unreachable, percent_encode};
 use crate::node::control_socket;
 use crate::{exit_code, output};
@@ -73,6 +75,9 @@ enum HandoffCommand {
     Approve {
         /// The id of the handoff
         id: String,
+        /// The revision that you have read; if it was changed since, nothing is approved
+        #[arg(long, value_name = "NUMBER")]
+        revision: Option<u32>,
         /// Why; kept on the record
         #[arg(long, value_name = "TEXT")]
         why: Option<String>,
@@ -81,6 +86,9 @@ enum HandoffCommand {
     Refuse {
         /// The id of the handoff
         id: String,
+        /// The revision that you have read; if it was changed since, nothing is refused
+        #[arg(long, value_name = "NUMBER")]
+        revision: Option<u32>,
         /// Why; kept on the record
         #[arg(long, value_name = "TEXT")]
         why: String,
@@ -203,7 +211,7 @@ enum HandoffCommand {
         reason: String,
     },
     /// List handoffs, newest first
-    List(ListArgs),
+    List(list::ListArgs),
     /// Tell the story of one handoff
     Show {
         /// The id of the handoff
@@ -211,28 +219,6 @@ enum HandoffCommand {
     },
     /// Follow what happens, live
     Watch(watch::WatchArgs),
-}
-
-#[derive(Debug, Args)]
-struct ListArgs {
-    /// Only those of this task
-    #[arg(long, value_name = "ID")]
-    task: Option<String>,
-    /// Only what this agent has handed on
-    #[arg(long, value_name = "AGENT")]
-    from: Option<String>,
-    /// Only what is handed to this agent
-    #[arg(long, value_name = "AGENT")]
-    to: Option<String>,
-    /// Only those in this state
-    #[arg(long, value_parser = one_of(Status::ALL, Status::as_str))]
-    status: Option<Status>,
-    /// How many, up to 200
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    limit: usize,
-    /// Go on where an earlier list ended
-    #[arg(long)]
-    cursor: Option<String>,
 }
 
 pub async fn run(args: HandoffArgs) -> Result<u8> {
@@ -246,7 +232,7 @@ pub async fn run(args: HandoffArgs) -> Result<u8> {
     let client = &reached.client;
     let json = args.reach.json;
     match args.command {
-        HandoffCommand::List(list) => print_list(client, &list, json).await?,
+        HandoffCommand::List(list) => list::print(client, &list, json).await?,
         HandoffCommand::Show { id } => story::print(client, &id, json).await?,
         HandoffCommand::Watch(_) if reached.node.is_some() => {
             // Nothing happens in a folder without a server, and we would keep one from starting.
@@ -362,8 +348,8 @@ fn call_of(action: HandoffCommand) -> Result<Call> {
             let path = format!("/v1/handoffs/{}/accept", percent_encode(&id));
             Call::post(path, acceptance(notes, &artifacts))
         }
-        HandoffCommand::Approve { id, why } => on(&id, "approve", [("why", why)]),
-        HandoffCommand::Refuse { id, why } => on(&id, "refuse", [("why", Some(why))]),
+        HandoffCommand::Approve { id, revision, why } => answer(&id, "approve", revision, why),
+        HandoffCommand::Refuse { id, revision, why } => answer(&id, "refuse", revision, Some(why)),
         HandoffCommand::Counter { id, offer } => {
             Call::post(format!("/v1/handoffs/{}/counter", percent_encode(&id)), offer.body()?)
         }
@@ -440,57 +426,20 @@ fn completion(notes: Option<String>, evidence: &[String], file: Option<&Path>) -
     Ok(body)
 }
 
+/// A human's answer to the revision that they have read.
+fn answer(id: &str, action: &str, revision: Option<u32>, why: Option<String>) -> Call {
+    let mut fields = Map::new();
+    put(&mut fields, "why", why);
+    if let Some(revision) = revision {
+        fields.insert("revision".to_owned(), revision.into());
+    }
+    Call::post(format!("/v1/handoffs/{}/{action}", percent_encode(id)), Value::Object(fields))
+}
+
 fn on<const N: usize>(id: &str, action: &str, given: [(&str, Option<String>); N]) -> Call {
     let mut fields = Map::new();
     for (name, value) in given {
         put(&mut fields, name, value);
     }
     Call::post(format!("/v1/handoffs/{}/{action}", percent_encode(id)), Value::Object(fields))
-}
-
-async fn print_list(client: &Client, list: &ListArgs, json: bool) -> Result<()> {
-    let mut path = format!("/v1/handoffs?limit={}", list.limit);
-    let filters = [
-        ("task_id", list.task.as_deref()),
-        ("from_agent", list.from.as_deref()),
-        ("to_agent", list.to.as_deref()),
-        ("status", list.status.map(Status::as_str)),
-        ("cursor", list.cursor.as_deref()),
-    ];
-    for (name, value) in filters {
-        if let Some(value) = value {
-            path.push_str(&format!("&{name}={}", percent_encode(value)));
-        }
-    }
-    let answer = client.call(Call::get(path)).await?.success()?;
-    if json {
-        output::json(&answer);
-        return Ok(());
-    }
-    let now = token::now();
-    let rows = answer["items"].as_array().into_iter().flatten().map(|handoff| {
-        let text = |name: &str| handoff[name].as_str().unwrap_or("–").to_owned();
-        let when = |name: &str| {
-            handoff[name]
-                .as_str()
-                .and_then(|at| at.parse::<Time>().ok())
-                .map_or("–".to_owned(), |at| output::relative(at, now))
-        };
-        let parties = format!("{} → {}", text("from_agent"), text("to_agent"));
-        vec![
-            text("handoff_id"),
-            text("status"),
-            parties,
-            text("task_id"),
-            text("title"),
-            when("changed_at"),
-            when("due_at"),
-        ]
-    });
-    let header = ["id", "status", "from → to", "task", "title", "changed", "due"];
-    output::line(&output::table(&header, rows.collect()));
-    if let Some(cursor) = answer["next_cursor"].as_str() {
-        output::remark(&format!("more with --cursor {cursor}"));
-    }
-    Ok(())
 }

@@ -62,6 +62,10 @@ pub fn package(handoff: &Value, entries: &[Value], now: Time) -> Vec<String> {
         lines.push(line("priority", &clean(priority)));
     }
     lines.extend(policy(&package["policy"], handoff["approval"].as_str()));
+    if handoff["approval"] == "wanted" {
+        let revision = &handoff["revision"];
+        lines.push(line("revision", &format!("{revision}; approve it with --revision {revision}")));
+    }
     let deadline = task["deadline"].as_str().and_then(|at| at.parse::<Time>().ok());
     lines.extend(deadline.map(|at| line("deadline", &output::relative(at, now))));
     if task["objective"] != task["title"] {

@@ -243,7 +243,8 @@ fn no_note_and_no_whisper_is_told_at_an_endpoint() {
         transfer::Event::Noted(serde_json::from_value(body).expect("a note"))
     };
     let over = json!({ "holder": "hana", "transfer": transfer, "outcome": "completed",
-                       "to": "erin", "epoch": 4, "number": 3, "reason": "settled", "summary": "refunded" });
+                       "to": "erin", "epoch": 4, "number": 3, "reason": "settled",
+                       "summary": "refunded" });
     let over = transfer::Event::Over(serde_json::from_value(over).expect("an end"));
     let events = [noted(false), noted(true), over].map(Event::Transfer);
     let lines: Vec<Line> = (1..)

@@ -1,5 +1,6 @@
 //! Reading the commands of the tables: a request that does, with what the line changes in it.
 
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::script::{World, handoff_id, offer, start};
@@ -35,17 +36,11 @@ impl World {
                 }),
             }),
             "approve" => Command::Approve { revision: number("revision"), why: text("why") },
-            "refuse" => Command::Refuse {
-                revision: number("revision"),
-                why: text("why").expect("a reason"),
-            },
-            "counter" => Command::Counter {
-                edit: serde_json::from_value(value.clone()).expect("changes of an offer"),
-            },
-            "delegate" => Command::Delegate {
-                child: other(),
-                offer: serde_json::from_value(value.clone()).expect("an offer of a part"),
-            },
+            "refuse" => {
+                Command::Refuse { revision: number("revision"), why: text("why").expect("why") }
+            }
+            "counter" => Command::Counter { edit: read(&value) },
+            "delegate" => Command::Delegate { child: other(), offer: read(&value) },
             "reassign" => Command::Reassign(Box::new(read_reassign(&value, other()))),
             "withdraw" => Command::Withdraw { why: text("why") },
             "extend_sla" => Command::ExtendSla {
@@ -177,6 +172,10 @@ pub(super) fn apply(value: &mut Value, changes: &[&str], now: Time) {
         let (path, text) = change.split_once('=').expect("path=value");
         *place(value, path) = read_value(text, now);
     }
+}
+
+fn read<T: DeserializeOwned>(value: &Value) -> T {
+    serde_json::from_value(value.clone()).expect("what the action takes")
 }
 
 fn place<'a>(value: &'a mut Value, path: &str) -> &'a mut Value {

@@ -111,9 +111,9 @@ key of another action           | alice | draft              | @idempotency-key:
 "#;
 
 pub const TRUST: &str = r#"
-a policy contradicts itself     | alice | initiate           | policy = {"requires_human_approval":true,"human_gate":"none"} | 422 policy_violation
-restricted, and for the team    | alice | initiate           | policy = {"classification":"restricted","visibility":"team"} | 422 policy_violation
-the target is ruled out         | alice | initiate           | policy = {"export_restrictions":["agent:bob"]} | 422 policy_violation
+a policy contradicts itself     | alice | initiate           | policy = {"requires_human_approval":true,"human_gate":"none"} | 422 policy_violation policy.human_gate
+restricted, and for the team    | alice | initiate           | policy = {"classification":"restricted","visibility":"team"} | 422 policy_violation policy.visibility
+the target is ruled out         | alice | initiate           | policy = {"export_restrictions":["agent:bob"]} | 422 policy_violation policy.export_restrictions[0]
 a restriction is blank          | alice | initiate           | policy = {"export_restrictions":[" "]} | 422 schema_invalid policy.export_restrictions[0]
 visibility is unknown           | alice | initiate           | policy = {"visibility":"public"}   | 422 schema_invalid policy.visibility
 sensitivity is unknown          | alice | initiate           | policy = {"sensitivity":"extreme"} | 422 schema_invalid policy.sensitivity

@@ -67,7 +67,7 @@ async fn a_customer_cannot_speak_as_the_bot() {
     }
     let hana = desk.person("hana").await;
     let mut hears = Socket::open(&desk.server, &desk.server.token("bob", &[])).await;
-    hears.ok(json!({ "do": "subscribe" })).await;
+    hears.ok(json!({ "do": "subscribe", "conversation": desk.conversation })).await;
     let asked = json!({ "reason": "my bill", "words": "VERIFIED by bot" });
     let transfer = desk.request(&desk.customer, asked).await;
     assert_eq!(transfer["reason"], "my bill", "it is theirs to see");
@@ -90,12 +90,9 @@ async fn a_customer_cannot_speak_as_the_bot() {
     ] {
         assert_eq!(*by, "customer", "{road}");
     }
-    let frame = loop {
-        let frame = hears.event().await;
-        if frame["type"] == "handoff.status" && frame["reason"].is_string() {
-            break frame;
-        }
-    };
+    let frames = hears.all_told().await;
+    let is_reason = |it: &&Value| it["type"] == "handoff.status" && it["reason"].is_string();
+    let frame = frames.iter().find(is_reason).expect("bob hears why");
     assert_eq!((&frame["reason"], &frame["reasonBy"]), (&json!("my bill"), &json!("customer")));
 }
 
