@@ -34,7 +34,6 @@ mod purge;
 mod queue_news;
 mod queues;
 mod reference;
-mod strict;
 mod teamspaces;
 mod tokens;
 mod transfers;

@@ -46,6 +46,7 @@ pub mod sealed_cursor;
 pub mod session;
 pub mod signal;
 pub mod step;
+pub mod strict;
 pub mod subscription;
 pub mod teamspace;
 pub mod time;

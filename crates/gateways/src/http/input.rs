@@ -11,6 +11,7 @@ use protocol::canonical::{self, Hash};
 use protocol::conversation::command::Say;
 use protocol::ids::{AgentId, ConversationId, GraphId, HandoffId, MessageId, TokenId, TransferId};
 use protocol::json::{self, Bounds};
+use protocol::strict::Strict;
 use protocol::transfer::bundle::BundleId;
 use protocol::transfer::command::Request;
 use schemars::JsonSchema;
@@ -21,7 +22,6 @@ use super::Gateway;
 use super::auth::{Asker, authenticate, single_header};
 use super::forms;
 use super::problem::Problem;
-use super::strict::Strict;
 use crate::body::read_body;
 
 /// A key is an id, not a message.

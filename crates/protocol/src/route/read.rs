@@ -9,6 +9,7 @@ use super::check::{GraphProblem, ProblemCode, Site};
 use super::graph::{AgentGraph, Node, RULES_MAX, Rule};
 use crate::form::{Form, Misfit};
 use crate::json::{self, Bounds};
+use crate::strict::Strict;
 
 /// How many bytes a document may have: the largest graph with keywords of usual length.
 pub const GRAPH_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -41,7 +42,7 @@ impl AgentGraph {
         let nodes = read_nodes(fields.remove("nodes"), &mut problems);
         fields.insert("nodes".to_owned(), Value::Array(Vec::new()));
         let rest = Value::Object(fields);
-        let graph = AgentGraph::deserialize(&rest).ok();
+        let graph = AgentGraph::deserialize(Strict(rest.clone())).ok();
         if graph.is_none() {
             problems.push(unreadable::<AgentGraph>(&Site::graph(""), &rest));
         }
@@ -71,7 +72,7 @@ fn read_nodes(nodes: Option<Value>, problems: &mut Vec<GraphProblem>) -> Vec<Nod
         };
         let rules = read_rules(&mut fields, &site, problems);
         let node = Value::Object(fields);
-        match Node::deserialize(&node) {
+        match Node::deserialize(Strict(node.clone())) {
             Ok(node) => read.push(Node { rules, ..node }),
             Err(_) => problems.push(unreadable::<Node>(&site, &node)),
         }
@@ -95,7 +96,7 @@ fn read_rules(
     };
     let mut read = Vec::with_capacity(rules.len());
     for (index, rule) in rules.into_iter().enumerate() {
-        match Rule::deserialize(&rule) {
+        match Rule::deserialize(Strict(rule.clone())) {
             Ok(rule) => read.push(rule),
             Err(_) => problems.push(unreadable::<Rule>(&site.rule(index), &rule)),
         }

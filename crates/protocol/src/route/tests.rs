@@ -204,6 +204,8 @@ const MISTAKES: &str = r#"
 /nodes/1/default | null | no_default nodes[1].default (orders), unreachable_node nodes[2] (parcels)
 /nodes/1/rules/0/goto | "nobody" | unknown_node nodes[1].rules[0].goto (orders) #0
 /nodes/1/agent | "x" | misplaced nodes[1].agent (orders)
+/nodes/0/rules/2/intent | ["a"] | schema_invalid nodes[0].rules[2].intent (triage) #2
+/signals | [[]] | schema_invalid signals
 /nodes/2/agent | "Not a name" | schema_invalid nodes[2].agent (parcels)
 /nodes/2/agent | null | schema_invalid nodes[2].agent (parcels)
 /signals | {"rules": [{"name": "", "signal": "shouting", "above": 0.5, "turns": 2}]} | schema_invalid signals.rules[0].name

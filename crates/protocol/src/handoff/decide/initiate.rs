@@ -71,7 +71,7 @@ pub fn propose(
         check_task(id, sender, offer, &essentials, known.task, context)?;
     // What is said about a task with a gate stays, unless the offer says otherwise.
     let policy = offer.policy.clone().or_else(|| gated.clone()).unwrap_or_default();
-    let loosens = [gated, known.agreed]
+    let loosens = [gated.clone(), known.agreed]
         .into_iter()
         .flatten()
         .find(|agreed| policy.check_narrows(agreed).is_err());
@@ -119,7 +119,8 @@ pub fn propose(
         readers: Some(Readers::of(&policy)),
         differences: loosens.iter().flat_map(|old| policy_differences(old, &policy)).collect(),
         loosens: loosens.map(Box::new),
-        gated: needs_human.then(|| Box::new(policy)),
+        // What a human was asked about binds the task from then on, also once it asks for none.
+        gated: if needs_human { Some(policy) } else { gated }.map(Box::new),
     };
     Ok((proposed, Document { hash: package_hash, text }))
 }

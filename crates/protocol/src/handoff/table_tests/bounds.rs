@@ -144,6 +144,28 @@ fn the_state_of_the_work_is_what_was_said_last() {
     );
 }
 
+/// A policy that a human approved, and that asks for no human itself.
+#[test]
+fn what_was_approved_binds_all_that_follows() {
+    check(
+        r#"
+        sender initiate h1 policy.human_gate=required policy.visibility=private -> proposed
+        human approve h1                    -> proposed
+        target reject h1                    -> rejected
+        sender counter h1 policy.human_gate=null -> proposed
+        human approve h1                    -> proposed
+        coordinator reassign h1 as=h2 to=other -> closed
+        other accept h2                     -> accepted
+        other reject h2                     -> rejected
+        coordinator initiate h3 to_agent=other task.task_id=t1 -> proposed
+        other accept h3                     -> accepted
+        other reject h3                     -> rejected
+        coordinator initiate h4 to_agent=other task.task_id=t1 policy.visibility=team -> proposed
+        other accept h4                     -> validating
+        "#,
+    );
+}
+
 #[test]
 fn random_edits_never_loosen_what_was_approved() {
     let is_full = std::env::var_os("TASUKI_TEST_FULL").is_some();
