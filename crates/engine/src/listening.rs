@@ -17,7 +17,7 @@ use protocol::aaep::negotiate::{self, Scope, Start};
 use protocol::aaep::read;
 use protocol::aaep::settled::{Moment, Settled};
 use protocol::aaep::shape::{Body, Cursor, Delivery, Prepared, Shaper};
-use protocol::caller::Caller;
+use protocol::caller::{Caller, Principal};
 use protocol::codec;
 use protocol::ids::{SessionId, SubscriptionId};
 use protocol::ledger::{Stream, Subject};
@@ -123,6 +123,11 @@ impl Engine {
         let Some(subscription) = self.subscription(caller, id).await? else { return Ok(None) };
         let scope = negotiate::scope(&subscription.honored).unwrap_or_default();
         let (start, is_new) = self.place_to_start(caller, &scope, resume).await?;
+        let shaper = Shaper::new(&subscription.honored, start);
+        let shaper = match caller.principal {
+            Principal::Customer(_) => shaper.for_customer(),
+            Principal::Agent(_) | Principal::Operator(_) | Principal::System => shaper,
+        };
         let mut listening = Listening {
             engine: self.clone(),
             caller: caller.clone(),
@@ -131,7 +136,7 @@ impl Engine {
             can_clarify: subscription.honored.supports_clarification_reply == Some(true),
             knows_ours: subscription.honored.supports(EXTENSION_CONTEXT),
             until: subscription.until,
-            shaper: Shaper::new(&subscription.honored, start),
+            shaper,
             first: VecDeque::new(),
             asking: None,
             // The entry of the place is read again; what was told of it is passed over.

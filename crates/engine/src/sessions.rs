@@ -3,11 +3,12 @@
 use protocol::aaep::cursor::Cursor;
 use protocol::aaep::machine::{Outcome, Used};
 use protocol::codec;
+use protocol::hidden;
 use protocol::ledger::{Stream, Subject};
-use protocol::session::command::Given;
-use protocol::session::event::{Said, TimedOut};
+use protocol::session::Event;
+use protocol::session::command::{Given, Response};
+use protocol::session::event::{Answered, Said, TimedOut};
 use protocol::session::state::{Place, Session, hold_key};
-use protocol::session::{self, Event};
 use protocol::step::{self, State};
 use protocol::time::{Span, Time};
 
@@ -44,7 +45,7 @@ pub enum Question {
     },
     Answered {
         outcome: Outcome,
-        answer: Box<session::event::Answered>,
+        answer: Box<Answered>,
         at: Time,
     },
     /// Nobody answered in time.
@@ -149,7 +150,9 @@ impl Engine {
             .map_err(|error| StoreError::Corrupt(format!("{}: {error}", stream.subject)))?;
         let step::Event::Session(event) = event else { return Ok(Some(Question::Withdrawn)) };
         Ok(Some(match event {
-            Event::Answered(answer) => Question::Answered { outcome: answer.outcome, answer, at },
+            Event::Answered(answer) => {
+                Question::Answered { outcome: answer.outcome, answer: shown(answer), at }
+            }
             Event::TimedOut(TimedOut { outcome, default_response, .. }) => {
                 Question::TimedOut { outcome, default_response, at }
             }
@@ -222,6 +225,20 @@ pub fn events_of(sequenced: &Sequenced) -> impl Iterator<Item = Placed> + use<> 
     };
     let place = move |(index, said)| Placed { cursor: Cursor::at(seq, index), at, said };
     events.into_iter().enumerate().map(place)
+}
+
+/// As its producer is told it: what a person would not see is written out.
+fn shown(mut answer: Box<Answered>) -> Box<Answered> {
+    let visible = |text: String| hidden::visible(&text).into_owned();
+    answer.decided_by = answer.decided_by.map(visible);
+    answer.rationale = answer.rationale.map(visible);
+    if let Some(action) = &mut answer.modified_action {
+        hidden::make_members_visible(action);
+    }
+    if let Given::Response(Response::Text(text)) = answer.given {
+        answer.given = Given::Response(Response::Text(visible(text)));
+    }
+    answer
 }
 
 impl Question {

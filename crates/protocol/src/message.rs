@@ -23,5 +23,5 @@ pub use command::{Address, Command, Outgoing};
 pub use decide::decide;
 pub use event::Event;
 pub use evolve::evolve;
-pub use kind::Kind;
+pub use kind::{InvalidKind, Kind};
 pub use state::{Delivery, Message};

@@ -6,6 +6,7 @@
 //! restart. The construction is a synthetic initialisation vector: the tag is an HMAC over the
 //! plain cursor, and the mask that hides the plain cursor is an HMAC over the tag.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use base64::Engine as _;
@@ -13,7 +14,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::aaep::cursor::Cursor;
 use crate::canonical::{HmacKey, hmac};
-use crate::ids::TeamspaceId;
+use crate::ids::{HandoffId, TeamspaceId};
 use crate::time::Time;
 
 /// So that a cursor is told from other ids, and never begins with a dash on a command line.
@@ -49,6 +50,8 @@ pub enum Purpose {
     Announced,
     /// A row of the list with this name.
     List(&'static str),
+    /// An entry of the history of one handoff.
+    History(HandoffId),
 }
 
 impl fmt::Debug for CursorKey {
@@ -57,12 +60,19 @@ impl fmt::Debug for CursorKey {
     }
 }
 
+impl From<&'static str> for Purpose {
+    fn from(list: &'static str) -> Self {
+        Purpose::List(list)
+    }
+}
+
 impl Purpose {
-    fn name(self) -> (&'static str, &'static str) {
+    fn name(self) -> (&'static str, Cow<'static, str>) {
         match self {
-            Purpose::Events => ("events", ""),
-            Purpose::Announced => ("announced", ""),
-            Purpose::List(name) => ("list", name),
+            Purpose::Events => ("events", "".into()),
+            Purpose::Announced => ("announced", "".into()),
+            Purpose::List(name) => ("list", name.into()),
+            Purpose::History(id) => ("history", id.to_string().into()),
         }
     }
 }

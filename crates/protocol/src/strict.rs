@@ -7,6 +7,7 @@ use serde::forward_to_deserialize_any;
 use serde_json::{Error, Value};
 
 /// A value that structs are read from strictly, at every depth.
+#[derive(Debug)]
 pub struct Strict(pub Value);
 
 impl<'de> IntoDeserializer<'de, Error> for Strict {

@@ -7,6 +7,7 @@ use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::HeaderValue;
 use axum::response::{IntoResponse, Response};
+use engine::query::LIST_ROWS_MAX;
 use engine::submit::Done;
 use protocol::handoff::check::Delegation;
 use protocol::handoff::command::Reject;
@@ -277,9 +278,11 @@ async fn query(
     mut fields: Map<String, Value>,
 ) -> Result<AcpResponse, Problem> {
     let asker = write.asker.member()?;
-    if let Some(limit) = fields.get_mut("limit")
-        && limit.is_number()
-    {
+    if let Some(limit) = fields.get_mut("limit") {
+        if !limit.is_u64() {
+            let expected = format!("a number from 1 to {LIST_ROWS_MAX}");
+            return Err(Problem::schema_invalid("limit", &expected));
+        }
         *limit = Value::String(limit.to_string());
     }
     let input: ListInput = shape(Value::Object(fields))?;

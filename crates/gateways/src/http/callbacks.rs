@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use protocol::callback::{Ask, Callback, Command, Settle};
 use protocol::caller::Caller;
 use protocol::conversation::Command as ConversationCommand;
+use protocol::conversation::reader::Reader;
 use protocol::hidden;
 use protocol::ids::{AgentId, ConversationId};
 use protocol::step::State as Aggregate;
@@ -14,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Gateway;
-use super::conversations::{conversation_of, is_customer, submit, visible};
+use super::conversations::{conversation_of, reader, submit, visible};
 use super::input::{Chat, Named, Write};
 use super::problem::Problem;
 
@@ -65,7 +66,8 @@ pub async fn ask(
     // Repeated after it was settled, there is none to show.
     let callback = conversation_of(&item)?.callback.as_deref();
     let callback = callback.ok_or_else(|| Problem::not_found("callback"))?;
-    Ok((StatusCode::CREATED, Json(view(&caller, id, callback))))
+    let reader = reader(&gateway, &caller).await?;
+    Ok((StatusCode::CREATED, Json(view(reader, id, callback))))
 }
 
 pub async fn settle(
@@ -89,33 +91,33 @@ pub async fn of_queue(
     queue: &AgentId,
 ) -> Result<Vec<CallbackView>, Problem> {
     let rows = gateway.engine.store().callbacks(&caller.teamspace, queue, SHOWN_MAX).await?;
+    let reader = reader(gateway, caller).await?;
     let mut shown = Vec::with_capacity(rows.len());
     for row in rows {
         let state = gateway.engine.current(&row.stream).await?;
         let Some(Aggregate::Conversation(conversation)) = state.as_deref() else { continue };
         let open = conversation.callback.as_deref();
-        shown.extend(open.map(|callback| view(caller, conversation.id, callback)));
+        shown.extend(open.map(|callback| view(reader, conversation.id, callback)));
     }
     Ok(shown)
 }
 
-pub fn view(caller: &Caller, id: ConversationId, callback: &Callback) -> CallbackView {
-    let contact = match is_customer(caller) {
-        true => callback.contact.clone(),
-        false => visible_text(&callback.contact),
+pub fn view(reader: Reader, id: ConversationId, callback: &Callback) -> CallbackView {
+    // What a customer wrote, with what a person would not see written out for programs.
+    let shown = |text: &str| match reader {
+        Reader::Customer | Reader::Person => text.to_owned(),
+        Reader::Program => hidden::visible(text).into_owned(),
     };
+    let inside = || Inside { asked_by: callback.by.clone(), note: shown(&callback.note) };
     CallbackView {
         conversation_id: id.to_string(),
         queue: callback.queue.to_string(),
         asked_at: callback.asked_at.to_string(),
-        contact: Some(contact).filter(|contact| !contact.is_empty()),
+        contact: Some(shown(&callback.contact)).filter(|contact| !contact.is_empty()),
         not_before: callback.not_before.map(|at| at.to_string()),
-        inside: (!is_customer(caller))
-            .then(|| Inside { asked_by: callback.by.clone(), note: visible_text(&callback.note) }),
+        inside: match reader {
+            Reader::Customer => None,
+            Reader::Person | Reader::Program => Some(inside()),
+        },
     }
-}
-
-/// People and programs read it in the same view, so what hides in it is written out.
-fn visible_text(text: &str) -> String {
-    hidden::visible(text).into_owned()
 }

@@ -27,7 +27,7 @@ use protocol::conversation::topology::Topology;
 use protocol::conversation::{Command, Conversation, Status};
 use protocol::form;
 use protocol::handoff::decide::NOTES_BYTES_MAX;
-use protocol::hidden::{self, make_members_visible};
+use protocol::hidden;
 use protocol::ids::{AgentId, ConversationId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};
 use protocol::route::graph::Scalar;
@@ -190,7 +190,7 @@ pub async fn open(
     let id = done.subject.strip_prefix("conversation/").and_then(|id| id.parse().ok());
     let id = id.ok_or_else(|| Problem::not_found("conversation"))?;
     let item = visible(&gateway, &caller, id).await?;
-    let conversation = view(&caller, &item)?;
+    let conversation = view(reader(&gateway, &caller).await?, &item)?;
     let issued = tokens::issue_to_customer(&gateway, &caller.teamspace, id).await?;
     let TokenIssued { token: customer_token, token_id: customer_token_id } = issued;
     let warnings = done.outcome.warnings;
@@ -231,8 +231,9 @@ pub async fn list(
     let filter = ConversationFilter { holder, asked: input.asked, status: input.status };
     let of = ListOf::Conversations(filter);
     let page = gateway.engine.list(&caller.teamspace, of, before, limit).await?;
+    let reader = reader(&gateway, &caller).await?;
     Ok(Json(ListPage {
-        items: page.items.iter().filter_map(|item| view(&caller, item).ok()).collect(),
+        items: page.items.iter().filter_map(|item| view(reader, item).ok()).collect(),
         next_cursor: cursors::next_row(&gateway, &caller, "conversations", page.next),
     }))
 }
@@ -243,7 +244,7 @@ pub async fn show(
     Named(id): Named<ConversationId>,
 ) -> Result<Json<ConversationView>, Problem> {
     let item = visible(&gateway, &asker.caller, id).await?;
-    view(&asker.caller, &item).map(Json)
+    view(reader(&gateway, &asker.caller).await?, &item).map(Json)
 }
 
 pub async fn say(
@@ -296,7 +297,7 @@ pub async fn close(
     let key = write.key.for_action("close_conversation", Some(&id.to_string()));
     submit(&gateway, &caller, id, Command::Close { reason }, key).await?;
     let item = visible(&gateway, &caller, id).await?;
-    view(&caller, &item).map(Json)
+    view(reader(&gateway, &caller).await?, &item).map(Json)
 }
 
 /// What was said out of turn is recorded, and its speaker is told so all the same.
@@ -398,21 +399,9 @@ pub(super) fn is_customer(caller: &Caller) -> bool {
     matches!(caller.principal, Principal::Customer(_))
 }
 
-fn view(caller: &Caller, item: &Item) -> Result<ConversationView, Problem> {
+fn view(reader: Reader, item: &Item) -> Result<ConversationView, Problem> {
     let conversation = conversation_of(item)?;
-    let setup = &conversation.setup;
     let callback = conversation.callback.as_deref();
-    let inside = || Inside {
-        opened_by: setup.opened_by.clone(),
-        customer: shown_customer(&setup.customer),
-        topology: setup.topology.clone(),
-        graph: setup.graph.as_ref().map(ToString::to_string),
-        attributes: setup.attributes.clone(),
-        customer_queues: setup.customer_queues.clone(),
-        hops_max: setup.hops_max,
-        shared: shown_members(&conversation.shared),
-        transcript_digest: conversation.transcript.digest.clone(),
-    };
     Ok(ConversationView {
         conversation_id: conversation.id.to_string(),
         status: conversation.status(),
@@ -422,27 +411,45 @@ fn view(caller: &Caller, item: &Item) -> Result<ConversationView, Problem> {
         turn: conversation.turn.number,
         transfer_id: conversation.transfer.as_ref().map(|transfer| transfer.id.to_string()),
         transfer_status: conversation.transfer.as_ref().map(|transfer| transfer.status()),
-        callback: callback.map(|callback| callbacks::view(caller, conversation.id, callback)),
+        callback: callback.map(|callback| callbacks::view(reader, conversation.id, callback)),
         opened_at: conversation.opened_at.to_string(),
         changed_at: item.changed_at.to_string(),
-        inside: (!is_customer(caller)).then(inside),
+        inside: match reader {
+            Reader::Customer => None,
+            Reader::Person => Some(inside(conversation)),
+            Reader::Program => Some(shown_to_program(inside(conversation))),
+        },
     })
 }
 
-/// People and programs read it in the same view, so what hides in it is written out.
-fn shown_members(members: &Map<String, Value>) -> Map<String, Value> {
-    let mut shown = members.clone();
-    make_members_visible(&mut shown);
-    shown
+fn inside(conversation: &Conversation) -> Inside {
+    let setup = &conversation.setup;
+    Inside {
+        opened_by: setup.opened_by.clone(),
+        customer: setup.customer.clone(),
+        topology: setup.topology.clone(),
+        graph: setup.graph.as_ref().map(ToString::to_string),
+        attributes: setup.attributes.clone(),
+        customer_queues: setup.customer_queues.clone(),
+        hops_max: setup.hops_max,
+        shared: conversation.shared.clone(),
+        transcript_digest: conversation.transcript.digest.clone(),
+    }
 }
 
-/// The same for who the customer is.
-fn shown_customer(customer: &Customer) -> Customer {
-    let shown =
-        |text: &Option<String>| text.as_deref().map(|text| hidden::visible(text).into_owned());
-    Customer {
-        external_id: shown(&customer.external_id),
-        name: shown(&customer.name),
-        language: shown(&customer.language),
-    }
+/// What others wrote, with what a person would not see written out.
+fn shown_to_program(mut inside: Inside) -> Inside {
+    let shown = |text: String| hidden::visible(&text).into_owned();
+    let Customer { external_id, name, language } = inside.customer;
+    inside.customer = Customer {
+        external_id: external_id.map(shown),
+        name: name.map(shown),
+        language: language.map(shown),
+    };
+    let attributes = inside.attributes.into_iter();
+    let attributes =
+        attributes.map(|(name, value)| (shown(name), Scalar::new(hidden::visible(value.as_str()))));
+    inside.attributes = attributes.collect();
+    hidden::make_members_visible(&mut inside.shared);
+    inside
 }

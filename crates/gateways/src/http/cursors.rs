@@ -45,10 +45,10 @@ pub fn moving_place(gateway: &Gateway, teamspace: &TeamspaceId, sequence: u64) -
 pub fn row_before(
     gateway: &Gateway,
     caller: &Caller,
-    list: &'static str,
+    list: impl Into<Purpose>,
     text: Option<&str>,
 ) -> Result<Option<u64>, Problem> {
-    let scope = Scope { teamspace: &caller.teamspace, purpose: Purpose::List(list) };
+    let scope = Scope { teamspace: &caller.teamspace, purpose: list.into() };
     let Some(text) = text else { return Ok(None) };
     match gateway.engine.cursor_key().open(scope, text) {
         Some(cursor) => Ok(Some(cursor.sequence)),
@@ -60,10 +60,10 @@ pub fn row_before(
 pub fn next_row(
     gateway: &Gateway,
     caller: &Caller,
-    list: &'static str,
+    list: impl Into<Purpose>,
     row: Option<u64>,
 ) -> Option<String> {
-    let scope = Scope { teamspace: &caller.teamspace, purpose: Purpose::List(list) };
+    let scope = Scope { teamspace: &caller.teamspace, purpose: list.into() };
     row.map(|row| gateway.engine.cursor_key().seal(scope, Cursor::of_entry(row)))
 }
 

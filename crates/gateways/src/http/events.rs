@@ -205,7 +205,7 @@ impl Filter {
             return Cow::Borrowed(text);
         }
         // Controls are escaped in JSON, everything else stands in it as it is.
-        let has_control = text.contains("\\u00") || text.contains("\\r");
+        let has_control = ["\\u00", "\\r", "\\b", "\\f"].iter().any(|it| text.contains(it));
         if !has_control && first_hidden(text).is_none() {
             return Cow::Borrowed(text);
         }

@@ -18,6 +18,7 @@ use protocol::handoff::{Command, Offer, RejectReason, Status};
 use protocol::ids::{AgentId, HandoffId, TaskId, TeamspaceId};
 use protocol::json::INTEGER_MAX;
 use protocol::ledger::{Stream, Subject};
+use protocol::sealed_cursor::Purpose;
 use protocol::step;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -426,12 +427,14 @@ pub async fn history(
     let asker = asker.member()?;
     let item = visible(&gateway, &asker, id).await?;
     let limit = parse_limit(input.limit.as_deref())?;
-    let before = parse_cursor(input.cursor.as_deref())?.unwrap_or(u64::MAX);
-    let entries = gateway.engine.history(&item.stream, before, limit).await?;
-    let next_cursor = entries
+    let list = Purpose::History(id);
+    let before = cursors::row_before(&gateway, &asker.caller, list, input.cursor.as_deref())?;
+    let entries = gateway.engine.history(&item.stream, before.unwrap_or(u64::MAX), limit).await?;
+    let next = entries
         .last()
         .filter(|oldest| entries.len() == limit && oldest.entry.position > 1)
-        .map(|oldest| oldest.entry.position.to_string());
+        .map(|oldest| oldest.entry.position);
+    let next_cursor = cursors::next_row(&gateway, &asker.caller, list, next);
     let mut items = Vec::with_capacity(entries.len());
     for one in &entries {
         if gateway.engine.may_read_entry(&asker.caller, &one.entry).await? {

@@ -90,7 +90,7 @@ impl FreeText for Request {
 }
 
 impl FreeText for Ask {
-    const FREE_TEXT: &'static [&'static str] = &["note"];
+    const FREE_TEXT: &'static [&'static str] = &["contact", "note"];
 }
 
 impl<T: DeserializeOwned + JsonSchema + FreeText + 'static> FromRequest<Gateway> for Chat<T> {

@@ -129,7 +129,7 @@ impl Collector for Counted {
             let metric = encoder.encode_descriptor(name, help, None, counter.metric_type())?;
             counter.encode(metric)?;
         }
-        let bounds = DECISION_SECONDS.into_iter().chain([f64::MAX]);
+        let bounds = DECISION_SECONDS.into_iter().chain([f64::INFINITY]);
         let buckets: Vec<_> = bounds.zip(turns.decisions.iter().map(read)).collect();
         let n_decisions = buckets.iter().map(|(_, count)| count).sum();
         let seconds = read(&turns.nanoseconds) as f64 / 1e9;

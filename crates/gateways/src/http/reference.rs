@@ -3,8 +3,10 @@
 
 mod examples;
 mod page;
+mod schemas;
 
 pub use page::page;
+use schemas::{Schemas, simplify};
 
 use std::sync::LazyLock;
 
@@ -16,9 +18,12 @@ use protocol::aaep::schemas::SCHEMAS;
 use protocol::form;
 use protocol::handoff::check::Proposal;
 use protocol::handoff::package::{PACKAGE_VERSION, Package};
-use schemars::{JsonSchema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
+use super::aaep::listening::MessageView;
+use super::acp::AcpResponse;
+use super::dry_run::DryRun;
 use super::input::KEY_BYTES_MAX;
 use super::operations::tags::TAGS;
 use super::operations::{OPERATIONS, Operation, Response as Answer, Who};
@@ -30,20 +35,20 @@ pub fn openapi() -> Value {
 }
 
 fn make() -> Value {
-    let mut settings = form::settings();
-    settings.definitions_path = "/components/schemas".into();
-    let mut generator = settings.into_generator();
+    let mut generators = Schemas::new();
     let mut paths = Map::new();
     for operation in &OPERATIONS {
-        let described = describe(operation, &mut generator);
+        let described = describe(operation, &mut generators);
         let path = paths.entry(operation.path).or_insert_with(|| json!({}));
         path[operation.method] = described;
     }
-    let mut schemas = generator.take_definitions(true);
+    let methods = paths.values_mut().filter_map(Value::as_object_mut).flat_map(Map::values_mut);
+    let mut schemas = generators.finish(methods.map(|method| &mut method["responses"]));
     // The fields of a query are parameters, so nothing refers to the object they are read into.
     for query in OPERATIONS.iter().filter_map(|operation| operation.query) {
-        schemas.remove(name_of(&query(&mut generator).to_value()).unwrap_or_default());
+        schemas.remove(name_of(&query(&mut generators.requests).to_value()).unwrap_or_default());
     }
+    paths.values_mut().for_each(simplify);
     let mut document = json!({
         "openapi": "3.1.0",
         "info": {
@@ -74,6 +79,7 @@ fn add_examples(operation: &Operation, document: &mut Value) {
     let places = [
         at("requestBody/content"),
         at(&format!("responses/{}/content", operation.status)),
+        at("responses/200/content"),
         at("responses/default/content"),
     ];
     for place in places {
@@ -166,9 +172,12 @@ fn schema_file(schema: Value) -> Response {
     ([(header::CONTENT_TYPE, "application/schema+json")], schema.to_string()).into_response()
 }
 
-fn describe(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
+fn describe(operation: &Operation, generators: &mut Schemas) -> Value {
     let content = match operation.response {
-        Answer::Json(schema) => json!({ "application/json": { "schema": schema(generator) } }),
+        Answer::Json(_) if operation.status == 204 => json!({}),
+        Answer::Json(schema) => {
+            json!({ "application/json": { "schema": schema(&mut generators.answers) } })
+        }
         Answer::Text(kind) if is_json(kind) => {
             json!({ kind: { "schema": { "type": "object" } } })
         }
@@ -183,7 +192,7 @@ fn describe(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
         "tags": [operation.tag()],
         "summary": operation.summary,
         "description": operation.description(),
-        "parameters": parameters(operation, generator),
+        "parameters": parameters(operation, &mut generators.requests),
         "responses": {
             operation.status.to_string(): { "description": "Done.", "content": content },
             "default": problem,
@@ -200,11 +209,31 @@ fn describe(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
         },
     });
     if let Some(schema) = operation.request {
-        described["requestBody"] =
-            json!({ "content": { "application/json": { "schema": schema(generator) } } });
+        described["requestBody"] = json!({ "content": { "application/json": { "schema": schema(&mut generators.requests) } } });
+    }
+    for (_, status, kind, schema) in ALSO.iter().filter(|(id, ..)| *id == operation.id) {
+        let answer = &mut described["responses"][*status];
+        if answer.is_null() {
+            answer["description"] = "Done otherwise.".into();
+        }
+        answer["content"][*kind]["schema"] = schema(&mut generators.answers).to_value();
     }
     described
 }
+
+type MakeSchema = fn(&mut SchemaGenerator) -> Schema;
+
+/// What is answered besides: by operation, with which status, as what.
+const ALSO: [(&str, &str, &str, MakeSchema); 8] = [
+    ("initiate_handoff", "200", "application/json", |it| it.subschema_for::<DryRun>()),
+    ("acp_handoff", "default", "application/json", |it| it.subschema_for::<AcpResponse>()),
+    ("acp_inbox", "200", "text/plain", |_| json_schema!({ "type": "string" })),
+    ("download_attachment", "200", "*/*", |_| json_schema!({ "type": "string" })),
+    ("open_subscription", "default", "application/json", |_| json_schema!({ "type": "object" })),
+    ("reply", "200", "application/json", |it| it.subschema_for::<MessageView>()),
+    ("compat_message", "default", "application/json", |_| json_schema!({ "type": "object" })),
+    ("compat_session", "default", "application/json", |_| json_schema!({ "type": "object" })),
+];
 
 fn parameters(operation: &Operation, generator: &mut SchemaGenerator) -> Vec<Value> {
     let mut parameters = Vec::new();
@@ -241,19 +270,47 @@ fn name_of(schema: &Value) -> Option<&str> {
 
 fn problem_schema() -> Value {
     let codes: Vec<_> = super::CODES.iter().map(|(code, _)| *code).collect();
+    let mut properties = json!({
+        "type": { "type": "string" },
+        "title": { "type": "string" },
+        "status": { "type": "integer" },
+        "code": { "type": "string", "enum": codes },
+        "detail": { "type": "string" },
+        "field": { "type": "string" },
+    });
+    for (name, kind) in FACTS {
+        properties[name] = json!({ "type": kind });
+    }
     json!({
         "type": "object",
         "required": ["type", "title", "status", "code", "detail"],
-        "properties": {
-            "type": { "type": "string" },
-            "title": { "type": "string" },
-            "status": { "type": "integer" },
-            "code": { "type": "string", "enum": codes },
-            "detail": { "type": "string" },
-            "field": { "type": "string" },
-        },
+        "properties": properties,
     })
 }
+
+/// What problems say for programs, where it is known; `docs/errors.md` says with which code.
+const FACTS: [(&str, &str); 20] = [
+    ("active_handoff_id", "string"),
+    ("agent", "string"),
+    ("bearer", "string"),
+    ("claimed_by", "string"),
+    ("epoch", "integer"),
+    ("expected", "string"),
+    ("flaws", "array"),
+    ("handoff_chain", "array"),
+    ("handoff_status", "string"),
+    ("holder", "string"),
+    ("hops_max", "integer"),
+    ("index", "integer"),
+    ("opens_at", "string"),
+    ("problems", "array"),
+    ("rule", "string"),
+    ("task_id", "string"),
+    ("to", "string"),
+    ("transfer_id", "string"),
+    ("transfer_status", "string"),
+    ("unanswered", "array"),
+];
 
 pub async fn openapi_json() -> Json<Value> {
     Json(openapi())

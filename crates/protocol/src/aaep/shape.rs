@@ -145,12 +145,18 @@ impl Shaper {
         }
     }
 
+    /// The same for a customer, who does not hear what is for colleagues.
+    pub fn for_customer(mut self) -> Self {
+        self.terms.is_customer = true;
+        self
+    }
+
     /// Other terms, for everything that goes out from now on. What was let in stays, and does not
     /// wait; numbers that were left out stay out.
     pub fn retune(&mut self, honored: &Capabilities, now: Time) {
         self.settle(now);
-        let keeps_numbers = self.terms.keeps_numbers;
-        self.terms = Terms::new(honored);
+        let Terms { keeps_numbers, is_customer, .. } = self.terms;
+        self.terms = Terms { is_customer, ..Terms::new(honored) };
         self.terms.keeps_numbers &= keeps_numbers;
         self.bucket = self.terms.rate.map(Bucket::new);
         for lane in 0..self.lanes.len() {

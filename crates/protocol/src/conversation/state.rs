@@ -108,6 +108,13 @@ pub struct Turn {
     pub refused: u16,
 }
 
+impl Turn {
+    /// The customer's last message, if nobody has answered it and no person has settled it.
+    pub fn open(&self) -> Option<u64> {
+        Some(self.number).filter(|number| *number > self.answered.max(self.settled))
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {

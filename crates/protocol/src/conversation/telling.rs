@@ -148,17 +148,15 @@ impl Conversation {
     /// What is to be told for an effect, if it is still wanted.
     pub fn turn_of(&self, effect: &str) -> Option<Turn> {
         let telling = self.telling().filter(|telling| self.effect_name(telling) == effect)?;
-        // What the customer said after this piece is answered after it, and what a person answered
-        // is not answered again.
-        let answered = self.turn.answered.max(self.turn.settled);
-        let waits = |number: &u64| *number > answered && *number <= telling.through;
+        // What the customer said after this piece is answered after it.
+        let waits = |number: &u64| *number <= telling.through;
         Some(Turn {
             agent: self.holder.clone(),
             conversation: self.id,
             epoch: self.epoch,
             after: telling.after,
             through: telling.through,
-            in_reply_to: Some(self.turn.number).filter(waits),
+            in_reply_to: self.turn.open().filter(waits),
             customer: self.setup.customer.clone(),
             shared: self.shared.clone(),
         })

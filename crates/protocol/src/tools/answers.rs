@@ -38,7 +38,7 @@ pub enum Refusal {
     /// The arguments are not what the tool takes.
     Unreadable(Malformed),
     /// A rule about conversations says no, in its own words.
-    Denied { reason: String },
+    Denied { code: &'static str, reason: String },
 }
 
 /// What a call is answered.
@@ -94,7 +94,7 @@ impl Refusal {
             Refusal::NotOffered => "not_offered",
             Refusal::Surplus { .. } => "surplus_handoff",
             Refusal::Unreadable(_) => "arguments_invalid",
-            Refusal::Denied { .. } => "denied",
+            Refusal::Denied { code, .. } => code,
         }
     }
 
@@ -119,7 +119,7 @@ impl Refusal {
                 let said = text::line(&malformed.to_string(), REASON_CHARS_MAX);
                 format!("Cannot handoff: {said}")
             }
-            Refusal::Denied { reason } => {
+            Refusal::Denied { reason, .. } => {
                 format!("Cannot handoff: {}", text::line(reason, REASON_CHARS_MAX))
             }
         }

@@ -229,16 +229,21 @@ fn listing(targets: &[Target]) -> String {
 }
 
 fn reason() -> Value {
-    json!({ "type": "string", "description": REASON, "maxLength": REASON_BYTES_MAX })
+    text(REASON, REASON_BYTES_MAX)
 }
 
 fn context() -> Value {
-    json!({ "type": "string", "description": CONTEXT, "maxLength": CONTEXT_BYTES_MAX })
+    text(CONTEXT, CONTEXT_BYTES_MAX)
 }
 
 fn customer_text() -> Value {
-    let bytes_max = CUSTOMER_TEXT_BYTES_MAX;
-    json!({ "type": "string", "description": CUSTOMER_TEXT, "maxLength": bytes_max })
+    text(CUSTOMER_TEXT, CUSTOMER_TEXT_BYTES_MAX)
+}
+
+/// A model counts characters at best, and many are of several bytes, so it is told.
+fn text(about: &str, bytes_max: usize) -> Value {
+    let about = format!("{about}; at most {bytes_max} bytes of UTF-8");
+    json!({ "type": "string", "description": about, "maxLength": bytes_max })
 }
 
 #[cfg(test)]

@@ -70,7 +70,9 @@ pub fn evolve(conversation: &mut Conversation, event: &Event, at: Time) -> Resul
             }
             match known {
                 Some(known) if over.deliver => {
-                    conversation.told.hands_back(known, over.number, at);
+                    // What it is asked to answer, it is told again.
+                    let turn = conversation.turn.open().map_or(u64::MAX, |turn| turn - 1);
+                    conversation.told.hands_back(known.min(turn), over.number, at);
                 }
                 None if over.deliver => {
                     conversation.told.wants(over.number, conversation.turn.number, at);

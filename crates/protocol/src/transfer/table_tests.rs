@@ -89,6 +89,14 @@ fn the_first_to_pick_up_wins_and_the_others_learn_who() {
     ]);
     assert_eq!(world.slots(), ["hana/1"]);
     check(&["hana answer epoch=2 => connected hana@3"]);
+    // What rings for them is theirs to pick up, once more or at once.
+    check(&[
+        "hana pickup epoch=2 => ringing support@2",
+        "hana pickup epoch=1 => epoch_outdated",
+        "hana pickup epoch=2 => nothing",
+        "hana answer epoch=2 => connected hana@3",
+        "hana pickup epoch=3 => claimed by hana",
+    ]);
 }
 
 #[test]

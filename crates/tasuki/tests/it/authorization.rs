@@ -9,9 +9,11 @@ mod rules;
 
 use std::collections::BTreeSet;
 
+use protocol::form::Form;
 use serde_json::{Value, json};
 
 use self::cast::{CALLERS, Cast, OTHER, OWN};
+use self::reference::Operation;
 use self::rules::{Case, Verdict};
 use crate::server::ok;
 use crate::sse::whole_ledger;
@@ -42,6 +44,10 @@ async fn every_operation_answers_every_caller_as_its_rule_says() {
                     let body = String::from_utf8_lossy(&answer.bytes);
                     wrong.push(format!("{} by {caller}: {problem}: {body}", case.name));
                 }
+                if let Some(problem) = not_as_described(&document, operation, &answer) {
+                    let body = String::from_utf8_lossy(&answer.bytes);
+                    wrong.push(format!("{} by {caller}: {problem}: {body}", case.name));
+                }
                 if verdict == Verdict::Yes {
                     succeeded.insert(operation.id.clone());
                     subject = cast.subject(&case).await;
@@ -53,6 +59,25 @@ async fn every_operation_answers_every_caller_as_its_rule_says() {
     let never: Vec<_> = operations.iter().filter(|row| !succeeded.contains(&row.id)).collect();
     assert!(never.is_empty(), "nobody could do {never:?}");
     println!("{} operations, {n_cells} cells", operations.len());
+}
+
+/// Where an answer has not the form that the reference says.
+fn not_as_described(document: &Value, operation: &Operation, answer: &Answer) -> Option<String> {
+    let responses = &document["paths"][&operation.path][&operation.method]["responses"];
+    let status = answer.status.to_string();
+    let described = responses.get(&status).unwrap_or(&responses["default"]);
+    let kind = answer.header("content-type");
+    let media = described["content"].get(kind.split(';').next().unwrap_or_default().trim());
+    if answer.bytes.is_empty() || kind.starts_with("text/") {
+        return None;
+    }
+    let Some(media) = media else { return Some(format!("{status} as {kind} is not described")) };
+    if !kind.ends_with("json") || kind.ends_with("ndjson") {
+        return None;
+    }
+    let form = Form::part(document, &media["schema"]);
+    let misfit = form.check(&answer.json()).err()?;
+    Some(format!("{status} has not its form at {}: expected {}", misfit.path, misfit.expected))
 }
 
 fn expected(verdict: Verdict, case: &Case) -> (u16, Value) {

@@ -166,6 +166,12 @@ async fn bots_that_go_round_in_a_circle_are_stopped() {
     let circle = refused(&chat.bob, route("carol", 3)).await;
     assert_eq!((circle.status, &circle.body["code"]), (409, &json!("loop_guard")));
     assert_eq!(circle.body["hops_max"], 8);
+    // A model that tries it is told the same.
+    let called = json!([{ "id": "c0", "name": "transfer_to_carol", "args": {} }]);
+    let turn = json!({ "type": "ai", "content": "", "tool_calls": called });
+    let body = json!({ "form": "langchain", "turn": turn, "epoch": 3 });
+    let told = ok(&chat.bob, chat.post("/tool-calls", body)).await;
+    assert_eq!(told["calls"][0]["code"], "loop_guard", "{told}");
 }
 
 #[tokio::test]

@@ -169,7 +169,18 @@ async fn a_cursor_is_refused_where_it_was_not_given() {
     let cut = &place[..place.len() - 1];
     let forged = format!("{}A", &place[..place.len() - 1]);
     let forged = if forged == place { format!("{cut}B") } else { forged };
+    let list = ok(&red.ann, Call::get("/v1/handoffs")).await;
+    let history = |index: usize| {
+        let id = list["items"][index]["handoff_id"].as_str().expect("an id");
+        format!("/v1/handoffs/{id}/history?limit=1")
+    };
+    ok(&red.ann, Call::post(history(0).replace("history?limit=1", "withdraw"), json!({}))).await;
+    let entries = ok(&red.ann, Call::get(history(0))).await;
+    let entry = entries["next_cursor"].as_str().expect("there is more").to_owned();
+    ok(&red.ann, Call::get(format!("{}&cursor={entry}", history(0)))).await;
     let cases = [
+        ("of another history", &red.ann, format!("{}&cursor={entry}", history(1)), "cursor"),
+        ("a history's for a list", &red.ann, format!("/v1/handoffs?cursor={entry}"), "cursor"),
         ("of another teamspace", &blue.ann, format!("/v1/events?after={place}"), "after"),
         ("a row of another one", &blue.ann, format!("/v1/handoffs?cursor={row}"), "cursor"),
         ("of another list", &red.ann, format!("/v1/agents?cursor={row}"), "cursor"),

@@ -192,7 +192,11 @@ async fn each_message_finds_its_agent_and_the_record_says_why() {
     let metrics =
         Request::new("GET /metrics").header("host", b"localhost").send(server.address()).await;
     let metrics = String::from_utf8_lossy(&metrics.bytes);
-    for line in ["tasuki_graph_turns_to_agents_total 4", "tasuki_graph_decision_seconds_count 5"] {
+    for line in [
+        "tasuki_graph_turns_to_agents_total 4",
+        "tasuki_graph_decision_seconds_count 5",
+        "tasuki_graph_decision_seconds_bucket{le=\"+Inf\"} 5",
+    ] {
         assert!(metrics.contains(line), "{line}: {metrics}");
     }
     assert_eq!(server.stop(), Some(0));

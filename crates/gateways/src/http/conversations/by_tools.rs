@@ -133,14 +133,14 @@ pub async fn called(
     let tools = tools_of(&gateway, &caller, &topology, agent).await?;
     let calls = calls(form, &input.turn, &tools).map_err(|it| malformed(&it.within("turn")))?;
     let others = others(&gateway, &caller.teamspace, &calls, &tools).await?;
-    let mut denied: BTreeMap<String, String> = BTreeMap::new();
+    let mut denied: BTreeMap<String, Denied> = BTreeMap::new();
     loop {
         let mut answers = Answers::decide(calls.clone(), |request| {
             let Some(target) = tools.target(&request.target) else {
                 return Err(not_offered(agent, request, &others));
             };
             match denied.get(&request.target) {
-                Some(reason) => Err(Refusal::Denied { reason: reason.clone() }),
+                Some((code, reason)) => Err(Refusal::Denied { code, reason: reason.clone() }),
                 None => Ok(target.clone()),
             }
         });
@@ -164,7 +164,7 @@ pub async fn called(
         match gateway.engine.submit(&caller, stream, command, Some(key)).await {
             // A retry of a turn whose first handoff was denied then and a later one performed.
             Ok(done) if !is_about(&done, &target) && others_left(&calls, &denied, &target) => {
-                denied.insert(target.to_string(), DENIED_BEFORE.to_owned());
+                denied.insert(target.to_string(), (DENIED, DENIED_BEFORE.to_owned()));
             }
             Ok(done) => {
                 if let Some(redirect) = redirect(&done, &target) {
@@ -174,7 +174,11 @@ pub async fn called(
                 return Ok(Json(view(form, &input.turn, &answers, routed)));
             }
             Err(SubmitError::Rejected(rejection)) if is_about_target(&rejection) => {
-                denied.insert(target.to_string(), without_field(&rejection));
+                let code = match &rejection {
+                    Rejection::HandoffLoop { .. } => rejection.code(),
+                    _ => DENIED,
+                };
+                denied.insert(target.to_string(), (code, without_field(&rejection)));
             }
             Err(error) => return Err(error.into()),
         }
@@ -208,7 +212,7 @@ fn is_about(done: &Done, target: &AgentId) -> bool {
 }
 
 /// Whether another handoff of the turn was not tried yet.
-fn others_left(calls: &[Call], denied: &BTreeMap<String, String>, target: &AgentId) -> bool {
+fn others_left(calls: &[Call], denied: &BTreeMap<String, Denied>, target: &AgentId) -> bool {
     calls.iter().any(|call| match &call.kind {
         CallKind::Handoff(request) => {
             request.target != target.as_str() && !denied.contains_key(&request.target)
@@ -244,6 +248,12 @@ fn check_turn(
     let (holder, epoch) = (conversation.holder.clone(), conversation.epoch);
     Err(Rejection::NotHeard { why, holder, epoch })
 }
+
+/// Why a handoff is not performed: a stable code, and a sentence.
+type Denied = (&'static str, String);
+
+/// The code of what no other code is about.
+const DENIED: &str = "denied";
 
 /// What is told about a handoff of a turn that was answered before.
 const DENIED_BEFORE: &str = "it was not allowed when this turn was answered first";

@@ -11,7 +11,7 @@ use protocol::step;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ConversationView, view, visible};
+use super::{ConversationView, reader, view, visible};
 use crate::http::Gateway;
 use crate::http::input::{Named, Write};
 use crate::http::problem::Problem;
@@ -64,5 +64,6 @@ pub async fn erase(
         }
     };
     let item = visible(&gateway, &caller, id).await?;
-    Ok(Json(ErasedView { conversation: view(&caller, &item)?, erased, has_more }))
+    let conversation = view(reader(&gateway, &caller).await?, &item)?;
+    Ok(Json(ErasedView { conversation, erased, has_more }))
 }

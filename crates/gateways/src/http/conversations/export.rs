@@ -40,7 +40,8 @@ pub async fn export(
         let who = "only whoever opened the conversation, a coordinator or an operator may do this";
         return Err(Problem::new("not_allowed", who));
     }
-    let shown = serde_json::to_value(view(&asker.caller, &item)?).expect("a view is plain data");
+    let reader = reader(&gateway, &asker.caller).await?;
+    let shown = serde_json::to_value(view(reader, &item)?).expect("a view is plain data");
     let mut head = json!({ "kind": "conversation" });
     head.as_object_mut().expect("an object").extend(shown.as_object().cloned().unwrap_or_default());
     let n_lines = conversation.transcript.count;
@@ -48,7 +49,6 @@ pub async fn export(
         "kind": "end", "n_messages": n_lines,
         "transcript_digest": conversation.transcript.digest,
     });
-    let reader = reader(&gateway, &asker.caller).await?;
     let (pages, stream) = mpsc::channel(PAGES_MAX);
     let ends = Ends { head, end, n_lines, shows_seq: asker.is_server_operator() };
     tokio::spawn(send(gateway, item.stream, reader, ends, pages));

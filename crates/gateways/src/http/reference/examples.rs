@@ -57,10 +57,11 @@ const TIME: &str = "2026-11-15T04:50:46.523Z";
 const HASH: &str = "a4200e57b279c42fe76e764444edf6cd07cc84b4177c455dc2b93f5009074e83";
 
 /// For other fields, the first of these that their schema allows.
-const TEXTS: [&str; 14] = [
+const TEXTS: [&str; 15] = [
     UUID,
     TIME,
     "15m",
+    "5m",
     "09:00",
     HASH,
     "bob",

@@ -120,7 +120,18 @@ fn changed(event: &Prepared, terms: &Terms) -> Map<String, Value> {
             document.remove(DETAILED);
         }
     }
+    if terms.withholds(event) {
+        withhold(&mut document);
+    }
     document
+}
+
+/// Why an agent hands over, and what it packs, is for whoever takes over. The summary is what it
+/// says to those who listen.
+fn withhold(document: &mut Map<String, Value>) {
+    let told = document.get("summary_normal").cloned().unwrap_or_default();
+    document.insert("reason".to_owned(), told);
+    document.remove("packaged_context");
 }
 
 /// Says in our extension what became one.

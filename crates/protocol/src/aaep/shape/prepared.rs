@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::super::event::{Boundary, Event, Payload, Urgency};
 use super::super::language::Offered;
+use super::super::manifest::AGENT_ID;
 use super::super::secrets;
 
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub struct Prepared {
     pub has_detailed: bool,
     /// What `args_summary` has to say instead, if it has secrets.
     pub masked: Option<Box<str>>,
+    /// Whether it says why an agent hands over, in its own words.
+    pub is_for_colleagues: bool,
     /// The other languages that it can be told in, if there are any.
     pub languages: Option<Box<Offered>>,
     /// The text without its number, for all subscriptions that get none. Made when first needed.
@@ -96,6 +99,8 @@ impl Prepared {
             has_terse: text.contains("\"summary_terse\""),
             has_detailed: text.contains("\"summary_detailed\""),
             masked: masked(&text, &event.payload),
+            is_for_colleagues: matches!(event.payload, Payload::HandoffRequested(_))
+                && event.envelope.agent_id != AGENT_ID,
             languages: languages(&text),
             unnumbered: OnceLock::new(),
             kind,

@@ -22,6 +22,8 @@ pub struct Terms {
     pub verbosity: Verbosity,
     /// Whether every event arrives as it is, so that its number means something.
     pub keeps_numbers: bool,
+    /// Whether it is a customer who listens: what colleagues tell each other is not for them.
+    pub is_customer: bool,
 }
 
 /// How a single event has to be changed.
@@ -44,6 +46,7 @@ impl Terms {
         let is_low = honored.cognitive_load == Some(Load::Low);
         let rate = honored.max_events_per_second;
         Self {
+            is_customer: false,
             keeps_numbers: filters.pass_all()
                 && boundaries.contains(Boundary::None)
                 && rate.is_none()
@@ -93,8 +96,13 @@ impl Terms {
             language: event.languages.as_ref().and_then(|offered| offered.choose(&self.languages)),
             summary: self.summary(event),
             is_unnumbered: event.has_sequence_number && !self.keeps_numbers,
-            is_masked: event.masked.is_some(),
+            is_masked: event.masked.is_some() || self.withholds(event),
         }
+    }
+
+    /// Whether something in the event is for colleagues.
+    pub fn withholds(&self, event: &Prepared) -> bool {
+        self.is_customer && event.is_for_colleagues
     }
 
     /// Critical events are told in full.

@@ -215,6 +215,16 @@ fn each_state_of_ours_is_known_to_whoever_comes_later() {
 }
 
 #[test]
+fn nobody_is_said_to_have_ended_what_somebody_else_closed() {
+    let story = [ASKED, "transfer.queued.v1.most", "transfer.over.v1.ended"];
+    for actor in ["customer:c", "agent:coordinator", "operator:root"] {
+        let heard = heard(&story, actor, None);
+        let closed = Message::ConversationClosed.in_language("es").normal;
+        assert_eq!(heard.last().expect("an end")["summary_normal"], closed, "{actor}");
+    }
+}
+
+#[test]
 fn whoever_answers_afterwards_is_named_in_every_language() {
     for over in ["most", "cancelled", "failed"] {
         let over = format!("transfer.over.v1.{over}");

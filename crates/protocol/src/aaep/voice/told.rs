@@ -184,7 +184,13 @@ impl Cause<'_> {
                 telling.say("session.completed", &message, json!({}));
             }
             Outcome::Ended => {
-                telling.say("session.completed", &Message::TransferEnded { person }, json!({}));
+                // The customer closes it as well, or a coordinator.
+                let is_person = self.actor.strip_prefix("agent:") == Some(it.holder.as_str());
+                let message = match is_person {
+                    true => Message::TransferEnded { person },
+                    false => Message::ConversationClosed,
+                };
+                telling.say("session.completed", &message, json!({}));
             }
             Outcome::Failed => {
                 let message =

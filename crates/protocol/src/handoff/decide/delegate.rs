@@ -124,7 +124,7 @@ fn check_active(made: &Made, action: &'static str) -> Result<(), Rejection> {
         | Stage::Closed { .. } => Err(Rejection::WrongState {
             action,
             state: made.stage.status(),
-            needed: "the handoff it is a part of to be activated",
+            needed: "it to be activated first",
         }),
     }
 }

@@ -7,6 +7,7 @@ use crate::agent::Kind;
 use crate::caller::Principal;
 use crate::conversation::state::conversation_of;
 use crate::handoff::decide::Context;
+use crate::hidden::first_hidden;
 use crate::ids::SessionId;
 use crate::json;
 use crate::rejection::Rejection;
@@ -92,13 +93,30 @@ pub fn decide(
     })
 }
 
-/// Whether the answer says itself that no person gave it, but a rule or a program of theirs.
+/// Whether the answer says itself that no person gave it, but a rule or a program of theirs. What
+/// is not plainly the name of a person counts as that.
 fn is_automatic(decided_by: Option<&str>) -> bool {
-    let begins = |prefix| {
-        let head = decided_by.and_then(|by| by.trim_start().get(..str::len(prefix)));
-        head.is_some_and(|head| head.eq_ignore_ascii_case(prefix))
+    let Some(by) = decided_by else { return false };
+    let plain: String = by.trim_start().chars().map(narrow).collect();
+    let begins = |word: &str| {
+        let head = plain.get(..word.len()).filter(|head| head.eq_ignore_ascii_case(word));
+        head.is_some_and(|_| !plain[word.len()..].starts_with(char::is_alphanumeric))
     };
-    begins("auto:") || begins("system:")
+    let scheme = plain.split_once(':').map(|(scheme, _)| scheme);
+    first_hidden(by).is_some()
+        || begins("auto")
+        || begins("system")
+        || scheme.is_some_and(|scheme| !scheme.is_ascii())
+}
+
+/// A letter of full width as the usual one.
+fn narrow(letter: char) -> char {
+    match letter {
+        '\u{FF01}'..='\u{FF5E}' => {
+            char::from_u32(u32::from(letter) - 0xFEE0).expect("both are letters")
+        }
+        other => other,
+    }
 }
 
 /// A human of the teamspace, an operator, or the customer of the session's own conversation. What

@@ -29,7 +29,10 @@ pub fn decline(
 }
 
 /// What rings for the caller.
-fn rung<'a>(asked: &Asked<'a>, action: &'static str) -> Result<(Place<'a>, &'a Claim), Rejection> {
+pub(super) fn rung<'a>(
+    asked: &Asked<'a>,
+    action: &'static str,
+) -> Result<(Place<'a>, &'a Claim), Rejection> {
     let status = asked.transfer.status();
     if status.is_over() {
         return Err(match may_know(asked.conversation, asked.context) {

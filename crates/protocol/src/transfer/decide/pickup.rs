@@ -26,13 +26,18 @@ pub fn pickup(asked: &Asked<'_>, accept: bool) -> Result<Vec<ConversationEvent>,
     if !queue.is_some_and(|queue| is_in_queue(person, queue)) {
         return Err(asked.side().map_or_else(|no_such| no_such, |_| not_allowed));
     }
+    // What rings for them is theirs already: to pick it up is to answer it.
+    if let Ok((place, claim)) = answer::rung(asked, "pickup") {
+        asked.has_seen()?;
+        return Ok(if accept { answer::answered(asked, place, claim) } else { Vec::new() });
+    }
     if asked.transfer.people().any(|it| *it == person.id) {
         return Err(Rejection::AlreadyClaimed { by: person.id.clone() });
     }
     let place = vacant(asked.transfer)?;
     // Whoever is not there could vanish without anybody noticing.
     if person.presence() == Presence::Offline {
-        let who = "a person who is there; say your presence, or connect, first";
+        let who = "a person who says that they are available, busy or away, or is connected,";
         return Err(Rejection::NotAllowed { action: "pick up a transfer", who });
     }
     asked.has_seen()?;

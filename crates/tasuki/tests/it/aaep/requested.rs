@@ -91,6 +91,9 @@ async fn a_person_takes_over_with_all_that_the_agent_packed() {
     ok(&desk.bob, Call::post("/aaep/v1/events", again)).await;
 
     let mut told = ear.until("session.completed").await;
+    // Why the agent hands over, and what it packs, is for colleagues.
+    let heard = Value::from(told.clone()).to_string();
+    assert!(!heard.contains("hush") && !heard.contains("charged twice"), "{heard}");
     told.retain(|event| event["producer"]["agent_id"] == "tasuki");
     assert_eq!(words(&told)[0], "handoff.requested queue://financial-advisor");
     let link = &told[0]["extensions"]["tasuki"];

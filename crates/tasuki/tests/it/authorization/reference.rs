@@ -27,7 +27,8 @@ pub fn operations(document: &Value) -> Vec<Operation> {
     for (path, methods) in document["paths"].as_object().expect("paths") {
         for (method, described) in methods.as_object().expect("methods") {
             let responses = described["responses"].as_object().expect("responses");
-            let success = responses.keys().find_map(|status| status.parse().ok());
+            // The lower one is for what is only tried, or changes nothing.
+            let success = responses.keys().filter_map(|status| status.parse().ok()).max();
             let parameters = described["parameters"].as_array().expect("parameters");
             operations.push(Operation {
                 id: text(&described["operationId"]),

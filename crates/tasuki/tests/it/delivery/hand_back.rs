@@ -55,6 +55,50 @@ async fn a_bot_that_gets_a_customer_back_is_told_what_happened_since() {
     }
 }
 
+/// A message that nobody has answered is told again with the turn that asks for an answer to it.
+#[tokio::test]
+async fn what_a_bot_is_to_answer_is_in_its_turn() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Server::start_on(&folder.path().join("data"), allow);
+    let receiver = Receiver::answering(&[Answer::Status(204)]).await;
+    let chat = chat(&server, &receiver.url).await;
+    let operator = server.with_token(&server.token("root", &["--kind", "operator"]));
+    ok(&operator, Call::put("/v1/agents/default", json!({ "kind": "queue" }))).await;
+    ok(&operator, Call::put("/v1/queues/default", json!({ "mode": "pick" }))).await;
+    ok(&operator, Call::put("/v1/agents/hana", json!({ "kind": "human" }))).await;
+    let (bob, hana) = (server.agent("bob"), server.agent("hana"));
+    ok(&hana, Call::put("/v1/agents/hana/presence", json!({ "presence": "available" }))).await;
+    let conversation = chat.path.strip_suffix("/messages").expect("a path");
+    let mut epoch = 1;
+    let mut n_calls = 0;
+    for how in ["complete", "fail"] {
+        say(&chat, "refund please").await;
+        n_calls += 1;
+        receiver.called(n_calls).await;
+        until_nothing_is_left(&operator).await;
+        let asked = json!({ "epoch": epoch, "reason": "a refund" });
+        let asked = ok(&bob, Call::post(format!("{conversation}/transfers"), asked)).await;
+        let id = asked["transfer_id"].as_str().expect("an id");
+        let act = |action: &str, body| Call::post(format!("/v1/transfers/{id}/{action}"), body);
+        epoch += 1;
+        if how == "complete" {
+            ok(&hana, act("pickup", json!({ "epoch": epoch, "accept": true }))).await;
+            epoch += 1;
+            ok(&hana, act("complete", json!({ "epoch": epoch, "summary": "phoned" }))).await;
+        } else {
+            ok(&operator, act("fail", json!({ "reason": "nobody", "epoch": epoch }))).await;
+        }
+        epoch += 1;
+        n_calls += 1;
+        let seen = receiver.called(n_calls).await;
+        let data = seen.last().expect("a call").data();
+        let numbers: Vec<_> =
+            data["messages"].as_array().expect("messages").iter().map(|it| &it["number"]).collect();
+        let in_reply_to = &data["in_reply_to"];
+        assert!(in_reply_to.is_number() && numbers.contains(&in_reply_to), "{how}: {data}");
+    }
+}
+
 /// A message that was told, in a few words.
 fn line_of(message: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

@@ -71,7 +71,7 @@ fn the_page_lists_every_rule_and_every_refusal() {
         Refusal::SystemAgent,
         Refusal::Surplus { accepted: "y".to_owned() },
         Refusal::Unreadable(malformed),
-        Refusal::Denied { reason: String::new() },
+        Refusal::Denied { code: "denied", reason: String::new() },
     ];
     let rules = Rule::ALL.iter().map(|rule| rule.code());
     for code in refusals.iter().map(Refusal::code).chain(rules) {

@@ -97,7 +97,7 @@ fn judge(script: &Value, tools: &HandoffTools, request: &Request) -> Result<Targ
         return Err(Refusal::SystemAgent);
     }
     if let Some(reason) = script["denied"][&request.target].as_str() {
-        return Err(Refusal::Denied { reason: reason.to_owned() });
+        return Err(Refusal::Denied { code: "denied", reason: reason.to_owned() });
     }
     tools.target(&request.target).cloned().ok_or(Refusal::UnknownAgent)
 }

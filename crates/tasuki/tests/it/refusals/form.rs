@@ -162,6 +162,8 @@ an id that is no text           | bob   | ACP                | action = "accept"
 a query with an id              | alice | ACP                | action = "query" ; handoff_id = "x" | 422 schema_invalid handoff_id
 a limit that is a fraction      | alice | ACP                | action = "query" ; limit = 1.5     | 422 schema_invalid limit
 a status that is a number       | alice | ACP                | action = "query" ; status = 5      | 422 schema_invalid status
+a limit that is a text          | alice | ACP                | action = "query" ; limit = "10"    | 422 schema_invalid limit
+a limit that is true            | alice | ACP                | action = "query" ; limit = true    | 422 schema_invalid limit
 a dry run that is a text        | alice | initiate           | dry_run = "true"                   | 422 schema_invalid dry_run
 a dry run that is a number      | alice | initiate           | dry_run = 1                        | 422 schema_invalid dry_run
 a dry run that is a word        | alice | initiate           | dry_run = "yes"                    | 422 schema_invalid dry_run

@@ -247,7 +247,16 @@ async fn a_rule_does_not_consent_to_what_cannot_be_undone() {
     announce(&server, opening()).await.expect("the session opens");
     let by =
         |who: &str| Answer { decided_by: Some(who.to_owned()), ..answer(TOKEN, Decision::Accept) };
-    for who in ["auto:configured_policy", "AUTO:x", " system:cron"] {
+    for who in [
+        "auto:configured_policy",
+        "AUTO:x",
+        " system:cron",
+        "\u{200b}auto:rule7",
+        "\u{feff}system:x",
+        "\u{ff41}uto:x",
+        "auto\u{ff1a}x",
+        "\u{430}uto:x",
+    ] {
         assert_eq!(says(&server, &agent("dana"), by(who)).await, Heard::No, "{who}");
     }
     assert_eq!(says(&server, &agent("dana"), by("user:auto:dana")).await, Heard::Yes);

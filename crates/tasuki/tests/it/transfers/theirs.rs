@@ -201,15 +201,25 @@ async fn what_customers_write_is_kept_and_programs_see_what_hides_in_it() {
         assert_eq!(shown["reason"], expected);
         assert_eq!((&shown["bundle"], &bundle["reason"]), (&bundle, &json!(expected)));
     }
-    let name = json!({ "agent": "bob", "customer": { "name": "A\u{3164}na" } });
+    let name = json!({ "agent": "bob", "customer": { "name": "A\u{3164}na" },
+                       "attributes": { "pl\u{200b}an": "gold\u{e000}" } });
     let opened = ok(&desk.bob, Call::post("/v1/conversations", name)).await;
     let own = format!("/v1/conversations/{}", opened["conversation_id"].as_str().expect("an id"));
     let customer = desk.server.with_token(opened["customer_token"].as_str().expect("a token"));
-    let contact = json!({ "contact": "+49\u{200b}30" });
+    let contact = json!({ "contact": "\u{202a}+49\u{202c}\u{200b}30" });
     ok(&customer, Call::post(format!("{own}/callbacks"), contact)).await;
     let shown = ok(&desk.bob, Call::get(&*own)).await;
     assert_eq!(shown["customer"]["name"], r"A\u{3164}na");
-    assert_eq!(shown["callback"]["contact"], r"+49\u{200B}30");
+    assert_eq!(shown["callback"]["contact"], r"\u{202A}+49\u{202C}\u{200B}30");
+    assert_eq!(shown["attributes"], json!({ r"pl\u{200B}an": r"gold\u{E000}" }));
+    let to_people = ok(&desk.operator, Call::get(&*own)).await;
+    assert_eq!(to_people["customer"]["name"], "A\u{3164}na", "people get it as it was sent");
+    assert_eq!(to_people["callback"]["contact"], "\u{202a}+49\u{202c}\u{200b}30");
+    let typed = json!({ "parts": [{ "type": "text", "text": "a\u{8}b" }] });
+    ok(&customer, Call::post(format!("{own}/messages"), typed)).await;
+    let id = opened["conversation_id"].as_str().expect("an id");
+    let heard = whole_ledger(&desk.bob, &format!("&stream=conversation/{id}")).await;
+    assert!(heard.iter().any(|event| event.data.to_string().contains(r"a\\u{0008}b")), "{heard:?}");
     let nul = json!({ "parts": [{ "type": "text", "text": "a\u{0}b" }] });
     let refusal = refused(&desk.customer, Call::post(desk.path("/messages"), nul)).await;
     assert_eq!((refusal.status, &refusal.body["field"]), (400, &json!("parts[0].text")));
