@@ -17,8 +17,8 @@ const QUESTIONS_MAX: usize = 32;
 /// The questions that were put here, as long as they wait.
 #[derive(Debug)]
 pub struct Asked {
-    /// In which decisions may be typed.
-    pub speech: Speech,
+    /// In which decisions may be typed, and questions are put.
+    speech: Speech,
     open: Vec<Question>,
     n_asked: usize,
 }
@@ -43,6 +43,12 @@ pub enum NotAnswered {
 impl Asked {
     pub fn new(speech: Speech) -> Self {
         Self { speech, open: Vec::new(), n_asked: 0 }
+    }
+
+    /// What waits is put in this language from now on.
+    pub fn speak(&mut self, speech: Speech) {
+        self.speech = speech;
+        self.open.iter_mut().for_each(|question| question.speak(speech));
     }
 
     /// The number of the next question.
@@ -84,6 +90,12 @@ impl Asked {
                 Some(_) | None => rest,
             };
             return Ok((question, question.answer(answer).map_err(NotAnswered::Expected)?));
+        }
+        if let Some(question) = text.strip_prefix('#').and_then(|number| number.parse().ok())
+            && let Ok(question) = self.shown(question, began)
+        {
+            // The number alone is the beginning of an answer.
+            return Err(NotAnswered::Expected(question.answer("").err().unwrap_or_default()));
         }
         let (one, is_alone) = match (began.first(), self.open.first()) {
             (None, None) => return Err(NotAnswered::NothingWaits),
@@ -159,7 +171,15 @@ fn named(text: &str) -> Option<(usize, &str)> {
 }
 
 impl NotAnswered {
-    pub fn said(&self, speech: Speech) -> String {
+    /// In lines. Whoever has to say which question is meant hears what waits, and how each is
+    /// answered.
+    pub fn said(&self, asked: &Asked) -> Vec<String> {
+        let waits = asked.open.iter().filter(|_| *self == NotAnswered::Several);
+        let first = std::iter::once(self.why(asked.speech));
+        first.chain(waits.map(Question::waits)).collect()
+    }
+
+    fn why(&self, speech: Speech) -> String {
         let accept = speech.word(Text::Accept);
         let about = |text: Text, number: &usize| {
             speech.say(text, &[("number", &number.to_string()), ("accept", &accept)])
@@ -169,7 +189,7 @@ impl NotAnswered {
             NotAnswered::TypedBefore(number) => about(Text::TypedBefore, number),
             NotAnswered::Closed(number) => about(Text::AnsweredNothing, number),
             NotAnswered::NoSuchQuestion => speech.word(Text::NoSuchQuestion),
-            NotAnswered::Several => speech.say(Text::Several, &[("accept", &accept)]),
+            NotAnswered::Several => speech.word(Text::Several),
             NotAnswered::NotNamed(number) => about(Text::NotNamed, number),
             NotAnswered::Expected(expected) => expected.clone(),
         }

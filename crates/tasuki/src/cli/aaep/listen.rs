@@ -41,8 +41,9 @@ pub struct ListenArgs {
     signed: bool,
 }
 
-const HELP: &str = "Questions are answered by typing accept or reject, the number of a choice, or \
-                    a text; an empty line answers nothing. /help lists what else can be typed.";
+const HELP: &str = "Questions are answered by their numbers: accept 2 or reject 2; #2 and a \
+                    choice, a number or a text. An empty line answers nothing. /help lists what \
+                    else can be typed.";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum From {

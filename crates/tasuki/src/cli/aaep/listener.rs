@@ -8,7 +8,7 @@ use engine::clock::{Clock, SystemClock};
 use protocol::aaep::capabilities::Capabilities;
 use protocol::aaep::event::Decision;
 use protocol::aaep::handshake::{
-    ClarificationReply, Close, ConfirmationReply, Handshake, Renegotiate,
+    ClarificationReply, Close, ConfirmationReply, Handshake, Renegotiate, Response,
 };
 use protocol::aaep::stamp::stamp;
 use protocol::time::Span;
@@ -32,8 +32,9 @@ use crate::{exit_code, output};
 const LOOK_EVERY: Span = Span::from_millis(500);
 
 /// What can be typed.
-const HELP: [Text; 9] = [
+const HELP: [Text; 10] = [
     Text::HelpAnswer,
+    Text::HelpNumbered,
     Text::HelpQuestions,
     Text::HelpVerbosity,
     Text::HelpPace,
@@ -231,13 +232,7 @@ impl Listener {
             "quit" => return Ok(Next::Leave),
             "help" => self.help(),
             "questions" if self.asked.open().is_empty() => self.say(Text::NothingWaits, &[]),
-            "questions" => {
-                let open = self.asked.open().to_vec();
-                for question in &open {
-                    let lines = self.announcer.ask(question, self.answers, SystemClock.now());
-                    self.show(&lines);
-                }
-            }
+            "questions" => self.put_again(),
             _ => match terms::asked(verb, rest.trim()) {
                 Some(Ok(asked)) => return self.renegotiate(asked, Text::TermsChanged).await,
                 Some(Err(example)) => self.say(Text::BadValue, &[("example", example)]),
@@ -245,6 +240,15 @@ impl Listener {
             },
         }
         Ok(Next::On)
+    }
+
+    /// What waits, as it stands now.
+    fn put_again(&mut self) {
+        let open = self.asked.open().to_vec();
+        for question in &open {
+            let lines = self.announcer.ask(question, self.answers, SystemClock.now());
+            self.show(&lines);
+        }
     }
 
     fn help(&self) {
@@ -263,7 +267,7 @@ impl Listener {
         let (question, answer) = match self.asked.choose(line) {
             Ok(chosen) => chosen,
             Err(why) => {
-                output::remark(&why.said(self.announcer.speech));
+                why.said(&self.asked).iter().for_each(|line| output::remark(line));
                 return Ok(());
             }
         };
@@ -272,7 +276,7 @@ impl Listener {
         let is_accept = answer == Answer::Decision(Decision::Accept);
         let shown = match &answer {
             Answer::Decision(decision) => self.announcer.speech.decision_word(*decision),
-            Answer::Response(_) => output::clean(line.text.trim()),
+            Answer::Response(response) => self.shown(response),
         };
         let reply = self.reply(&question, answer);
         match self.subscriber.send(&reply).await {
@@ -294,6 +298,16 @@ impl Listener {
         match &mut self.recorder {
             Some(recorder) => recorder.message(&reply.write()),
             None => Ok(()),
+        }
+    }
+
+    /// An answer without the number of its question.
+    fn shown(&self, response: &Response) -> String {
+        match response {
+            Response::Text(text) => output::clean(text),
+            Response::Number(number) => number.to_string(),
+            Response::Truth(true) => self.announcer.speech.word(Text::Yes),
+            Response::Truth(false) => self.announcer.speech.word(Text::No),
         }
     }
 
@@ -338,7 +352,12 @@ impl Listener {
                 if let Some(languages) = languages {
                     let speech = Speech::new(languages.first().map(String::as_str));
                     self.announcer.speech = speech;
-                    self.asked.speech = speech;
+                    self.asked.speak(speech);
+                    self.say(done, &[]);
+                    if self.telling != Telling::Json {
+                        self.put_again();
+                    }
+                    return Ok(Next::On);
                 }
                 self.say(done, &[]);
             }

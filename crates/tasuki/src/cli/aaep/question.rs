@@ -74,6 +74,11 @@ impl Question {
         translated(&self.event, name, self.speech).unwrap_or_else(own)
     }
 
+    /// From now on it is put in this language, as far as its producer gives translations.
+    pub fn speak(&mut self, speech: Speech) {
+        self.speech = speech;
+    }
+
     pub fn is_confirmation(&self) -> bool {
         kind(&self.event) == "awaiting.confirmation"
     }
@@ -226,33 +231,38 @@ impl Question {
         }
     }
 
+    /// What can be typed, with its number: that counts however many questions wait, now and later.
     fn expected(&self) -> String {
-        let speech = self.speech;
+        let (speech, number) = (self.speech, self.number.to_string());
         let or = format!(" {} ", speech.word(Text::Or));
         if self.is_confirmation() {
             let allowed = Decision::ALL.iter().filter(|it| self.allows(**it));
-            let word = |it: &Decision| match it {
-                Decision::Accept if self.must_be_named() => {
-                    format!("{} {}", speech.decision_word(*it), self.number)
-                }
-                Decision::Accept | Decision::Reject => speech.decision_word(*it),
-            };
-            return allowed.map(word).collect::<Vec<_>>().join(&or);
+            let words = allowed.map(|it| format!("{} {number}", speech.decision_word(*it)));
+            return words.collect::<Vec<_>>().join(&or);
         }
+        let way = |text: Text| speech.say(text, &[("number", &number)]);
         let mut ways = Vec::new();
         if !self.choices().is_empty() {
-            ways.push(speech.word(Text::WayChoice));
+            ways.push(way(Text::WayChoice));
         }
         if self.accepts("yes_no") {
-            ways.push(format!("{}{or}{}", speech.word(Text::Yes), speech.word(Text::No)));
+            ways.extend([Text::Yes, Text::No].map(|it| format!("#{number} {}", speech.word(it))));
         }
         if self.accepts("numeric") {
-            ways.push(speech.word(Text::WayNumber));
+            ways.push(way(Text::WayNumber));
         }
         if self.accepts("freetext") {
-            ways.push(speech.word(Text::WayWords));
+            ways.push(way(Text::WayWords));
         }
         ways.join(&or)
+    }
+
+    /// A line for somebody who has to say which question is meant.
+    pub fn waits(&self) -> String {
+        let name = if self.is_confirmation() { "action" } else { "question" };
+        let (number, text, answers) = (self.number.to_string(), self.text(name), self.expected());
+        let filled = [("number", &*number), ("text", &*text), ("answers", &*answers)];
+        self.speech.say(Text::Waits, &filled)
     }
 
     /// What was typed as an answer, or what would be one.
@@ -479,8 +489,8 @@ mod tests {
         let now = Time::from_millis(0);
         let german = Question::of(&event, 1, now, Speech::new(Some("de"))).expect("it asks");
         let expected = "DRINGEND teller fragt, Frage 1\n  Frage: Wann?\n  1: Blau (b)\n  \
-                        Noch Sekunden: 60.\n  Zum Antworten die Nummer oder den Wert einer \
-                        Auswahl eintippen";
+                        Noch Sekunden: 60.\n  Zum Antworten #1 und die Nummer oder den Wert \
+                        einer Auswahl eintippen";
         assert_eq!(german.asked(now).join("\n"), expected);
     }
 }

@@ -75,9 +75,9 @@ texts! {
     Reject() = "reject";
     Yes() = "yes";
     No() = "no";
-    WayChoice() = "way_choice";
-    WayNumber() = "way_number";
-    WayWords() = "way_text";
+    WayChoice(number) = "way_choice";
+    WayNumber(number) = "way_number";
+    WayWords(number) = "way_text";
     Expected(answers, number) = "expected";
     Closed(number, why) = "closed";
     WhyOver() = "why_over";
@@ -90,7 +90,8 @@ texts! {
     TypedBefore(number) = "typed_before";
     AnsweredNothing(number) = "answered_nothing";
     NoSuchQuestion() = "no_such_question";
-    Several(accept) = "several";
+    Several() = "several";
+    Waits(answers, number, text) = "waits";
     NotNamed(accept, number) = "not_named";
     AnswerSent(answer, number) = "answer_sent";
     AnswersOff() = "answers_off";
@@ -106,6 +107,7 @@ texts! {
     OnlyListening() = "only_listening";
     NoSuchCommand(name) = "no_such_command";
     HelpAnswer(accept, reject) = "help_answer";
+    HelpNumbered() = "help_numbered";
     HelpQuestions() = "help_questions";
     HelpVerbosity() = "help_verbosity";
     HelpPace() = "help_pace";

@@ -26,6 +26,13 @@ fn clarification(number: usize) -> Question {
     Question::of(&event, number, Time::from_millis(0), Speech::new(None)).expect("it asks")
 }
 
+fn choice(number: usize) -> Question {
+    let event = json!({ "type": "aaep:agent.awaiting.clarification", "timeout_seconds": 60,
+        "question": "Which colour?", "accepted_response_kinds": ["multiple_choice"],
+        "choices": [{ "value": "red", "label": "Red" }, { "value": "blue", "label": "Blue" }] });
+    Question::of(&event, number, Time::from_millis(0), Speech::new(None)).expect("it asks")
+}
+
 /// Questions that wait, numbers that were shown when the line was begun, the line, what it does.
 type Row<'a> = (&'a [Question], &'a [usize], &'a str, Result<(usize, &'a str), NotAnswered>);
 
@@ -36,7 +43,9 @@ fn a_line_is_for_what_was_shown_when_it_began() {
     let delete = || confirmation(2, "Delete all customer records", true);
     let (both, only_delete) = ([pay(), delete()], [delete()]);
     let (free, japanese) = ([clarification(3)], [confirmation(1, "貯蓄口座に送金する", true)]);
-    let rows: [Row<'_>; 30] = [
+    let mixed = [choice(1), delete(), clarification(3)];
+    let number_alone = "question 3: expected #3 and a text";
+    let rows: [Row<'_>; 42] = [
         (&[], &[], "accept", Err(NothingWaits)),
         (&[], &[1], "accept", Err(Closed(1))),
         (&[pay()], &[], "accept", Err(TypedBefore(1))),
@@ -67,6 +76,18 @@ fn a_line_is_for_what_was_shown_when_it_began() {
         (&japanese, &[1], "accept 送金", Ok((1, "accept"))),
         (&free, &[3], "accept it as it is", Ok((3, "accept it as it is"))),
         (&free, &[], "as you like", Err(TypedBefore(3))),
+        (&free, &[3], "#3", Err(NotAnswered::Expected(number_alone.to_owned()))),
+        (&free, &[3], "#4", Ok((3, "#4"))),
+        (&both, &[1, 2], "reject 2", Ok((2, "reject"))),
+        (&both, &[1, 2], "#2", Err(NotAnswered::Expected(expected(2)))),
+        (&mixed, &[1, 2, 3], "2", Err(Several)),
+        (&mixed, &[1, 2, 3], "blue", Err(Several)),
+        (&mixed, &[1, 2, 3], "#1 2", Ok((1, "blue"))),
+        (&mixed, &[1, 2, 3], "#1 red", Ok((1, "red"))),
+        (&mixed, &[1, 2, 3], "#3 as you like", Ok((3, "as you like"))),
+        (&mixed, &[1, 2, 3], "accept 2", Ok((2, "accept"))),
+        (&mixed, &[1, 2, 3], "reject 2", Ok((2, "reject"))),
+        (&mixed, &[1, 2], "#3 as you like", Err(TypedBefore(3))),
     ];
     for (open, began, text, expected) in rows {
         let asked = Asked { open: open.to_vec(), n_asked: 3, speech: Speech::new(None) };
@@ -78,7 +99,30 @@ fn a_line_is_for_what_was_shown_when_it_began() {
 }
 
 fn expected(number: usize) -> String {
-    format!("question {number}: expected accept {number} or reject")
+    format!("question {number}: expected accept {number} or reject {number}")
+}
+
+#[test]
+fn whoever_names_no_question_hears_what_waits_and_how_each_is_answered() {
+    let mut asked = Asked::new(Speech::new(None));
+    asked.add(choice(1));
+    asked.add(confirmation(2, "Delete all customer records", true));
+    let english = "several questions wait: say which one, with its number\n\
+        question 1, Which colour?: type #1 and the number or the value of a choice\n\
+        question 2, Delete all customer records: type accept 2 or reject 2";
+    assert_eq!(NotAnswered::Several.said(&asked).join("\n"), english);
+    assert_eq!(NotAnswered::NoSuchQuestion.said(&asked), ["no such question waits"]);
+    // Whoever changes the language is asked in it from then on, and may answer in it.
+    asked.speak(Speech::new(Some("de")));
+    let german = "mehrere Fragen warten: sagen Sie mit der Nummer, welche\n\
+        Frage 1, Which colour?: #1 und die Nummer oder den Wert einer Auswahl eintippen\n\
+        Frage 2, Delete all customer records: annehmen 2 oder ablehnen 2 eintippen";
+    assert_eq!(NotAnswered::Several.said(&asked).join("\n"), german);
+    let put = asked.open()[1].asked(Time::from_millis(0)).join("\n");
+    assert!(put.starts_with("DRINGEND teller fragt, Frage 2\n  Aktion:"), "{put}");
+    let line = Line { text: "ablehnen 2".to_owned(), began: asked.numbers() };
+    let (question, answer) = asked.choose(&line).expect("an answer");
+    assert_eq!((question.number, tell(&answer)), (2, "reject".to_owned()));
 }
 
 fn tell(answer: &Answer) -> String {
