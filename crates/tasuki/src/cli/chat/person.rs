@@ -56,7 +56,7 @@ pub async fn run(wire: Wire, mut typist: Typist<Facing>, me: String, queue: Stri
                 let typed = line.as_ref().map(|line| Typed::read(&line.text));
                 let began = line.as_ref().map_or(&Facing::Nobody, |line| &line.began);
                 if person.typed(typed, began).await? == Then::Leave {
-                    person.be("offline").await?;
+                    person.leave().await?;
                     return Ok(exit_code::OK);
                 }
             }
@@ -87,7 +87,7 @@ struct Person {
 enum Desk {
     Waiting,
     Ringing { transfer: String, asked: Asked },
-    Talking { transfer: String, follow: Box<Follow>, leaves: bool },
+    Talking { transfer: String, follow: Box<Follow> },
 }
 
 #[derive(PartialEq, Eq)]
@@ -100,6 +100,22 @@ impl Person {
     async fn be(&self, presence: &str) -> Result<()> {
         let path = format!("/v1/agents/{}/presence", percent_encode(&self.me));
         self.wire.ask(Call::put(path, json!({ "presence": presence }))).await?;
+        Ok(())
+    }
+
+    /// Whoever was here is answered by somebody else from now on.
+    async fn leave(&self) -> Result<()> {
+        let gives_back = match &self.desk {
+            Desk::Talking { transfer, follow } if follow.seen["holder"] == *self.me => {
+                let shown = self.wire.ask(Call::get(transfer::path_of(transfer, ""))).await;
+                let queue = text(&unless_refused(shown)?.unwrap_or_default(), "queue");
+                let (name, queue) = (words::customer(&follow.seen), output::clean(&queue));
+                Some(format!("you leave; {name} goes back to the queue {queue}"))
+            }
+            Desk::Talking { .. } | Desk::Ringing { .. } | Desk::Waiting => None,
+        };
+        self.be("offline").await?;
+        gives_back.iter().for_each(|remark| output::remark(remark));
         Ok(())
     }
 
@@ -268,7 +284,9 @@ impl Person {
         let reader = Reader { agent: Some(self.me.clone()), advises: advises.clone() };
         let follow = Follow::start(&self.wire, &text(shown, "conversation_id"), reader).await?;
         let with = words::customer(&follow.seen);
-        self.desk = Desk::Talking { transfer, follow: Box::new(follow), leaves: false };
+        self.desk = Desk::Talking { transfer, follow: Box::new(follow) };
+        // Whoever comes back to the queue is next once more.
+        self.next = None;
         self.show();
         output::remark(&match advises {
             Some(name) => format!(

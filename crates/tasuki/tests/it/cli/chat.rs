@@ -174,8 +174,6 @@ fn what_the_demo_prints_can_be_pasted() {
     hana.enter("/resume");
     hana.sees("you took Ana off hold");
     ana.sees("you are not on hold any more");
-    hana.enter("/quit");
-    hana.sees("a customer is with you");
     hana.enter("/transfer nobody");
     hana.sees("(unknown_agent)");
     hana.enter("/complete refunded");
@@ -254,10 +252,19 @@ fn people_advise_each_other_and_pass_a_customer_on() {
         assert_eq!(terminal.n_times("epoch"), 0, "{:#?}", terminal.seen);
     }
 
-    // Whoever leaves gives the customer back.
+    // Whoever leaves gives the customer back, however they leave.
     ivan.interrupt();
     assert_eq!(ivan.leave(), Some(0));
     ana.sees("you are waiting: place 1");
+    hana.sees("next is Ana");
+    hana.enter("/accept");
+    hana.sees("you are with Ana");
+    hana.enter("/quit");
+    hana.enter("ls");
+    hana.sees("you leave; Ana goes back to the queue default");
+    assert_eq!(hana.leave(), Some(0));
+    ana.sees("you are waiting: place 1");
+    assert_eq!(ana.n_times(": ls"), 0, "{:#?}", ana.seen);
     assert_eq!(ana.n_times("up to 20"), 0, "{:#?}", ana.seen);
 }
 

@@ -34,13 +34,7 @@ impl Person {
         match typed {
             None => return Ok(Then::Leave),
             Some(Typed::Nothing) => {}
-            Some(Typed::Do("quit", _)) => {
-                let Desk::Talking { leaves, .. } = &mut self.desk else { return Ok(Then::Leave) };
-                if std::mem::replace(leaves, true) {
-                    return Ok(Then::Leave);
-                }
-                output::remark("a customer is with you: /complete first, or /quit once more");
-            }
+            Some(Typed::Do("quit", _)) => return Ok(Then::Leave),
             Some(Typed::Do("help", _)) => output::remark(HELP),
             Some(Typed::Do("queue", _)) => self.show_queue().await?,
             Some(Typed::Say(_) | Typed::Do(..)) if is_for_another => {
