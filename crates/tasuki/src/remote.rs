@@ -101,7 +101,10 @@ pub async fn exchange(
         .context("the server does not speak HTTP")?;
     // Ends by itself when the answer was read or dropped.
     tokio::spawn(connection);
-    let response = sender.send_request(request).await.context("the server did not answer")?;
+    let response = sender.send_request(request).await.map_err(|error| {
+        let how = if error.is_parse() { " in HTTP" } else { "" };
+        anyhow::Error::new(error).context(format!("the server did not answer{how}"))
+    })?;
     Ok(response.map(Body::new))
 }
 

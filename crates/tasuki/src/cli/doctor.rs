@@ -77,7 +77,16 @@ fn folder(data: &Path) -> Finding {
 
 fn key(data: &Path) -> Finding {
     let check = "signing key";
-    match std::fs::metadata(data.join("ledger.key")) {
+    match std::fs::metadata(data.join(ledger_key::KEY_FILE)) {
+        Err(_) if data.join(ledger_key::PUBLIC_FILE).exists() => bad(
+            check,
+            format!(
+                "it is gone, but checkpoints were signed with it, so no server starts; restore \
+                 {}, or remove {} to go on with a new key that does not vouch for the past",
+                ledger_key::KEY_FILE,
+                ledger_key::PUBLIC_FILE
+            ),
+        ),
         Err(_) => bad(check, "there is none; the first start makes it".to_owned()),
         Ok(metadata) if metadata.permissions().mode() & 0o077 != 0 => {
             bad(check, "it can be read by others; chmod 600 it".to_owned())

@@ -159,6 +159,10 @@ impl Typed {
                 None => "give --token TOKEN, or set TASUKI_TOKEN",
             });
         }
+        let is_plain = self.server.as_ref().is_some_and(|it| it.value.starts_with("http://"));
+        if is_plain && error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
+            return Some("the server may want https: --server https://… with --ca-cert FILE");
+        }
         hint(error)
     }
 }
@@ -241,7 +245,7 @@ fn hint_at(refused: &Refused) -> Option<&'static str> {
         "ledger_behind_checkpoint" => {
             Some("`tasuki ledger fork --reason TEXT` goes on without what is missing")
         }
-        "wrong_state" if refused.detail.contains("the transfer is") => {
+        "wrong_state" if refused.detail.contains("transfer") => {
             Some("`tasuki transfer show ID` tells how it stands")
         }
         "wrong_state" => Some("`tasuki handoff show ID` tells what happened to it"),

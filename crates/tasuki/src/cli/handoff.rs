@@ -270,7 +270,8 @@ pub async fn run(args: HandoffArgs) -> Result<u8> {
     Ok(exit_code::OK)
 }
 
-/// A counter-offer keeps what is not given, so that no default applies to it.
+/// A counter-offer keeps what is not given, so that no default applies to it, and changes neither
+/// whose task it is nor which. A part has the policy and the kind of the whole.
 pub fn with_own_help(command: clap::Command) -> clap::Command {
     let without_default = |argument: clap::Arg| {
         let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
@@ -279,7 +280,20 @@ pub fn with_own_help(command: clap::Command) -> clap::Command {
             None => argument,
         }
     };
-    command.mut_subcommand("counter", |counter| counter.mut_args(without_default))
+    command
+        .mut_subcommand("counter", |counter| {
+            let fixed =
+                |it: &clap::Arg| ["to", "task", "is_return"].contains(&it.get_id().as_str());
+            counter.mut_args(without_default).mut_args(|argument| {
+                let is_fixed = fixed(&argument);
+                argument.hide(is_fixed)
+            })
+        })
+        .mut_subcommand("delegate", |delegate| {
+            delegate
+                .mut_arg("classification", without_default)
+                .mut_arg("task_kind", without_default)
+        })
 }
 
 async fn act(client: &Client, action: HandoffCommand, json: bool) -> Result<()> {

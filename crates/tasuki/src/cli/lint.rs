@@ -31,21 +31,26 @@ pub fn run(file: &Path, json: bool) -> Result<u8> {
     let offer = usage(offer)?;
     let remarks = lint(&offer, token::now());
     let ok = remarks.iter().all(|remark| remark.weight != Weight::Refused);
-    print(&json!({ "ok": ok, "remarks": remarks }), json)
+    print(&json!({ "ok": ok, "remarks": remarks }), json);
+    Ok(if ok { exit_code::OK } else { exit_code::FAILED })
 }
 
 /// Asks the server, which also knows who owns the task and whether the target exists.
 pub async fn dry_run(client: &Client, offer: Value, json: bool) -> Result<u8> {
     let found = client.call(Call::post("/v1/handoffs?dry_run=true", offer)).await?.success()?;
-    print(&found, json)
+    print(&found, json);
+    Ok(if is_ok(&found) { exit_code::OK } else { exit_code::REFUSED })
 }
 
-fn print(found: &Value, json: bool) -> Result<u8> {
-    let ok = found["ok"].as_bool() == Some(true);
-    let code = if ok { exit_code::OK } else { exit_code::REFUSED };
+fn is_ok(found: &Value) -> bool {
+    found["ok"].as_bool() == Some(true)
+}
+
+fn print(found: &Value, json: bool) {
+    let ok = is_ok(found);
     if json {
         output::json(found);
-        return Ok(code);
+        return;
     }
     let remarks = found["remarks"].as_array().map_or(&[][..], Vec::as_slice);
     for remark in remarks {
@@ -63,5 +68,4 @@ fn print(found: &Value, json: bool) -> Result<u8> {
         (true, false) => "it would be proposed",
         (false, _) => "it would be refused",
     });
-    Ok(code)
 }

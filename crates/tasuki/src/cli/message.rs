@@ -81,7 +81,7 @@ enum MessageCommand {
 #[derive(Debug, Args)]
 struct ContentArgs {
     /// What kind of message it is, such as status.update, knowledge.query or knowledge.response
-    #[arg(long = "type", value_name = "TYPE")]
+    #[arg(long = "type", value_name = "TYPE", value_parser = sendable)]
     kind: Kind,
     /// What it is about, in a few words
     #[arg(long, value_name = "TEXT")]
@@ -89,7 +89,7 @@ struct ContentArgs {
     /// How urgent it is; critical ones call the agent where it said [default: normal]
     #[arg(long, value_parser = ["low", "normal", "high", "critical"])]
     priority: Option<String>,
-    /// The thread it belongs to [default: that of the message it answers, else a new one]
+    /// The thread it belongs to [default: a new one]
     #[arg(long, value_name = "ID")]
     thread: Option<String>,
     /// Until when it is worth reading, such as 2026-12-24T18:00:00Z
@@ -182,6 +182,29 @@ pub async fn run(args: MessageArgs) -> Result<u8> {
     }
     reached.finish().await;
     Ok(exit_code::OK)
+}
+
+/// An answer is in the thread of what it answers, and in no other.
+pub fn with_own_help(command: clap::Command) -> clap::Command {
+    command.mut_subcommand("respond", |respond| respond.mut_arg("thread", |it| it.hide(true)))
+}
+
+/// A type that an agent may send.
+fn sendable(text: &str) -> Result<Kind, String> {
+    let all = Kind::ALL.iter().filter(|kind| !kind.is_the_servers());
+    let all = all.map(|kind| kind.as_str()).collect::<Vec<_>>().join(", ");
+    match text.parse::<Kind>() {
+        Ok(kind) if kind.is_the_servers() => {
+            Err(format!("only the server sends messages of this type; expected one of {all}"))
+        }
+        Ok(kind) => Ok(kind),
+        Err(invalid) => {
+            // Its own list has the server's types, too, which may be looked for.
+            let why = invalid.to_string();
+            let why = why.split_once("; ").map_or(&*why, |(why, _)| why);
+            Err(format!("{why}; expected one of {all}"))
+        }
+    }
 }
 
 fn path_of(id: &str, below: &str) -> String {

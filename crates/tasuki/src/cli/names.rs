@@ -58,10 +58,15 @@ const RENAMED: [(&str, &str); 40] = [
 ];
 
 /// Fields that the server quotes in its sentences, with the flags for them.
-const QUOTED: [(&str, &str); 3] = [
+const QUOTED: [(&str, &str); 5] = [
     ("set `return`", "set --return"),
     ("who says `reason` and `words`", "who says --reason and --words"),
     ("`context.open_questions`", "--question"),
+    (
+        "body: expected a package that differs from the one that was rejected",
+        "nothing is changed: say what is, such as --summary or --criterion or --deadline",
+    ),
+    ("expected null; turns reach a worker, not a", "only a worker has an endpoint, and this is a"),
 ];
 
 /// What a command can be given, as its help shows it.
@@ -103,6 +108,7 @@ impl Names {
         match field {
             "tasuki-act-as" => return Some("--as"),
             "tasuki-teamspace" => return Some("--teamspace"),
+            "body" if self.has_file => return Some("--file"),
             _ if self.has_file => return None,
             _ => {}
         }

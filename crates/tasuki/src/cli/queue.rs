@@ -214,7 +214,7 @@ fn table(waiting: &[Value], now: Time) -> String {
 /// Why a person is wanted; what the customer wrote is marked as theirs.
 fn reason_of(transfer: &Value) -> String {
     let reason = text(transfer, "reason");
-    match text(transfer, "requested_by").starts_with("customer:") && !reason.is_empty() {
+    match transfer["reason_by"] == "customer" && !reason.is_empty() {
         true => format!("the customer: {reason}"),
         false => reason,
     }

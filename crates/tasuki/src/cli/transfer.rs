@@ -155,7 +155,8 @@ struct RequestArgs {
     /// Where it waits [default: default]
     #[arg(long)]
     queue: Option<String>,
-    /// How: warm brings what is known along, blind does not [default: bot_to_human]
+    /// How: bot_to_human, the usual way to a person, and warm bring along what is known; blind
+    /// brings only the reason [default: bot_to_human]
     #[arg(long = "type", value_parser = ["bot_to_human", "warm", "blind"])]
     kind: Option<String>,
     /// Why a person is wanted

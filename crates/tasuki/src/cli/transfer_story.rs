@@ -101,7 +101,9 @@ fn tell(transfer: &Value, now: Time) -> String {
     let when = at.map_or("–".to_owned(), |at| output::relative(at, now));
     lines.push(match transfer["requested_by"].as_str() {
         Some(by) if by.starts_with("customer:") => {
-            format!("  asked for     by {whom}, the customer, {when}")
+            let name = transfer["bundle"]["identity"]["displayName"].as_str();
+            let who = name.map_or(String::new(), |name| format!("{}, ", clean(name)));
+            format!("  asked for     by {who}the customer, {when}")
         }
         Some(by) => format!("  asked for     by {}, {when}", clean(by)),
         None => format!("  asked for     {when}"),
@@ -133,8 +135,9 @@ fn tell(transfer: &Value, now: Time) -> String {
 /// What the person is told beforehand.
 pub fn known(transfer: &Value) -> Vec<String> {
     let bundle = &transfer["bundle"];
-    let by = transfer["requested_by"].as_str().unwrap_or_default();
-    let reason = if by.starts_with("customer:") { "the customer's reason" } else { "reason" };
+    // Whoever asked for a person first, the reason is of whoever passed it on since.
+    let is_customers = transfer["reason_by"] == "customer";
+    let reason = if is_customers { "the customer's reason" } else { "reason" };
     let told = [
         (reason, transfer["reason"].as_str().map(str::to_owned)),
         ("the customer's words", bundle["customerWords"].as_str().map(str::to_owned)),
@@ -148,4 +151,36 @@ pub fn known(transfer: &Value) -> Vec<String> {
         lines.extend(text.lines().map(|line| format!("| {name}: {}", clean(line))));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_told_as_those_of_whoever_wrote_them() {
+        let now = "2026-01-01T00:00:10.000Z".parse::<Time>().unwrap();
+        let named = json!({ "identity": { "displayName": "Ana" } });
+        // who asked first, whose the reason is, what is known, the lines that tell it
+        let cases = [
+            (
+                "customer:c-1",
+                "customer",
+                &named,
+                "by Ana, the customer, –",
+                "the customer's reason",
+            ),
+            ("customer:c-1", "agent", &named, "by Ana, the customer, –", "reason"),
+            ("customer:c-1", "customer", &json!({}), "by the customer, –", "the customer's reason"),
+            ("agent:bob", "agent", &json!({}), "by agent:bob, –", "reason"),
+        ];
+        for (by, reason_by, bundle, asked, label) in cases {
+            let transfer = json!({ "requested_by": by, "reason": "a bill", "bundle": bundle,
+                "reason_by": reason_by });
+            let told = tell(&transfer, now);
+            for line in [format!("  asked for     {asked}"), format!("  | {label}: a bill")] {
+                assert!(told.lines().any(|it| it == line), "{line} in {told}");
+            }
+        }
+    }
 }

@@ -6,6 +6,7 @@ mod aaep_live;
 mod aaep_questions;
 pub mod chat;
 mod conversation;
+mod doctor;
 mod endings;
 mod graph;
 mod help;

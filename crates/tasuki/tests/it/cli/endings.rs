@@ -26,6 +26,8 @@ const ENDINGS: &str = r#"
 2  agent list --server https://127.0.0.1:1 --ca-cert broken.json
 2  agent list --server https://127.0.0.1:1 --ca-cert missing.pem
 2  message send --as alice --to bob --type status.update --payload [1]
+2  message send --as alice --to bob --type foo.bar
+2  message send --as alice --to bob --type system.ack
 2  conversation open --as alice --topology nonsense
 2  handoff initiate --as alice --sla soon
 2  handoff initiate --as alice --artifact report
@@ -114,6 +116,29 @@ fn every_ending_has_its_code_and_its_words() {
     insta::with_settings!({ snapshot_path => ".", prepend_module_to_snapshot => false }, {
         insta::assert_snapshot!("endings", transcript.text);
     });
+}
+
+/// What is found offline is found by a check; what a server would refuse is refused by it.
+#[test]
+fn a_bad_offer_is_found_by_a_check_and_refused_by_a_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let offer = crate::server::offer("T-1", "bob").to_string();
+    std::fs::write(folder.path().join("good.json"), offer).unwrap();
+    std::fs::write(folder.path().join("bad.json"), r#"{ "to_agent": "bob" }"#).unwrap();
+    for agent in ["alice", "bob"] {
+        assert_eq!(run(folder.path(), &format!("token create --agent {agent} --init")).code, 0);
+    }
+    let cases = [
+        ("handoff lint good.json", 0),
+        ("handoff lint bad.json", 1),
+        ("handoff lint bad.json --json", 1),
+        ("handoff initiate --as alice --file good.json --dry-run", 0),
+        ("handoff initiate --as alice --file bad.json --dry-run", 3),
+    ];
+    for (typed, code) in cases {
+        let outcome = run(folder.path(), typed);
+        assert_eq!(outcome.code, code, "{typed}: {}", outcome.stderr);
+    }
 }
 
 /// A flag and a variable, two flags, and two variables; through a socket, and without a server.
@@ -391,16 +416,6 @@ fn what_is_not_given_of_a_draft_stays_as_it_was() {
 }
 
 #[test]
-fn a_doctor_who_is_given_a_server_looks_at_that_one() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = Server::start_on(&folder.path().join("somewhere"), |_| {});
-    let outcome = run(folder.path(), &format!("doctor --server {}", server.url));
-    assert_eq!(outcome.code, 0, "{}", outcome.stdout);
-    assert!(outcome.stdout.contains("running and ready"), "{}", outcome.stdout);
-    assert_eq!(run(folder.path(), "doctor --server http://127.0.0.1:1").code, 1);
-}
-
-#[test]
 fn a_folder_has_one_server() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("tasuki-data");
@@ -463,30 +478,6 @@ fn flags_beat_the_environment_and_the_environment_beats_the_file() {
         assert_eq!(listed.code, 0, "{typed}: {}", listed.stderr);
         assert!(listed.stdout.contains(expected), "{typed}: {}", listed.stdout);
     }
-}
-
-#[test]
-fn the_doctor_says_what_is_wrong() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut transcript = Transcript::default();
-    transcript.name(folder.path().to_str().unwrap(), "[folder]");
-    let mut look = |what: &str, typed: &str| {
-        let outcome = run(folder.path(), typed);
-        transcript.add(&format!("tasuki {typed}   # {what}"), &outcome);
-    };
-    look("nothing is there", "doctor");
-    run(folder.path(), "token create --agent root --kind operator --init");
-    look("a folder without a server", "doctor");
-    let server = Server::start_on(&folder.path().join("tasuki-data"), |_| {});
-    look("a server runs", "doctor --json");
-    assert_eq!(server.stop(), Some(0));
-    let key = folder.path().join("tasuki-data/ledger.key");
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-    std::fs::set_permissions(key, open).unwrap();
-    look("others can read the key", "doctor");
-    insta::with_settings!({ snapshot_path => ".", prepend_module_to_snapshot => false }, {
-        insta::assert_snapshot!("doctor", transcript.text);
-    });
 }
 
 fn run(folder: &Path, line: &str) -> Outcome {

@@ -53,6 +53,7 @@ fn a_command_reaches_a_server_over_tls() {
     let plain = over_tls.replace("https://", "http://");
     let plain = run(path, &format!("agent list {plain}"));
     assert_eq!(plain.code, 4, "plain HTTP to a TLS port: {}", plain.stderr);
+    assert!(plain.stderr.contains("hint: the server may want https"), "{}", plain.stderr);
 }
 
 fn run(folder: &Path, line: &str) -> Outcome {

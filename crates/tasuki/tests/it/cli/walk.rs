@@ -55,6 +55,8 @@ bob       handoff initiate --file offer.json --to carol
 operator  agent roles night-shift --role reviewer
 alice     handoff delegate $1 --to bob
 carol     handoff reject $2 --reason capacity_unavailable --detail "two releases today" --suggested-fix "try again on Monday"
+alice     handoff counter $2
+alice     handoff counter $2 --to bob
 bob       handoff initiate --file offer.json --to carol --json
 carol     handoff accept $3 --json
 carol     handoff activate $3 --percent 50 --json
