@@ -5,6 +5,7 @@ use protocol::handoff::artifact::Seen;
 use protocol::handoff::completion::Completion;
 use protocol::handoff::package::Package;
 use protocol::handoff::state::{Checks, Made, Stage};
+use protocol::hidden;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -80,14 +81,14 @@ pub fn of(handoff: &Handoff, package: Option<&Value>) -> Option<CompletionView> 
         let answer = completion.answer(criterion);
         CriterionView {
             criterion: criterion.clone(),
-            evidence: answer.map(|answer| answer.evidence.clone()),
+            evidence: answer.map(|answer| shown(&answer.evidence)),
             artifact_ids: answer.map(|answer| answer.artifact_ids.clone()).unwrap_or_default(),
         }
     };
     let json = |value: Result<Value, _>| value.expect("what is found is plain data");
     Some(CompletionView {
         progress,
-        notes: completion.notes.clone(),
+        notes: completion.notes.as_deref().map(shown),
         criteria: criteria.map(criterion).collect(),
         unanswered: package.as_ref().map(|it| completion.unanswered(it)).unwrap_or_default(),
         final_artifacts: completion
@@ -98,6 +99,11 @@ pub fn of(handoff: &Handoff, package: Option<&Value>) -> Option<CompletionView> 
         verified: seen.iter().map(|seen| json(serde_json::to_value(seen))).collect(),
         confirmed_by: confirmed_by.map(str::to_owned),
     })
+}
+
+/// Other agents read it: what a person would not see is written out.
+fn shown(text: &str) -> String {
+    hidden::visible(text).into_owned()
 }
 
 fn said<'a>(

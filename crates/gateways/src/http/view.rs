@@ -10,6 +10,7 @@ use protocol::handoff::edit::Difference;
 use protocol::handoff::package::OfferedWorkState;
 use protocol::handoff::state::{Approval, Handoff, Note};
 use protocol::handoff::{Status, derive};
+use protocol::hidden;
 use protocol::step::State;
 use protocol::time::Time;
 use protocol::token::{BearerKind, Token};
@@ -194,7 +195,7 @@ pub fn handoff(item: &Item) -> Option<HandoffView> {
     let State::Handoff(state) = item.state.as_ref() else { return None };
     let (reason, is_return, chain, hash) = match state.as_ref() {
         Handoff::Made(made) => (
-            made.terms.reason.clone(),
+            hidden::visible(&made.terms.reason).into_owned(),
             made.terms.is_return,
             derive::owners(made),
             Some(made.terms.package_hash.clone()),
@@ -280,6 +281,8 @@ fn note(note: &Note) -> Value {
         fields.remove("parties");
         show_times(fields, &["at", "escalated_at"]);
     }
+    // Other agents read it: what a person would not see is written out.
+    hidden::make_visible(&mut value);
     value
 }
 

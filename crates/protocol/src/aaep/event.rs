@@ -21,6 +21,7 @@ pub struct Envelope<'a> {
     /// Microseconds since 1970, by the producer's clock.
     pub timestamp_micros: i64,
     pub agent_id: Text<'a>,
+    pub agent_name: Option<Text<'a>>,
     pub sequence_number: Option<u64>,
     pub verbosity: Option<Verbosity>,
     pub urgency: Option<Urgency>,

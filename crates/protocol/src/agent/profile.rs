@@ -15,7 +15,7 @@ use crate::rejection::Rejection;
 #[serde(deny_unknown_fields)]
 pub struct Profile {
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    #[schemars(transform = form::bytes(PROFILE_TEXT_BYTES_MAX))]
+    #[schemars(transform = form::patterned(NAME, PROFILE_TEXT_BYTES_MAX, name_expected()))]
     pub name: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(transform = form::bytes(PROFILE_TEXT_BYTES_MAX))]
@@ -85,6 +85,8 @@ pub const SKILL_LEVEL_MAX: u8 = 5;
 
 /// What is seen, without blanks; of at most `ICON_CHARACTERS_MAX`.
 const ICON: &str = r"^[^\s\x00-\x1F\x7F-\x9F\u061C\u200E\u200F]*$";
+/// Everybody is told it in the middle of a line.
+const NAME: &str = r"^[^\x00-\x1F\x7F-\x9F\u061C\u200E\u200F\u2028\u2029]*$";
 const COLOR_EXPECTED: &str = "#rrggbb, such as #2f6fde";
 const LABEL: &str = concat!(
     r"^[^\s\x00-\x1F\x7F-\x9F\u061C\u200E\u200F]",
@@ -96,6 +98,10 @@ const LABEL_OR_NONE: &str = concat!(
     r"([^\x00-\x1F\x7F-\x9F\u061C\u200E\u200F\u2028\u2029]*",
     r"[^\s\x00-\x1F\x7F-\x9F\u061C\u200E\u200F])?)?$"
 );
+
+fn name_expected() -> String {
+    format!("one line of at most {PROFILE_TEXT_BYTES_MAX} bytes")
+}
 
 fn icon_expected() -> String {
     format!("an emoji or at most {ICON_CHARACTERS_MAX} characters, no spaces")
@@ -175,10 +181,11 @@ pub(super) fn check(kind: Kind, profile: &Profile) -> Result<(), Rejection> {
     let invalid = |field: &str, expected: String| {
         Err(Rejection::SchemaInvalid { field: format!("profile.{field}"), expected })
     };
-    for (field, text) in [("name", &profile.name), ("description", &profile.description)] {
-        if text.len() > PROFILE_TEXT_BYTES_MAX {
-            return invalid(field, format!("at most {PROFILE_TEXT_BYTES_MAX} bytes"));
-        }
+    if profile.name.len() > PROFILE_TEXT_BYTES_MAX || profile.name.chars().any(is_unprintable) {
+        return invalid("name", name_expected());
+    }
+    if profile.description.len() > PROFILE_TEXT_BYTES_MAX {
+        return invalid("description", format!("at most {PROFILE_TEXT_BYTES_MAX} bytes"));
     }
     let lists = [("capabilities", &profile.capabilities), ("languages", &profile.languages)];
     for (field, list) in lists {

@@ -24,6 +24,7 @@ pub(super) fn event<'de>(
         session_id: walk.taken_text(Slot::SessionId)?,
         timestamp_micros: walk.micros(Slot::Timestamp)?,
         agent_id: walk.taken_text(Slot::AgentId)?,
+        agent_name: walk.taken_text(Slot::AgentName),
         sequence_number: walk.integer(Slot::SequenceNumber),
         verbosity: walk.text(Slot::Verbosity).and_then(Verbosity::parse),
         urgency: walk.text(Slot::Urgency).and_then(Urgency::parse),

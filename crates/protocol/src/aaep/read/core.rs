@@ -53,7 +53,7 @@ pub(super) static PRODUCER: Shape = Shape {
     fields: &[
         text("agent_id", 1, usize::MAX).required().kept(Slot::AgentId),
         text("agent_version", 0, usize::MAX),
-        text("agent_name", 0, usize::MAX),
+        text("agent_name", 0, usize::MAX).kept(Slot::AgentName),
         text("model", 0, usize::MAX),
         formed("manifest_uri", Form::Uri),
     ],

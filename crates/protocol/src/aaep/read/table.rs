@@ -88,6 +88,7 @@ pub(super) enum Slot {
     SessionId,
     Timestamp,
     AgentId,
+    AgentName,
     SequenceNumber,
     Verbosity,
     Urgency,

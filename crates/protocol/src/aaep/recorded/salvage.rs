@@ -20,6 +20,7 @@ pub fn salvage(document: &str) -> Option<Event<'static>> {
         session_id: text("session_id")?,
         timestamp_micros: at.map_or(0, |at| at.as_millis() * 1_000),
         agent_id: self::text(&value["producer"]["agent_id"]).unwrap_or_default(),
+        agent_name: None,
         sequence_number: value["sequence_number"].as_u64(),
         verbosity: None,
         urgency: None,

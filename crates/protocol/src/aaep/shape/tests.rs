@@ -112,6 +112,7 @@ fn prepare(document: &Value) -> Arc<Prepared> {
             session_id: text(&document["session_id"]),
             timestamp_micros: 0,
             agent_id: "a".into(),
+            agent_name: None,
             sequence_number: document["sequence_number"].as_u64(),
             verbosity: None,
             urgency: document["urgency"].as_str().and_then(Urgency::parse),

@@ -17,6 +17,7 @@ use crate::aaep::voice;
 use crate::agent::Kind;
 use crate::caller::{Caller, Principal};
 use crate::handoff::decide::Context;
+use crate::hidden::first_hidden;
 use crate::ids::{AgentId, SessionId};
 use crate::rejection::Rejection;
 use crate::session::event::{Announced, Consented, Event, Foreseen, Said};
@@ -247,11 +248,22 @@ fn check_names(id: &SessionId, producer: &AgentId, event: &event::Event<'_>) -> 
         let expected = format!("`{producer}`, to whom the token belongs");
         return flaw("tasuki.one_producer", "producer.agent_id", expected);
     }
+    let name = event.envelope.agent_name.as_deref().unwrap_or_default();
+    if first_hidden(name).is_some() || (is_ours(name) && producer.as_str() != AGENT_ID) {
+        let expected = format!("a name that all can see, and not `{AGENT_ID}`, which is ours");
+        return flaw("tasuki.own_name", "producer.agent_name", expected);
+    }
     if event.payload.name().starts_with(OWN_TYPES) {
         let expected = format!("a type that does not begin with {OWN_TYPES}: those are ours");
         return flaw("tasuki.own_types", "type", expected);
     }
     Ok(())
+}
+
+/// Whether people would take it for the server's own name.
+fn is_ours(name: &str) -> bool {
+    let letters = name.chars().filter(|it| it.is_alphanumeric());
+    letters.flat_map(char::to_lowercase).eq(AGENT_ID.chars())
 }
 
 /// An event is told when it happens, not before.

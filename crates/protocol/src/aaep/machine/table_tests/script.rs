@@ -168,6 +168,7 @@ impl Script {
             session_id: format!("sess_{}", words.value("session").unwrap_or("1")).into(),
             timestamp_micros: if words.has("back") { 1 } else { timestamp_micros },
             agent_id: words.value("agent").unwrap_or("teller").to_owned().into(),
+            agent_name: None,
             sequence_number: words.value("n").map(|n| n.parse().expect("a number")),
             verbosity: None,
             urgency,
