@@ -194,7 +194,9 @@ fn command() -> clap::Command {
         let command = if is_help { command.about("Print the help of a command") } else { command };
         if is_help { command } else { command.mut_subcommands(with_help) }
     }
-    let mut command = Cli::command().mut_subcommand("handoff", handoff::with_own_help);
+    let mut command = Cli::command()
+        .mut_subcommand("handoff", handoff::with_own_help)
+        .mut_subcommand("message", message::with_own_help);
     command.build();
     with_help(command)
 }
