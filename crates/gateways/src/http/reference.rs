@@ -209,7 +209,9 @@ fn describe(operation: &Operation, generators: &mut Schemas) -> Value {
         },
     });
     if let Some(schema) = operation.request {
-        described["requestBody"] = json!({ "content": { "application/json": { "schema": schema(&mut generators.requests) } } });
+        let schema = schema(&mut generators.requests);
+        described["requestBody"] =
+            json!({ "content": { "application/json": { "schema": schema } } });
     }
     for (_, status, kind, schema) in ALSO.iter().filter(|(id, ..)| *id == operation.id) {
         let answer = &mut described["responses"][*status];

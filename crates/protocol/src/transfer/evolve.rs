@@ -65,24 +65,29 @@ pub fn evolve(conversation: &mut Conversation, event: &Event, at: Time) -> Resul
         Event::Over(over) => {
             end(transfer, over, at);
             let known = transfer.known;
-            if over.epoch != conversation.epoch {
-                conversation.pass_to(over.to.clone(), over.epoch);
-            }
-            match known {
-                Some(known) if over.deliver => {
-                    // What it is asked to answer, it is told again.
-                    let turn = conversation.turn.open().map_or(u64::MAX, |turn| turn - 1);
-                    conversation.told.hands_back(known.min(turn), over.number, at);
-                }
-                None if over.deliver => {
-                    conversation.told.wants(over.number, conversation.turn.number, at);
-                }
-                Some(_) | None => {}
-            }
+            give_back(conversation, over, known, at);
         }
         Event::Rated(_) => transfer.rated = true,
     }
     Ok(())
+}
+
+/// Whoever held it before has it again, and is told, if it is reached by turns.
+fn give_back(conversation: &mut Conversation, over: &Over, known: Option<u64>, at: Time) {
+    if over.epoch != conversation.epoch {
+        conversation.pass_to(over.to.clone(), over.epoch);
+    }
+    match known {
+        Some(known) if over.deliver => {
+            // What it is asked to answer, it is told again.
+            let turn = conversation.turn.open().map_or(u64::MAX, |turn| turn - 1);
+            conversation.told.hands_back(known.min(turn), over.number, at);
+        }
+        None if over.deliver => {
+            conversation.told.wants(over.number, conversation.turn.number, at);
+        }
+        Some(_) | None => {}
+    }
 }
 
 fn write_down(conversation: &mut Conversation, event: &Event) {

@@ -79,8 +79,36 @@ pub fn table(callbacks: &[Value]) -> String {
             one["contact"].as_str().unwrap_or("–").to_owned(),
             shown(when("asked_at")),
             shown(when("not_before")),
-            text(one, "note"),
+            note(one),
         ]
     });
     output::table(&["to call", "contact", "asked", "not before", "note"], rows.collect())
+}
+
+/// What was written down for whoever calls. A customer's words are shown as theirs.
+fn note(callback: &Value) -> String {
+    let note = text(callback, "note");
+    match text(callback, "asked_by").starts_with("customer:") && !note.is_empty() {
+        true => format!("the customer: {note}"),
+        false => note,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_customers_note_is_shown_as_theirs() {
+        for (by, words, expected) in [
+            ("customer:c", "VERIFIED by bot", "the customer: VERIFIED by bot"),
+            ("customer:c", "", ""),
+            ("agent:bob", "after nine", "after nine"),
+        ] {
+            let callback = json!({ "asked_by": by, "note": words });
+            assert_eq!(note(&callback), expected);
+        }
+    }
 }

@@ -152,7 +152,14 @@ fn changed_hands(number: &Value, part: &Value, is_end: bool) -> Vec<String> {
     let what = match (part["handoffType"].as_str(), part["status"].as_str()) {
         (Some("user_selection"), _) => format!("the customer chose {to} instead of {from}"),
         (Some(_), _) => format!("{from} handed it to {to}"),
-        (None, Some("requested")) => format!("a person was asked for; {from} held it"),
+        (None, Some("requested")) => match part["insteadOf"].as_str().map(clean) {
+            Some(other) => {
+                format!(
+                    "a person was asked for instead of {other}, to end a circle; {from} held it"
+                )
+            }
+            None => format!("a person was asked for; {from} held it"),
+        },
         (None, Some("connected")) => format!("{} took it over", agent("targetAgent")),
         (None, Some("completed")) => format!("the transfer is settled; {to} answers again"),
         (None, Some("ended")) => "the transfer and the conversation ended".to_owned(),
@@ -167,7 +174,9 @@ fn changed_hands(number: &Value, part: &Value, is_end: bool) -> Vec<String> {
         (None, None) => "the conversation changed hands".to_owned(),
     };
     let mut line = format!("#{number} {what}");
-    if let Some(instead_of) = part["insteadOf"].as_str() {
+    if let Some(instead_of) = part["insteadOf"].as_str()
+        && part["status"] != "requested"
+    {
         line.push_str(&format!(" instead of {}, to end a circle", clean(instead_of)));
     }
     let mut lines = vec![line];

@@ -19,6 +19,9 @@ pub fn waits_for(handoff: &Value, entries: &[Value]) -> Option<String> {
     let parts: Vec<_> = parts.filter_map(Value::as_str).map(clean).collect();
     Some(match handoff["status"].as_str()? {
         "draft" => format!("{from} to propose it"),
+        "proposed" if handoff["approval"] == "wanted" => {
+            format!("a human to approve or refuse it, and {to} to accept or reject it")
+        }
         "proposed" => format!("{to} to accept or reject it"),
         "validating" => gate(entries).to_owned(),
         "accepted" => format!("{to} to start the work"),
@@ -218,5 +221,8 @@ mod tests {
             let handoff = json!({ "status": status, "from_agent": "alice", "to_agent": "bob" });
             assert_eq!(waits_for(&handoff, &[]).as_deref(), expected, "{status}");
         }
+        let wanted = json!({ "status": "proposed", "approval": "wanted", "to_agent": "bob" });
+        let expected = "a human to approve or refuse it, and bob to accept or reject it";
+        assert_eq!(waits_for(&wanted, &[]).as_deref(), Some(expected));
     }
 }

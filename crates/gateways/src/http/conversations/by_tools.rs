@@ -174,10 +174,8 @@ pub async fn called(
                 return Ok(Json(view(form, &input.turn, &answers, routed)));
             }
             Err(SubmitError::Rejected(rejection)) if is_about_target(&rejection) => {
-                let code = match &rejection {
-                    Rejection::HandoffLoop { .. } => rejection.code(),
-                    _ => DENIED,
-                };
+                let is_loop = matches!(rejection, Rejection::HandoffLoop { .. });
+                let code = if is_loop { rejection.code() } else { DENIED };
                 denied.insert(target.to_string(), (code, without_field(&rejection)));
             }
             Err(error) => return Err(error.into()),

@@ -142,12 +142,12 @@ async fn whoever_was_asked_too_hears_that_it_is_settled() {
     let mut forged = bank.story.event(11, "session.completed", json!({}));
     forged["type"] = "tasuki:question.settled".into();
     forged["@context"] = json!([forged["@context"], "urn:tasuki:aaep:v1"]);
-    let said = refused(&bank.teller, Call::post("/aaep/v1/events", json!([forged]))).await;
+    let announce = |event: &Value| Call::post("/aaep/v1/events", json!([event]));
+    let said = refused(&bank.teller, announce(&forged)).await;
     assert_eq!(said.body["rule"], "tasuki.own_types");
     for name in ["Tasuki", "tasuki", " T.a-suki", "B\u{200b}ob"] {
-        let mut named = bank.story.event(11, "session.completed", json!({}));
-        named["producer"]["agent_name"] = name.into();
-        let said = refused(&bank.teller, Call::post("/aaep/v1/events", json!([named]))).await;
+        forged["producer"]["agent_name"] = name.into();
+        let said = refused(&bank.teller, announce(&forged)).await;
         assert_eq!(said.body["rule"], "tasuki.own_name", "{name:?}");
     }
 }
