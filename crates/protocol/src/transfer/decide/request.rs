@@ -55,9 +55,9 @@ pub fn decide(
         return Err(Rejection::DuplicateRequest { transfer, status });
     }
     may_ask(conversation, request, &side, context)?;
+    check(request)?;
     check_whose(request, &side)?;
     check_queue(conversation, &side, request.queue.as_ref(), context)?;
-    check(request)?;
     let asked = Asking {
         id,
         by: context.caller.principal.to_string(),
