@@ -16,7 +16,7 @@ use protocol::aaep::EXTENSION_CONTEXT;
 use protocol::aaep::negotiate::{self, Scope, Start};
 use protocol::aaep::read;
 use protocol::aaep::settled::{Moment, Settled};
-use protocol::aaep::shape::{Body, Cursor, Delivery, Prepared, Shaper};
+use protocol::aaep::shape::{Body, Cursor, Delivery, Prepared, Shaper, without_marks};
 use protocol::caller::{Caller, Principal};
 use protocol::codec;
 use protocol::ids::{SessionId, SubscriptionId};
@@ -438,9 +438,12 @@ pub(crate) fn announced(sequenced: &Sequenced) -> Vec<Announced> {
     let decoded = codec::decode(&entry.name, entry.version, text);
     let Ok(step::Event::Session(event)) = decoded else { return Vec::new() };
     if let session::Event::Announced(announced) = &event {
+        let is_from_producer = entry.actor.starts_with("agent:");
         let prepared = |(index, said): (u32, &Said)| {
-            let event = read::read(said.text()).ok()?;
-            let event = Arc::new(Prepared::new(said.text().into(), &event));
+            let cleaned = is_from_producer.then(|| without_marks(said.text())).flatten();
+            let text = cleaned.as_deref().unwrap_or(said.text());
+            let event = read::read(text).ok()?;
+            let event = Arc::new(Prepared::new(text.into(), &event));
             Some(Announced { index, event, settled: None })
         };
         return (0..).zip(&announced.events).filter_map(prepared).collect();

@@ -26,7 +26,7 @@ pub use choose::{Scene, choose};
 use step::{Asked, Names, Step};
 
 /// What it calls itself.
-pub const AGENT_NAME: &str = "Scripted agent (demo)";
+pub const AGENT_NAME: &str = "Demo";
 
 /// Under which id it is in the directory unless told otherwise.
 pub const AGENT_ID: &str = "scripted";

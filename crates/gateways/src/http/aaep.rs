@@ -23,7 +23,7 @@ use protocol::caller::Caller;
 use protocol::ids::SessionId;
 use protocol::rejection::Rejection;
 use protocol::session::event::{Handover, HandoverOutcome, Said};
-use protocol::session::{Given, Session, Status};
+use protocol::session::{ANNOUNCED_EVENTS_MAX, Given, Session, Status};
 use protocol::step::State as Aggregate;
 use protocol::time::{Span, Time};
 use schemars::JsonSchema;
@@ -54,9 +54,15 @@ impl Names for SessionId {
 }
 
 /// An event, a list of events, or one on each line: of one session, in order.
+/// `protocol::aaep::read` reads it; `/schemas/aaep.json` says what an event is.
 #[derive(Debug, JsonSchema)]
-#[schemars(transparent)]
-pub struct EventsInput(#[expect(dead_code, reason = "it is read by hand")] Map<String, Value>);
+#[schemars(untagged)]
+pub enum EventsInput {
+    #[expect(dead_code, reason = "it is read by hand")]
+    One(Map<String, Value>),
+    #[expect(dead_code, reason = "it is read by hand")]
+    Several(#[schemars(length(min = 1, max = ANNOUNCED_EVENTS_MAX))] Vec<Map<String, Value>>),
+}
 
 /// What was recorded.
 #[derive(Debug, Serialize, JsonSchema)]

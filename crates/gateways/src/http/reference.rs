@@ -111,6 +111,9 @@ const DESCRIPTION: &str = "Work passes from agent to agent: verified, to one hol
     `x-minSpan` and `x-maxSpan` are the ends of a span. `x-expected` is what an answer says when \
     a value does not fit.";
 
+/// Operations whose body may also be a JSON document on each line.
+const LINES_TAKEN: [&str; 1] = ["announce_events"];
+
 /// What answers look like that no type of ours makes.
 const TEXT_EXAMPLES: [(&str, &str); 19] = [
     ("aaep_keys", r#"{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"k1","use":"sig","x":"…"}]}"#),
@@ -212,6 +215,10 @@ fn describe(operation: &Operation, generators: &mut Schemas) -> Value {
         let schema = schema(&mut generators.requests);
         described["requestBody"] =
             json!({ "content": { "application/json": { "schema": schema } } });
+        if LINES_TAKEN.contains(&operation.id) {
+            let lines = json!({ "schema": { "type": "string" } });
+            described["requestBody"]["content"]["application/x-ndjson"] = lines;
+        }
     }
     for (_, status, kind, schema) in ALSO.iter().filter(|(id, ..)| *id == operation.id) {
         let answer = &mut described["responses"][*status];

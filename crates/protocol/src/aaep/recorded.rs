@@ -44,6 +44,8 @@ pub struct Recorded {
     sessions: HashMap<String, One>,
     /// The session of each question.
     asked_in: HashMap<String, String>,
+    /// The session of the last event that was not a stray one.
+    last: Option<String>,
     /// Documents of which not even the session could be read.
     n_unread: u64,
 }
@@ -57,6 +59,8 @@ struct One {
     recovery: Recovery,
     /// Nothing can be said of the rest.
     is_given_up: bool,
+    /// It is only the one event that was meant for another session.
+    is_stray: bool,
 }
 
 #[derive(Debug)]
@@ -74,21 +78,49 @@ impl Recorded {
     pub fn event(&mut self, event: &Event<'_>) -> Option<Remark> {
         let id = event.envelope.session_id.as_ref();
         if !self.sessions.contains_key(id) {
-            let one = One { recovery: Recovery::after(self.n_unread), ..One::default() };
+            let is_stray = self.belongs_to_last(event);
+            let one = One { recovery: Recovery::after(self.n_unread), is_stray, ..One::default() };
             self.sessions.insert(id.to_owned(), one);
+        } else if let Some(one) = self.sessions.get_mut(id) {
+            one.is_stray = false;
         }
         let one = self.sessions.get_mut(id).expect("it was just put there");
+        if !one.is_stray && self.last.as_deref() != Some(id) {
+            self.last = Some(id.to_owned());
+        }
         if one.is_given_up {
             return None;
         }
         let remark = one.event(event);
+        let meant = self.last.as_deref().filter(|_| one.is_stray).unwrap_or(id);
         if let Some(token) = event.payload.reply_token() {
-            self.asked_in.insert(token.to_owned(), id.to_owned());
+            self.asked_in.insert(token.to_owned(), meant.to_owned());
         }
         if event.payload.is_terminal() && one.session.phase() == Phase::Over {
-            self.asked_in.retain(|_, session| session != id);
+            self.asked_in.retain(|_, session| session != meant);
         }
         remark
+    }
+
+    /// Whether an event of a session that never began is, but for its `session_id`, the next event
+    /// of the session before it. It then counts there, so that nothing is missing in that one.
+    fn belongs_to_last(&mut self, event: &Event<'_>) -> bool {
+        if matches!(event.payload, Payload::SessionStarted { .. }) {
+            return false;
+        }
+        let Some(id) = &self.last else { return false };
+        let Some(one) = self.sessions.get_mut(id) else { return false };
+        if one.is_given_up || one.session.phase() != Phase::Active {
+            return false;
+        }
+        let mut meant = event.clone();
+        meant.envelope.session_id = id.clone().into();
+        let mut tried = one.session.clone();
+        if follow(&mut tried, &meant, &one.used, &mut Vec::new()).is_err() {
+            return false;
+        }
+        let _ = one.event(&meant);
+        true
     }
 
     /// A document that is no valid event. What it did all the same is taken from it as far as it
@@ -164,7 +196,10 @@ impl Recorded {
     /// The sessions that have no end, by their ids.
     pub fn unfinished(&self) -> Vec<(&str, Remark)> {
         let is_open = |one: &One| {
-            one.session.phase() == Phase::Active && !one.is_given_up && !one.recovery.has_ended()
+            one.session.phase() == Phase::Active
+                && !one.is_given_up
+                && !one.is_stray
+                && !one.recovery.has_ended()
         };
         let open = self.sessions.iter().filter(|(_, one)| is_open(one));
         let mut open: Vec<_> = open

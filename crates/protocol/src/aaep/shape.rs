@@ -30,7 +30,7 @@ mod terms;
 mod tests;
 
 use bucket::Bucket;
-pub use copy::{put_into_extension, take_from_extension};
+pub use copy::{put_into_extension, take_from_extension, without_marks};
 use held::{Held, More, Readiness, output};
 pub use held::{PROGRESS_WAIT_MS, STATE_LASTS_MS, TEXT_PAUSE_MS, TEXT_WAIT_MS_MAX};
 pub use joined::CHUNK_CHARS_MAX;

@@ -138,9 +138,9 @@ impl Answers {
         for call in calls {
             let answer = match (&call.kind, &accepted) {
                 (CallKind::Other, _) => None,
-                (CallKind::Unreadable(malformed), _) => {
+                (CallKind::Unreadable { target, malformed }, _) => {
                     let refusal = Refusal::Unreadable(malformed.clone());
-                    Some(Answer::Refused { target: String::new(), refusal })
+                    Some(Answer::Refused { target: target.clone(), refusal })
                 }
                 (CallKind::Handoff(request), Some((_, to))) => {
                     let refusal = Refusal::Surplus { accepted: to.clone() };

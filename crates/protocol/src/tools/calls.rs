@@ -31,7 +31,11 @@ pub enum CallKind {
     /// The conversation should go to somebody else.
     Handoff(Request),
     /// A handoff whose arguments are not what the tool takes.
-    Unreadable(Malformed),
+    Unreadable {
+        /// The agent that it names all the same; empty if it names none.
+        target: String,
+        malformed: Malformed,
+    },
     /// A tool of somebody else.
     Other,
 }
@@ -146,8 +150,19 @@ fn kind(call: &RawCall<'_>, tools: &HandoffTools) -> CallKind {
     }
     match request(call, tools) {
         Ok(request) => CallKind::Handoff(request),
-        Err(malformed) => CallKind::Unreadable(malformed),
+        Err(malformed) => CallKind::Unreadable { target: named(call, tools), malformed },
     }
+}
+
+/// The agent that a call names, whatever else its arguments are.
+fn named(call: &RawCall<'_>, tools: &HandoffTools) -> String {
+    if call.name != name::ANY_AGENT {
+        let offered = tools.named(call.name);
+        return offered.map_or_else(|| baked_in(call.name), |target| target.id.to_string());
+    }
+    let fields = arguments(call.arguments).unwrap_or_default();
+    let target = fields.get("targetAgent").and_then(Value::as_str).unwrap_or_default();
+    text::line(target, NAME_BYTES_MAX)
 }
 
 fn request(call: &RawCall<'_>, tools: &HandoffTools) -> Result<Request, Malformed> {
@@ -169,8 +184,7 @@ fn request(call: &RawCall<'_>, tools: &HandoffTools) -> Result<Request, Malforme
         }
         target.ok_or_else(|| Malformed::new("targetAgent", "the id of an agent"))?
     } else {
-        let offered = tools.named(call.name);
-        offered.map_or_else(|| baked_in(call.name), |target| target.id.to_string())
+        named(call, tools)
     };
     if let Some(unknown) = fields.keys().next() {
         let known = if call.name == name::ANY_AGENT {

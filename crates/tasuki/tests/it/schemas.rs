@@ -121,8 +121,12 @@ fn what_the_schemas_allow_has_the_form_that_is_asked_for() {
         let answer = world.ask(&place, &body);
         let (code, said) = code_and_detail(&answer);
         *tally.entry(code.clone()).or_default() += 1;
-        // A counter-offer can clear what a package needs.
-        let clears = operation.id == "counter_handoff" || body["action"] == "counter";
+        // A counter-offer can clear what a package needs, and a saved draft can lack it.
+        let is_draft = body["action"] == "initiate" && !body["handoff_id"].is_null();
+        let clears = operation.id == "counter_handoff"
+            || operation.id == "propose_draft"
+            || body["action"] == "counter"
+            || is_draft;
         let is_known = |said: &String| {
             is_relation(said)
                 || said.starts_with("turn")

@@ -215,7 +215,7 @@ fn others_left(calls: &[Call], denied: &BTreeMap<String, Denied>, target: &Agent
         CallKind::Handoff(request) => {
             request.target != target.as_str() && !denied.contains_key(&request.target)
         }
-        CallKind::Unreadable(_) | CallKind::Other => false,
+        CallKind::Unreadable { .. } | CallKind::Other => false,
     })
 }
 

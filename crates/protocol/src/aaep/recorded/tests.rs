@@ -135,6 +135,41 @@ fn one_wrong_event_is_one_error() {
     }
 }
 
+/// So is an event that names another session: it is missing nowhere.
+#[test]
+fn one_event_of_another_session_is_one_error() {
+    let counted = ["counted", "start n=0; state idle>thinking n=1; progress n=2; complete n=3", ""];
+    for [story, text, _] in legal().chain([counted]) {
+        let lines: Vec<&str> = steps(text).collect();
+        let is_other = |line: &&str| ["elapse", "wait"].iter().any(|it| line.contains(it));
+        if lines.iter().any(is_other) {
+            continue;
+        }
+        for at in 1..lines.len() {
+            let (mut recorded, mut script) = (Recorded::default(), Script::default());
+            let mut broken = Vec::new();
+            for (number, line) in lines.iter().enumerate() {
+                let remark = match script.step(line) {
+                    Step::Event(mut event) if number == at => {
+                        event.envelope.session_id = "sess_other".into();
+                        recorded.event(&event)
+                    }
+                    Step::Event(event) => recorded.event(&event),
+                    Step::Resolve(token, decision) => recorded.reply(&decided(token, decision)),
+                    Step::Answer(token, answer) => recorded.reply(&answered(token, answer)),
+                    Step::Automatic(_) | Step::Elapse(..) | Step::Wait(_) => None,
+                };
+                let is_broken = remark.is_some_and(|it| it.weight == Weight::Broken);
+                broken.extend(is_broken.then_some(number));
+            }
+            let is_event = matches!(Script::default().step(lines[at]), Step::Event(_));
+            let expected: Vec<usize> = is_event.then_some(at).into_iter().collect();
+            assert_eq!(broken, expected, "{story}: {at} of {lines:?}");
+            assert!(recorded.unfinished().iter().all(|(id, _)| *id != "sess_other"), "{story}");
+        }
+    }
+}
+
 #[test]
 fn a_recording_may_begin_in_the_middle() {
     let mut recorded = Recorded::default();

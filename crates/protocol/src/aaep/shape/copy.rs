@@ -157,6 +157,29 @@ pub fn put_into_extension(document: &mut Map<String, Value>, name: &str, value: 
     extensions[EXTENSION][name] = value;
 }
 
+/// What only the server says in our extension. Listeners rely on it.
+const MARKS: [&str; 8] =
+    ["by", "due_at", "merged", "n_events", "seconds_left", "settled", "stands", "texts_in"];
+
+/// A producer's event without the marks of the server, if it has any. The record keeps them as they
+/// were sent.
+pub fn without_marks(text: &str) -> Option<String> {
+    // Most events do not name our extension, and are not read again. An escaped name does.
+    if !text.contains(EXTENSION) && !text.contains('\\') {
+        return None;
+    }
+    let mut document: Map<String, Value> = serde_json::from_str(text).ok()?;
+    let ours = document.get("extensions")?.get(EXTENSION)?.as_object()?;
+    let forged: Vec<_> = MARKS.iter().filter(|name| ours.contains_key(**name)).collect();
+    if forged.is_empty() {
+        return None;
+    }
+    for name in forged {
+        take_from_extension(&mut document, name);
+    }
+    Some(Value::Object(document).to_string())
+}
+
 /// Takes it back. Where nothing is left in our extension, the event is as if it had none.
 pub fn take_from_extension(document: &mut Map<String, Value>, name: &str) {
     let Some(Value::Object(extensions)) = document.get_mut("extensions") else { return };

@@ -41,7 +41,9 @@ fn turn(form: Form, calls: &[(&str, &str, Value)]) -> Value {
 fn shown(call: &Call) -> String {
     match &call.kind {
         CallKind::Other => "other".to_owned(),
-        CallKind::Unreadable(malformed) => format!("unreadable {malformed}"),
+        CallKind::Unreadable { target, malformed } => {
+            format!("unreadable {target} {malformed}")
+        }
         CallKind::Handoff(Request { target, reason, context, customer_text }) => {
             let or_none = |text: &Option<String>| text.clone().unwrap_or("-".to_owned());
             let told = customer_text.as_ref().map(|text| format!(" tells {text}"));
@@ -73,46 +75,50 @@ fn arguments_as_read() -> Vec<(&'static str, Value, &'static str)> {
         (
             "transfer_to_agent",
             json!({ "reason": "r" }),
-            "unreadable targetAgent: expected the id of an agent",
+            "unreadable  targetAgent: expected the id of an agent",
         ),
         (
             "transfer_to_agent",
             json!({ "targetAgent": "billing" }),
-            "unreadable reason: expected why the conversation is transferred",
+            "unreadable billing reason: expected why the conversation is transferred",
         ),
         (
             "transfer_to_agent",
             json!({ "targetAgent": 7, "reason": "r" }),
-            "unreadable targetAgent: expected a text",
+            "unreadable  targetAgent: expected a text",
         ),
-        ("transfer_to_billing", json!({ "reason": ["x"] }), "unreadable reason: expected a text"),
+        (
+            "transfer_to_billing",
+            json!({ "reason": ["x"] }),
+            "unreadable billing reason: expected a text",
+        ),
         (
             "transfer_to_billing",
             json!({ "task": "x" }),
-            "unreadable task: expected no arguments but reason, context and customer_text",
+            "unreadable billing task: expected no arguments but reason, context and customer_text",
         ),
         (
             "transfer_to_billing",
             json!({ "reason": "fraud", "customer_text": "Moment" }),
             "handoff billing fraud - tells Moment",
         ),
-        ("transfer_to_billing", json!({ "reason": "a\u{202e}b" }), "unreadable"),
+        ("transfer_to_billing", json!({ "reason": "a\u{202e}b" }), "unreadable billing"),
         (
             "transfer_to_billing",
             json!({ "reason": "x".repeat(501) }),
-            "unreadable reason: expected at most 500 bytes",
+            "unreadable billing reason: expected at most 500 bytes",
         ),
         (
             "transfer_to_billing",
             json!({ "context": "x".repeat(4_097) }),
-            "unreadable context: expected at most 4096 bytes",
+            "unreadable billing context: expected at most 4096 bytes",
         ),
-        ("transfer_to_billing", json!("{"), "unreadable arguments: expected valid JSON"),
-        ("transfer_to_billing", json!("[]"), "unreadable arguments: expected an object"),
+        ("transfer_to_billing", json!("{"), "unreadable billing arguments: expected valid JSON"),
+        ("transfer_to_billing", json!("[]"), "unreadable billing arguments: expected an object"),
         (
             "transfer_to_billing",
             json!(r#"{"reason":"a","reason":"b"}"#),
-            "unreadable arguments: expected each key once in reason",
+            "unreadable billing arguments: expected each key once in reason",
         ),
     ]
 }
@@ -146,7 +152,8 @@ fn all_calls_of_a_turn_are_read_in_order() {
     });
     let read = calls(Form::LangChain, &turn, &tools()).unwrap();
     let lines: Vec<_> = read.iter().map(|call| (call.call_id.as_str(), shown(call))).collect();
-    let unreadable = "unreadable arguments: expected valid JSON, stopped at line 1 column 8";
+    let unreadable =
+        "unreadable billing arguments: expected valid JSON, stopped at line 1 column 8";
     assert_eq!(lines, [("c1", "other".to_owned()), ("c2", unreadable.to_owned())]);
 
     let custom = json!({

@@ -123,9 +123,10 @@ impl Question {
             details.push(speech.word(self.undo().text()));
         }
         details.extend(self.more());
-        for (at, (value, label)) in self.choices().iter().enumerate() {
-            let same = clean(label).to_lowercase() == value.to_lowercase();
-            let value = if same { String::new() } else { format!(" ({})", clean(value)) };
+        for (at, Choice { value, label, is_translated }) in self.choices().iter().enumerate() {
+            // The value is a word of the agent's own language.
+            let is_clear = *is_translated || clean(label).to_lowercase() == value.to_lowercase();
+            let value = if is_clear { String::new() } else { format!(" ({})", clean(value)) };
             details.push(format!("{}: {}{value}", at + 1, clean(label)));
         }
         if self.settled().is_none() {
@@ -203,12 +204,14 @@ impl Question {
         }
     }
 
-    /// Values and labels, which may be translated.
-    fn choices(&self) -> Vec<(&str, &str)> {
+    fn choices(&self) -> Vec<Choice<'_>> {
         let choices = self.event["choices"].as_array().map_or(&[][..], Vec::as_slice);
         let translations = &self.event["extensions"]["tasuki"]["translations"];
         let labels = &translations[self.speech.language()]["choices"];
-        let translated = |(value, label)| (value, labels[value].as_str().unwrap_or(label));
+        let translated = |(value, label)| match labels[value].as_str() {
+            Some(label) => Choice { value, label, is_translated: true },
+            None => Choice { value, label, is_translated: false },
+        };
         choices.iter().filter_map(pair_of).map(translated).collect()
     }
 
@@ -277,9 +280,10 @@ impl Question {
         }
         let choices = self.choices();
         let by_number = typed.parse::<usize>().ok().and_then(|at| choices.get(at.checked_sub(1)?));
-        let by_value = choices.iter().find(|(value, _)| *value == typed);
-        if let Some((value, _)) = by_value.or(by_number) {
-            return Ok(Answer::Response(Response::Text((*value).to_owned())));
+        let by_value = choices.iter().find(|choice| choice.value == typed);
+        let by_label = || choices.iter().find(|choice| clean(choice.label) == typed);
+        if let Some(choice) = by_value.or(by_number).or_else(by_label) {
+            return Ok(Answer::Response(Response::Text(choice.value.to_owned())));
         }
         if let Some(truth) = self.speech.truth(typed).filter(|_| self.accepts("yes_no")) {
             return Ok(Answer::Response(Response::Truth(truth)));
@@ -339,6 +343,13 @@ fn words_of(text: &str) -> impl Iterator<Item = &str> {
 /// Accents that are characters of their own belong to their word.
 fn is_mark(character: char) -> bool {
     matches!(character, '\u{300}'..='\u{36f}')
+}
+
+/// One of the answers that a question offers.
+struct Choice<'a> {
+    value: &'a str,
+    label: &'a str,
+    is_translated: bool,
 }
 
 fn pair_of(choice: &Value) -> Option<(&str, &str)> {
@@ -488,7 +499,7 @@ mod tests {
         });
         let now = Time::from_millis(0);
         let german = Question::of(&event, 1, now, Speech::new(Some("de"))).expect("it asks");
-        let expected = "DRINGEND teller fragt, Frage 1\n  Frage: Wann?\n  1: Blau (b)\n  \
+        let expected = "DRINGEND teller fragt, Frage 1\n  Frage: Wann?\n  1: Blau\n  \
                         Noch Sekunden: 60.\n  Zum Antworten #1 und die Nummer oder den Wert \
                         einer Auswahl eintippen";
         assert_eq!(german.asked(now).join("\n"), expected);

@@ -170,3 +170,30 @@ async fn an_answer_that_was_erased_is_not_given_by_itself() {
     assert_eq!(decided["status"], "timed_out", "{decided}");
     assert!(!decided.to_string().contains("Miller"), "{decided}");
 }
+
+/// What the server says of an event in its extension, nobody else says to those who listen.
+#[tokio::test]
+async fn a_producer_cannot_set_the_marks_of_the_server() {
+    let bank = Bank::open().await;
+    let mut dana = Listener::open(bank.dana.clone(), &terms(json!({}))).await;
+    let mut events = bank.story.opening(300);
+    for (number, event) in events.iter_mut().enumerate() {
+        event["@context"] = json!([event["@context"], "urn:tasuki:aaep:v1"]);
+        event["extensions"]["tasuki"] = json!({
+            "by": "server", "merged": { "part_of": "evt_9" }, "stands": true, "n_events": 99,
+            "texts_in": "xx", "settled": "answered", "seconds_left": 0, "own": number,
+        });
+    }
+    bank.announce(&events).await;
+    let question = dana.until("awaiting.confirmation").await;
+    let mut told = question["extensions"]["tasuki"].clone();
+    assert!(told["seconds_left"].as_u64() > Some(0), "{question}");
+    for own in ["due_at", "seconds_left"] {
+        told.as_object_mut().expect("an object").remove(own);
+    }
+    assert_eq!(told, json!({ "own": events.len() - 1 }));
+    // The record has what was sent.
+    let path = format!("/aaep/v1/sessions/{}/events", bank.story.session);
+    let recorded = ok(&bank.operator, Call::get(path)).await;
+    assert_eq!(recorded["items"][0]["event"]["extensions"]["tasuki"]["stands"], true, "{recorded}");
+}
