@@ -5,11 +5,6 @@ mod agent;
 mod agent_profile;
 mod audit_commands;
 mod backup_commands;
-mod bench_aaep;
-mod bench_artifacts;
-mod bench_command;
-mod bench_conversation;
-mod bench_route;
 mod callback;
 mod chat;
 mod conversation;
@@ -105,8 +100,6 @@ enum Command {
     Ledger(ledger::LedgerArgs),
     /// Check a data folder and its server.
     Doctor(doctor::DoctorArgs),
-    /// Measure this machine: bare SQLite, the engine, the server.
-    Bench(bench_command::BenchArgs),
     /// Print a completion script for a shell.
     Completions {
         /// The shell
@@ -222,7 +215,6 @@ async fn dispatch(command: Command) -> Result<u8> {
         Command::Restore(args) => backup_commands::restore(args),
         Command::Ledger(args) => ledger::run(args).await,
         Command::Doctor(args) => doctor::run(args).await,
-        Command::Bench(args) => bench_command::run(args).await,
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "tasuki", &mut script);

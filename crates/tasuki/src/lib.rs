@@ -8,7 +8,6 @@
 mod aaep_socket;
 pub mod audit;
 pub mod backup;
-pub mod bench;
 pub mod cli;
 pub mod client;
 pub mod config;

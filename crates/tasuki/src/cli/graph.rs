@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
+use engine::clock::Stopwatch;
 use protocol::route::read::GRAPH_BYTES_MAX;
 use protocol::route::{
     AgentGraph, Compiled, GraphProblem, Hop, IntentClassification, NodeKind, Routed, Target, Turn,
@@ -15,7 +16,6 @@ use protocol::route::{
 use serde_json::{Value, json};
 
 use super::reach::{Reach, offline};
-use crate::bench::load::now;
 use crate::{exit_code, output};
 
 #[derive(Debug, Args)]
@@ -166,7 +166,7 @@ fn approve(graph: &AgentGraph, json: bool) -> u8 {
 
 fn try_out(graph: &Compiled, args: TryArgs, json: bool) -> u8 {
     let attributes: BTreeMap<String, String> = args.attributes.into_iter().collect();
-    let started = now();
+    let started = Stopwatch::start();
     let intent = graph.classify(&args.text);
     let turn = Turn {
         text: &args.text,
@@ -175,7 +175,7 @@ fn try_out(graph: &Compiled, args: TryArgs, json: bool) -> u8 {
         attributes: &attributes,
     };
     let routed = graph.route(&turn);
-    let latency_ms = started.elapsed().as_secs_f64() * 1_000.0;
+    let latency_ms = started.seconds() * 1_000.0;
     let why = |hop: &Hop| graph.explain(hop, &turn);
     if json {
         let decision = routed.decision(turn.intent, latency_ms);

@@ -163,7 +163,7 @@ async fn who_stalls_wakes_to_everything_and_costs_nobody_anything() {
     assert_nothing_lost(&bursts, &stalled[0].heard);
 }
 
-/// What must hold; `tasuki bench aaep` shows how many deliveries a second of a released build's
+/// What must hold; `bench aaep` shows how many deliveries a second of a released build's
 /// processor time does.
 const N_LISTENERS: usize = 2_000;
 const IDLE_KIB_MAX: u64 = 64;

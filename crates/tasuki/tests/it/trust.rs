@@ -260,7 +260,7 @@ const SLOWDOWN_MAX: f64 = 1.5;
 /// How much the server may grow by: its buffers, whatever the size of the artifact.
 const GROWTH_KIB_MAX: u64 = 32 * 1_024;
 
-/// `tasuki bench artifacts` measures the same on what is released, in rounds.
+/// `bench artifacts` measures the same on what is released, in rounds.
 #[tokio::test(flavor = "multi_thread")]
 async fn hashing_gigabytes_slows_nobody_and_takes_no_memory() {
     let megabytes = if is_full_run() { 2_048 } else { 256 };

@@ -30,7 +30,7 @@ struct Size {
 }
 
 /// The slowdown is held against its limit where the build is one for use: in one for tests an event
-/// costs ten times as much. `tasuki bench aaep --check`, with which `./test --full` ends, is such a
+/// costs ten times as much. `bench aaep --check`, with which `./test --full` ends, is such a
 /// run, and tells the bytes.
 #[tokio::test(flavor = "multi_thread")]
 async fn many_streams_are_recorded_whole_and_others_go_on() {

@@ -13,7 +13,7 @@ struct Layer {
     may_not_use: &'static [&'static str],
 }
 
-const LAYERS: [Layer; 6] = [
+const LAYERS: [Layer; 7] = [
     Layer {
         name: "protocol",
         may_use: &[],
@@ -32,6 +32,11 @@ const LAYERS: [Layer; 6] = [
         may_use: &["protocol", "engine", "store", "gateways", "adapters"],
         may_not_use: &["rusqlite"],
     },
+    Layer {
+        name: "bench",
+        may_use: &["protocol", "engine", "store", "tasuki"],
+        may_not_use: &["axum", "hyper", "rusqlite"],
+    },
 ];
 
 /// The modules of `gateways` that speak one protocol each; the modules beside them are shared.
@@ -43,7 +48,7 @@ pub(super) fn known_crate(tree: &Tree) -> Vec<Finding> {
     let unknown = manifests(tree).filter(|(_, name)| layer(name).is_none());
     let finding = |(file, name): (&SourceFile, &str)| {
         let what = format!("crate `{name}` has no place in the arrows");
-        file.finding(1, what, "a folder in one of the six, or a row in tidy and a decision record")
+        file.finding(1, what, "a folder in one of them, or a row in tidy and a decision record")
     };
     unknown.map(finding).collect()
 }

@@ -112,7 +112,7 @@ fn arrows() -> Vec<Sample> {
             "known crate",
             "//- crates/extras/Cargo.toml\n[package]\n//- crates/store/Cargo.toml\n[package]\n",
             "crates/extras/Cargo.toml:1: crate `extras` has no place in the arrows, \
-             use a folder in one of the six, or a row in tidy and a decision record",
+             use a folder in one of them, or a row in tidy and a decision record",
         ),
         (
             "crate arrows",

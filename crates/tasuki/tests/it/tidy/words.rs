@@ -39,7 +39,7 @@ impl Ban {
 }
 
 const CLOCK: &str = "the `Clock` port, or `now` as an argument";
-const CLOCK_FILES: &[&str] = &["crates/engine/src/clock.rs", "crates/tasuki/src/bench"];
+const CLOCK_FILES: &[&str] = &["crates/engine/src/clock.rs", "crates/bench/src/load.rs"];
 const ENTROPY: &str = "the `Ids` port";
 const ENTROPY_FILES: &[&str] =
     &["crates/engine/src/ids.rs", "crates/engine/src/clock.rs", "crates/tasuki/src/entropy.rs"];

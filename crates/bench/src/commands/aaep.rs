@@ -1,4 +1,4 @@
-//! `tasuki bench aaep`: how many events are checked a second, what listeners cost, and what agents
+//! `bench aaep`: how many events are checked a second, what listeners cost, and what agents
 //! that stream cost others, each shown against its limit.
 
 use std::path::PathBuf;
@@ -8,10 +8,10 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use crate::bench::Scratch;
-use crate::bench::aaep::{self, listeners, streams};
-use crate::bench::report::Bar;
-use crate::{exit_code, output, serve};
+use bench::Scratch;
+use bench::aaep::{self, listeners, streams};
+use bench::report::Bar;
+use tasuki::{exit_code, output, serve};
 
 #[derive(Debug, Args)]
 pub struct AaepArgs {

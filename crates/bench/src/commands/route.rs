@@ -1,10 +1,10 @@
-//! `tasuki bench route`: how long a decision takes, shown against its limit.
+//! `bench route`: how long a decision takes, shown against its limit.
 
 use anyhow::Result;
 use clap::Args;
 
-use crate::bench::route::{self, Plan, Report};
-use crate::{exit_code, output};
+use bench::route::{self, Plan, Report};
+use tasuki::{exit_code, output};
 
 #[derive(Debug, Args)]
 pub struct RouteArgs {

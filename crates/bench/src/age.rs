@@ -15,8 +15,8 @@ use tokio::sync::watch;
 use super::load::now;
 use super::report::median;
 use super::work::{SENDER, caller_of, offer_json, register_agents, teamspace};
-use crate::config::Config;
-use crate::node::Node;
+use tasuki::config::Config;
+use tasuki::node::Node;
 
 /// Edits of each of the two that are timed, in turns, so that both meet the machine's moods.
 const TIMED_EDITS: usize = 300;

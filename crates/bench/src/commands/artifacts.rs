@@ -1,13 +1,13 @@
-//! `tasuki bench artifacts`: what hashing costs everybody else, shown against its limit.
+//! `bench artifacts`: what hashing costs everybody else, shown against its limit.
 
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
 
-use crate::bench::Scratch;
-use crate::bench::artifacts::{self, Plan, Report};
-use crate::{exit_code, output};
+use bench::Scratch;
+use bench::artifacts::{self, Plan, Report};
+use tasuki::{exit_code, output};
 
 #[derive(Debug, Args)]
 pub struct ArtifactsArgs {

@@ -1,21 +1,29 @@
-//! `tasuki bench`: what to measure, and how it is shown.
+//! The `bench` executable: what to measure, and how it is shown.
+
+mod commands;
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use clap::{Args, Subcommand};
+use bench::report::{Figures, Report};
+use bench::{Plan, Progress, Scratch};
+use clap::{Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
+use mimalloc::MiMalloc;
+use tasuki::{exit_code, output, serve};
 
-use super::ending::usage;
-use super::{bench_aaep, bench_artifacts, bench_conversation, bench_route};
-use crate::bench::report::{Figures, Report};
-use crate::bench::{self, Plan, Progress, Scratch};
-use crate::{exit_code, output, serve};
+use self::commands::{aaep, artifacts, conversation, route};
 
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub struct BenchArgs {
+/// The allocator of the server, so that what is measured here is what the server does.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
+
+/// Measure this machine: bare SQLite, the engine, the server
+#[derive(Debug, Parser)]
+#[command(name = "bench", version, args_conflicts_with_subcommands = true)]
+struct BenchArgs {
     #[command(subcommand)]
     part: Option<BenchPart>,
     /// Where to make the stores; they are removed in the end [default: the current folder]
@@ -47,26 +55,52 @@ pub struct BenchArgs {
 #[derive(Debug, Subcommand)]
 enum BenchPart {
     /// Measure how long it takes to decide who answers a turn
-    Route(bench_route::RouteArgs),
+    Route(route::RouteArgs),
     /// Measure what a handoff costs in a long conversation
-    Conversation(bench_conversation::ConversationArgs),
+    Conversation(conversation::ConversationArgs),
     /// Measure what it costs others when somebody hashes a large artifact
-    Artifacts(bench_artifacts::ArtifactsArgs),
+    Artifacts(artifacts::ArtifactsArgs),
     /// Measure how many AAEP events are checked, what listeners cost, and what streams cost others
-    Aaep(bench_aaep::AaepArgs),
+    Aaep(aaep::AaepArgs),
 }
 
-pub async fn run(args: BenchArgs) -> Result<u8> {
+fn main() -> ExitCode {
+    // The server that is measured is this executable again, as a process of its own.
+    if std::env::args().nth(1).as_deref() == Some(bench::child::SERVE) {
+        return tasuki::cli::run();
+    }
+    let args = BenchArgs::parse();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let ended = match runtime {
+        Ok(runtime) => runtime.block_on(run(args)),
+        Err(error) => Err(error.into()),
+    };
+    match ended {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            output::remark(&format!("error: {error:#}"));
+            ExitCode::from(exit_code::FAILED)
+        }
+    }
+}
+
+async fn run(args: BenchArgs) -> Result<u8> {
     match &args.part {
-        Some(BenchPart::Route(args)) => return bench_route::run(args),
-        Some(BenchPart::Conversation(args)) => return bench_conversation::run(args).await,
-        Some(BenchPart::Artifacts(args)) => return bench_artifacts::run(args).await,
-        Some(BenchPart::Aaep(args)) => return bench_aaep::run(args).await,
+        Some(BenchPart::Route(args)) => return route::run(args),
+        Some(BenchPart::Conversation(args)) => return conversation::run(args).await,
+        Some(BenchPart::Artifacts(args)) => return artifacts::run(args).await,
+        Some(BenchPart::Aaep(args)) => return aaep::run(args).await,
         None => {}
     }
     serve::raise_open_files();
     let scratch = Scratch::make(args.data.as_deref().unwrap_or_else(|| ".".as_ref()))?;
-    let plan = usage(plan(&args, scratch.path()))?;
+    let plan = match plan(&args, scratch.path()) {
+        Ok(plan) => plan,
+        Err(error) => {
+            output::remark(&format!("error: {error}"));
+            return Ok(exit_code::USAGE);
+        }
+    };
     let progress = Bar::new();
     let measuring = bench::run(&plan, &progress);
     let report = tokio::select! {

@@ -14,9 +14,9 @@ use super::Progress;
 use super::http::Tokens;
 use super::load::{Meter, Walker, now};
 use super::work::{EngineWalker, SENDER, TARGET};
-use crate::client::{Call, Client};
-use crate::config::Config;
-use crate::node::Node;
+use tasuki::client::{Call, Client};
+use tasuki::config::Config;
+use tasuki::node::Node;
 
 /// As many as fill groups well; more only make each other wait.
 const FILLING_CALLERS: usize = 256;

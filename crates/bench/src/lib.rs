@@ -1,4 +1,4 @@
-//! `tasuki bench`: how fast this machine hands over, and what part of the limit that is.
+//! How fast this machine hands over, and what part of the limit that is.
 //!
 //! Three things are measured in turns, so that they share the machine's mood: a bare SQLite writer
 //! with the same rows ([`raw`]), the engine as a library ([`work`]), and the server as a process of
@@ -35,8 +35,8 @@ use self::report::{Idle, Report, Row, StoreReport, Trio};
 use self::stores::{Filled, Growing};
 use self::usage::Process;
 use self::work::EngineWalker;
-use crate::config::Config;
-use crate::node::Node;
+use tasuki::config::Config;
+use tasuki::node::Node;
 
 /// Caches fill and connections are made within a fraction of a second.
 const WARM_UP: Duration = Duration::from_millis(400);
@@ -256,7 +256,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if let Err(error) = std::fs::remove_dir_all(&self.0) {
-            crate::output::remark(&format!("cannot remove {}: {error}", self.0.display()));
+            tasuki::output::remark(&format!("cannot remove {}: {error}", self.0.display()));
         }
     }
 }

@@ -9,9 +9,9 @@ use tokio::sync::watch;
 use super::super::child::Server;
 use super::super::http::Tokens;
 use super::super::{blocking, stores, work};
-use crate::client::{Call, Client};
-use crate::config::Config;
-use crate::node::Node;
+use tasuki::client::{Call, Client};
+use tasuki::config::Config;
+use tasuki::node::Node;
 
 /// The agent that announces.
 pub const ANNOUNCER: &str = "bench-announcer";

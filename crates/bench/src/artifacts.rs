@@ -16,8 +16,8 @@ use super::report::{Bar, at_most, median};
 use super::usage::Process;
 use super::work::{self, EngineWalker};
 use super::{WARM_UP, stores};
-use crate::config::{Artifacts, Config};
-use crate::node::Node;
+use tasuki::config::{Artifacts, Config};
+use tasuki::node::Node;
 
 /// Others may notice that somebody hashes, and must not suffer from it.
 pub const SLOWDOWN_MAX: f64 = 1.5;

@@ -1,12 +1,12 @@
-//! `tasuki bench conversation`: what a handoff costs in a long conversation, shown against its
+//! `bench conversation`: what a handoff costs in a long conversation, shown against its
 //! limit.
 
 use anyhow::{Result, bail};
 use clap::Args;
 
-use crate::bench::Scratch;
-use crate::bench::conversation::{self, Plan, Report};
-use crate::{exit_code, output};
+use bench::Scratch;
+use bench::conversation::{self, Plan, Report};
+use tasuki::{exit_code, output};
 
 #[derive(Debug, Args)]
 pub struct ConversationArgs {

@@ -20,8 +20,8 @@ use tokio::task::JoinSet;
 use super::load::now;
 use super::report::{Bar, median};
 use super::work::{SENDER, TARGET, caller_of, register_agents, teamspace};
-use crate::config::Config;
-use crate::node::Node;
+use tasuki::config::Config;
+use tasuki::node::Node;
 
 /// More than this, and the length of a conversation costs.
 const RATIO_MAX: f64 = 1.2;

@@ -11,6 +11,9 @@ use anyhow::{Context, Result, bail};
 use super::load::now;
 use super::usage::Process;
 
+/// The first argument that makes this executable the server.
+pub const SERVE: &str = "serve";
+
 /// A server that runs, and ends with this value.
 #[derive(Debug)]
 pub struct Server {
@@ -26,7 +29,7 @@ impl Server {
         let started = now();
         let program = std::env::current_exe().context("cannot find this program")?;
         let mut child = Command::new(program)
-            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+            .args([SERVE, "--listen", "127.0.0.1:0", "--data"])
             .arg(folder)
             // Neither a `tasuki.toml` nor the settings of whoever measures.
             .current_dir(folder)

@@ -1,0 +1,6 @@
+//! The parts that can be measured alone: their arguments, and how their reports are shown.
+
+pub mod aaep;
+pub mod artifacts;
+pub mod conversation;
+pub mod route;
