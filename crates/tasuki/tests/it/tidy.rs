@@ -5,6 +5,7 @@
 //! and it has a bad sample in `samples`: a rule that cannot fail is itself a failure.
 
 mod arrows;
+mod dependencies;
 mod documents;
 mod rust_source;
 mod samples;
