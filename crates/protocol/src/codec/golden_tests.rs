@@ -2,7 +2,7 @@
 //! encoded again to the same text; once released they are never edited, because some ledger holds
 //! them.
 //!
-//! A new event or a new shape of one gets a file by `UPDATE_GOLDEN=1 cargo test -p protocol
+//! A new event or a new shape of one gets a file by `UPDATE_GOLDEN=1 cargo test -p tasuki-protocol
 //! golden`, which never touches a file that is there.
 
 mod agent_shapes;

@@ -1,6 +1,6 @@
 //! `docs/transitions.md`: the machine describes itself. The page is made by running every action in
 //! every state by every caller, and by asking the states what they hold and arm; a test compares it
-//! with the committed one. `UPDATE_DOCS=1 cargo test -p protocol` writes it anew.
+//! with the committed one. `UPDATE_DOCS=1 cargo test -p tasuki-protocol` writes it anew.
 
 use std::fs;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ fn the_page_is_what_the_machine_does() {
     let committed = fs::read_to_string(&path).unwrap_or_default();
     assert!(
         committed == page,
-        "docs/transitions.md differs from the code; UPDATE_DOCS=1 cargo test -p protocol page"
+        "docs/transitions.md differs from the code; UPDATE_DOCS=1 cargo test -p tasuki-protocol page"
     );
 }
 
@@ -31,7 +31,7 @@ fn page() -> String {
 
 const INTRODUCTION: &str = r"# Transitions of a handoff
 
-Made by running the machine; a test keeps it true. `UPDATE_DOCS=1 cargo test -p protocol page` writes it anew.
+Made by running the machine; a test keeps it true. `UPDATE_DOCS=1 cargo test -p tasuki-protocol page` writes it anew.
 
 `none` is a handoff that does not exist yet. A draft that was closed is `closed`, too, and is shown as `discarded`
 here. `guarded` is a proposed one whose policy asks for a human; `coupled` is an activated one whose item the work queue is asked

@@ -1,5 +1,5 @@
 //! `docs/transfer-transitions.md` and `docs/conversation-transitions.md` are made by running the
-//! machine. This compares them; `UPDATE_DOCS=1 cargo test -p protocol` writes them anew.
+//! machine. This compares them; `UPDATE_DOCS=1 cargo test -p tasuki-protocol` writes them anew.
 
 use std::path::Path;
 
@@ -95,7 +95,7 @@ fn page() -> String {
 
 const HEAD: &str = "# Transitions of a transfer
 
-Made by running the machine; a test keeps it true. `UPDATE_DOCS=1 cargo test -p protocol page`
+Made by running the machine; a test keeps it true. `UPDATE_DOCS=1 cargo test -p tasuki-protocol page`
 writes it anew.
 
 Each row is where a transfer stands, each column what happens to it. An empty cell is refused: with
@@ -106,7 +106,7 @@ Each row is where a transfer stands, each column what happens to it. An empty ce
 
 const CONVERSATIONS_HEAD: &str = "# What can happen to a conversation
 
-Made by running the machine; a test keeps it true. `UPDATE_DOCS=1 cargo test -p protocol page`
+Made by running the machine; a test keeps it true. `UPDATE_DOCS=1 cargo test -p tasuki-protocol page`
 writes it anew.
 
 Each row is what somebody asks, each column who has the conversation. A cell says what comes of it,

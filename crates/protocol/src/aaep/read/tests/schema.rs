@@ -26,7 +26,7 @@ fn the_files_are_what_the_tables_say() {
         let published = SCHEMAS.iter().find(|(one, _)| one == name).map(|(_, text)| *text);
         assert!(
             published == Some(&text),
-            "{name}.json differs: run UPDATE_SCHEMAS=1 cargo test -p protocol"
+            "{name}.json differs: run UPDATE_SCHEMAS=1 cargo test -p tasuki-protocol"
         );
     }
     assert_eq!(made.len(), SCHEMAS.len());
