@@ -121,8 +121,8 @@ async fn follow(
 async fn rest_on_ledger(engine: &Engine, mut files: Files) -> Result<Files, Error> {
     let mut found = BTreeMap::new();
     for sequence in files.foundations() {
-        let page = engine.store().entries(sequence - 1, 1).await?;
-        found.extend(page.into_iter().map(|one| (one.seq, one.entry.hash)));
+        let entry = engine.entry(sequence).await?;
+        found.extend(entry.map(|one| (one.seq, one.entry.hash)));
     }
     let Outdated { teamspaces, is_common } = files.outdated_against(&found);
     if teamspaces.is_empty() && !is_common {

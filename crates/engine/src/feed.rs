@@ -117,6 +117,11 @@ impl Engine {
         Follower { bell: self.feed.tail.newest.subscribe(), feed: Arc::clone(&self.feed), cursor }
     }
 
+    /// Rings with every commit.
+    pub(crate) fn newest_bell(&self) -> watch::Receiver<u64> {
+        self.feed.tail.newest.subscribe()
+    }
+
     /// Rings when a question of any session is settled.
     pub(crate) fn settled_bell(&self) -> watch::Receiver<u64> {
         self.feed.tail.settled.subscribe()

@@ -46,6 +46,7 @@ pub mod settings;
 pub mod slots;
 pub mod submit;
 mod together;
+pub mod verdict;
 pub mod voice;
 pub mod vouching;
 pub mod wake;

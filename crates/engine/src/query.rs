@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use protocol::codec;
-use protocol::ids::TeamspaceId;
+use protocol::ids::{AgentId, ConversationId, TeamspaceId, TransferId};
 use protocol::ledger::Stream;
 use protocol::step::{self, State};
 use protocol::time::Time;
+use protocol::transfer::state::transfer_key;
 
 use crate::Engine;
-use crate::port::{List, ListOf, Sequenced, StoreError};
+use crate::port::{List, ListOf, Listed, Outstanding, Sequenced, StoreError};
 use crate::slots::{Durability, Slot};
 
 /// A page that a person can read and a program can hold.
@@ -73,6 +74,68 @@ impl Engine {
             position: snapshot.position,
             changed_at: snapshot.at,
         }))
+    }
+
+    /// The teamspaces there are, in the order of their names, those after `after`.
+    pub async fn teamspaces(
+        &self,
+        after: Option<&TeamspaceId>,
+        limit: usize,
+    ) -> Result<Vec<TeamspaceId>, StoreError> {
+        self.store.teamspaces(after, limit).await
+    }
+
+    /// The effects of a teamspace that are not done yet, at most [`LIST_ROWS_MAX`].
+    pub async fn outstanding(
+        &self,
+        teamspace: &TeamspaceId,
+    ) -> Result<Vec<Outstanding>, StoreError> {
+        self.store.outstanding(teamspace, LIST_ROWS_MAX).await
+    }
+
+    /// The conversation that a transfer belongs to.
+    pub async fn conversation_of(
+        &self,
+        teamspace: &TeamspaceId,
+        transfer: TransferId,
+    ) -> Result<Option<ConversationId>, StoreError> {
+        let hold = self.store.hold(teamspace, &transfer_key(transfer)).await?;
+        Ok(hold.value.and_then(|text| text.parse().ok()))
+    }
+
+    /// How many conversations wait in a queue.
+    pub async fn n_waiting(
+        &self,
+        teamspace: &TeamspaceId,
+        queue: &AgentId,
+    ) -> Result<usize, StoreError> {
+        self.store.n_waiting(teamspace, queue, None).await
+    }
+
+    /// The conversations that wait in a queue, the next one first, at most `limit`.
+    pub async fn waiting(
+        &self,
+        teamspace: &TeamspaceId,
+        queue: &AgentId,
+        limit: usize,
+    ) -> Result<Vec<Listed>, StoreError> {
+        self.store.waiting(teamspace, queue, limit).await
+    }
+
+    /// The conversations whose customers a queue shall call, the next one first, at most `limit`.
+    pub async fn callbacks(
+        &self,
+        teamspace: &TeamspaceId,
+        queue: &AgentId,
+        limit: usize,
+    ) -> Result<Vec<Listed>, StoreError> {
+        self.store.callbacks(teamspace, queue, limit).await
+    }
+
+    /// The entry with a sequence number.
+    pub async fn entry(&self, seq: u64) -> Result<Option<Sequenced>, StoreError> {
+        let Some(before) = seq.checked_sub(1) else { return Ok(None) };
+        Ok(self.store.entries(before, 1).await?.pop())
     }
 
     pub async fn list(

@@ -37,7 +37,6 @@ mod reference;
 mod teamspaces;
 mod tokens;
 mod transfers;
-mod verdict;
 mod view;
 mod vouched;
 mod wake;

@@ -90,7 +90,7 @@ pub async fn of_queue(
     caller: &Caller,
     queue: &AgentId,
 ) -> Result<Vec<CallbackView>, Problem> {
-    let rows = gateway.engine.store().callbacks(&caller.teamspace, queue, SHOWN_MAX).await?;
+    let rows = gateway.engine.callbacks(&caller.teamspace, queue, SHOWN_MAX).await?;
     let reader = reader(gateway, caller).await?;
     let mut shown = Vec::with_capacity(rows.len());
     for row in rows {

@@ -4,6 +4,7 @@
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use engine::submit::SubmitError;
+use engine::verdict::VERDICT_WAIT_MAX;
 use protocol::form;
 use protocol::handoff::artifact::Finding;
 use protocol::handoff::lint::{self, Remark, Weight};
@@ -17,7 +18,6 @@ use super::Gateway;
 use super::handoffs::stream;
 use super::input::Write;
 use super::problem::Problem;
-use super::verdict::VERDICT_WAIT_MAX;
 
 /// How to propose.
 #[derive(Debug, Default, Deserialize, JsonSchema)]

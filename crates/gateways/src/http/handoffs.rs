@@ -31,7 +31,7 @@ use super::dry_run::{self, InitiateQuery};
 use super::input::{Asked, KEY_HEADER, Named, Write};
 use super::problem::Problem;
 use super::view::{self, HandoffDetail, HandoffView, ListPage};
-use super::{cursors, verdict, workq};
+use super::{cursors, workq};
 
 /// A page when the client does not say how much it wants.
 const PAGE_ROWS: usize = 50;
@@ -331,15 +331,15 @@ pub async fn submit(
     }
     let done = submitted?;
     match done.outcome.status {
-        Some(Status::Validating) => Box::pin(verdict::awaited(gateway, &stream, done)).await,
+        Some(Status::Validating) => Ok(Box::pin(gateway.engine.with_verdict(&stream, done)).await?),
         // Reported as done, and not believed yet.
         Some(Status::Activated) if is_completion => {
-            Box::pin(verdict::awaited(gateway, &stream, done)).await
+            Ok(Box::pin(gateway.engine.with_verdict(&stream, done)).await?)
         }
         Some(Status::Activated | Status::Rejected)
             if done.outcome.workq == WorkqStatus::Pending =>
         {
-            Box::pin(workq::awaited(gateway, &stream, done)).await
+            Ok(Box::pin(gateway.engine.with_workq(&stream, done)).await?)
         }
         Some(_) | None => Ok(done),
     }

@@ -3,7 +3,6 @@
 use axum::Json;
 use axum::extract::State;
 use engine::port::Outstanding;
-use engine::query::LIST_ROWS_MAX;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -51,7 +50,7 @@ pub async fn revive(
 
 async fn read(gateway: &Gateway, asker: &Asker) -> Result<OutboxView, Problem> {
     let teamspace = &asker.caller.teamspace;
-    let outstanding = gateway.engine.store().outstanding(teamspace, LIST_ROWS_MAX).await?;
+    let outstanding = gateway.engine.outstanding(teamspace).await?;
     Ok(OutboxView { items: outstanding.into_iter().map(view).collect() })
 }
 

@@ -89,8 +89,7 @@ async fn queue_view(
     let now = gateway.engine.clock().now();
     let opens_at = settings.hours.as_ref().and_then(|hours| hours.next_opening(now));
     let is_open = settings.hours.as_ref().is_none_or(|hours| hours.is_open(now));
-    let store = gateway.engine.store();
-    let n_waiting = store.n_waiting(&caller.teamspace, id, None).await?;
+    let n_waiting = gateway.engine.n_waiting(&caller.teamspace, id).await?;
     let shift = gateway.engine.shift(&caller.teamspace, &queue).await?;
     let flow = gateway.engine.flows().of(&caller.teamspace, id, shift.slots, now);
     let place = u32::try_from(n_waiting + 1).unwrap_or(u32::MAX);
@@ -131,7 +130,7 @@ async fn waiting(
     caller: &Caller,
     queue: &AgentId,
 ) -> Result<Vec<TransferView>, Problem> {
-    let rows = gateway.engine.store().waiting(&caller.teamspace, queue, SHOWN_MAX).await?;
+    let rows = gateway.engine.waiting(&caller.teamspace, queue, SHOWN_MAX).await?;
     let mut shown = Vec::with_capacity(rows.len());
     for row in rows {
         let state = gateway.engine.current(&row.stream).await?;

@@ -129,7 +129,7 @@ pub async fn list(
     runs_the_server(asker)?;
     let limit = parse_limit(input.limit.as_deref())?;
     let after = parse_cursor::<TeamspaceId>(input.cursor.as_deref())?;
-    let mut found = gateway.engine.store().teamspaces(after.as_ref(), limit + 1).await?;
+    let mut found = gateway.engine.teamspaces(after.as_ref(), limit + 1).await?;
     let has_more = found.len() > limit;
     found.truncate(limit);
     let next_cursor = found.last().filter(|_| has_more).map(ToString::to_string);

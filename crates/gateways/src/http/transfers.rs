@@ -20,7 +20,7 @@ use protocol::transfer::bundle::Bundle;
 use protocol::transfer::command::{Act, Command, Request, Transfer as TransferInput};
 use protocol::transfer::decide::SCORE_MAX;
 use protocol::transfer::decide::is_in_queue;
-use protocol::transfer::state::{Kind, Leg, LegStage, Stage, Terms, Transfer, transfer_key};
+use protocol::transfer::state::{Kind, Leg, LegStage, Stage, Terms, Transfer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -370,8 +370,7 @@ pub async fn found(
     caller: &Caller,
     id: TransferId,
 ) -> Result<ConversationId, Problem> {
-    let hold = gateway.engine.store().hold(&caller.teamspace, &transfer_key(id)).await?;
-    let conversation = hold.value.and_then(|text| text.parse().ok());
+    let conversation = gateway.engine.conversation_of(&caller.teamspace, id).await?;
     conversation.ok_or_else(|| Problem::not_found("transfer"))
 }
 
