@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use protocol::aaep::{handshake, read};
+use aaep::{handshake, read};
 
 fuzz_target!(|text: &str| {
     if let Err(flaws) = read::read(text) {

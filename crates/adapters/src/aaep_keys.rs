@@ -9,8 +9,8 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use aaep::keys::KeyRing;
 use engine::vouching::KeyKeeper;
-use protocol::aaep::keys::KeyRing;
 
 use crate::durable;
 
@@ -79,9 +79,9 @@ impl KeyKeeper for KeyFile {
 
 #[cfg(test)]
 mod tests {
+    use aaep::jws::Jwks;
+    use aaep::manifest::{AGENT_ID, Manifest, verify};
     use engine::vouching::{Ending, Vouching};
-    use protocol::aaep::jws::Jwks;
-    use protocol::aaep::manifest::{AGENT_ID, Manifest, verify};
     use protocol::time::Time;
 
     use super::*;
@@ -130,7 +130,7 @@ mod tests {
         let start = || {
             let file = KeyFile::new(folder.path());
             let keys = file.open(fresh).unwrap();
-            Vouching::new(keys, Box::new(file), Manifest::of_server("0.1.0", 10))
+            Vouching::new(keys, Box::new(file), of_server("0.1.0", 10))
         };
         let server = start();
         let before = server.published(now);
@@ -159,7 +159,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let gone = folder.path().join("gone");
         let file = KeyFile::new(&gone);
-        let server = Vouching::new(fresh(), Box::new(file), Manifest::of_server("0.1.0", 10));
+        let server = Vouching::new(fresh(), Box::new(file), of_server("0.1.0", 10));
         let listed = server.list();
         let now = Time::from_millis(0);
         assert!(server.rotate(None, Ending::Retired, &[[3; 32]; 2], now).is_err());

@@ -11,11 +11,11 @@ pub mod streams;
 use std::collections::HashSet;
 use std::hint::black_box;
 
+use aaep::event::Event;
+use aaep::machine::{Session, Used, Weak};
+use aaep::read::read;
+use aaep::{CONTEXT, VERSION};
 use anyhow::{Result, anyhow};
-use protocol::aaep::event::Event;
-use protocol::aaep::machine::{Session, Used, Weak};
-use protocol::aaep::read::read;
-use protocol::aaep::{CONTEXT, VERSION};
 use protocol::time::Time;
 use serde::Serialize;
 use serde::de::IgnoredAny;

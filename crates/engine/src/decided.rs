@@ -2,10 +2,10 @@
 //! AAEP has for it, with the token that the producer chose. At least once, with the same id each
 //! time.
 
-use protocol::aaep::event::Decision;
-use protocol::aaep::handshake::{ClarificationReply, ConfirmationReply, Handshake, Response};
-use protocol::aaep::machine::Outcome;
-use protocol::aaep::stamp::stamp;
+use aaep::event::Decision;
+use aaep::handshake::{ClarificationReply, ConfirmationReply, Handshake, Response};
+use aaep::machine::Outcome;
+use aaep::stamp::stamp;
 use protocol::caller::Caller;
 use protocol::ids::SessionId;
 use protocol::session::{self, Given, Response as Answered};

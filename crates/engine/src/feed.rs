@@ -7,8 +7,8 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
+use aaep::cursor::Cursor;
 use bytes::Bytes;
-use protocol::aaep::cursor::Cursor;
 use protocol::canonical;
 use protocol::ledger::Erased;
 use protocol::sealed_cursor::{CursorKey, Purpose, Scope};

@@ -3,14 +3,14 @@
 
 mod token;
 
-use protocol::aaep::capabilities::Capabilities;
-use protocol::aaep::event::Boundary;
-use protocol::aaep::handshake::{
+use aaep::capabilities::Capabilities;
+use aaep::event::Boundary;
+use aaep::handshake::{
     Accepted, ClarificationReply, Close, ConfirmationReply, Handshake, Producer, Reason, Rejected,
     Renegotiate, Request, Response as Said,
 };
-use protocol::aaep::negotiate::{self, Offer, Standing};
-use protocol::aaep::{EXTENSION_CONTEXT, VERSION};
+use aaep::negotiate::{self, Offer, Standing};
+use aaep::{EXTENSION_CONTEXT, VERSION};
 use protocol::agent::Kind;
 use protocol::caller::{Caller, Principal};
 use protocol::ids::SubscriptionId;

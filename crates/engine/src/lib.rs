@@ -53,9 +53,9 @@ pub mod wake;
 
 use std::sync::Arc;
 
-use protocol::aaep::reply_token::ReplyKey;
 use protocol::checkpoint::Signer;
 use protocol::sealed_cursor::CursorKey;
+use protocol::session::reply_token::ReplyKey;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 

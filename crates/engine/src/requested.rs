@@ -3,15 +3,15 @@
 //! came of it is on the record of the session. The request has a key of its own, so that it is made
 //! once, also if the server stops in between.
 
-use protocol::aaep::event::{HandoffRequest, Payload};
-use protocol::aaep::handover::{self, Goal, To};
-use protocol::aaep::read::read;
-use protocol::aaep::voice::{self, Asked, Cause};
+use aaep::event::{HandoffRequest, Payload};
+use aaep::read::read;
 use protocol::caller::{Caller, Principal};
 use protocol::conversation::{self, Conversation, Event as ConversationEvent};
 use protocol::ids::SessionId;
 use protocol::ledger::{Stream, Subject};
+use protocol::narrator::{self, Asked, Cause};
 use protocol::session::event::{Handover, HandoverOutcome, Said};
+use protocol::session::handover::{self, Goal, To};
 use protocol::session::{self, Session};
 use protocol::step::{Command, State};
 use protocol::{canonical, codec, step, transfer};

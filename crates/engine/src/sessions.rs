@@ -1,7 +1,7 @@
 //! Reading sessions: their events by cursor, and what became of a question.
 
-use protocol::aaep::cursor::Cursor;
-use protocol::aaep::machine::{Outcome, Used};
+use aaep::cursor::Cursor;
+use aaep::machine::{Outcome, Used};
 use protocol::codec;
 use protocol::hidden;
 use protocol::ledger::{Stream, Subject};

@@ -8,12 +8,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use protocol::aaep::voice::{self, Asked, Cause, Line};
 use protocol::caller::Caller;
 use protocol::codec;
 use protocol::conversation::{Conversation, Event as ConversationEvent};
 use protocol::ids::{AgentId, SessionId, TeamspaceId};
 use protocol::ledger::{Entry, Stream, Subject};
+use protocol::narrator::{self, Asked, Cause, Line};
 use protocol::rejection::Rejection;
 use protocol::session::ANNOUNCED_EVENTS_MAX;
 use protocol::session::event::Said;

@@ -4,8 +4,8 @@
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use protocol::aaep::keys::{KeyRing, Listed};
-use protocol::aaep::manifest::Manifest;
+use aaep::keys::{KeyRing, Listed};
+use aaep::manifest::Manifest;
 use protocol::canonical;
 use protocol::time::Time;
 use serde_json::json;

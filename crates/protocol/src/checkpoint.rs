@@ -11,9 +11,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 
-use crate::aaep::reply_token::ReplyKey;
 use crate::canonical::{Hash, hex, sha256};
 use crate::sealed_cursor::CursorKey;
+use crate::session::reply_token::ReplyKey;
 use crate::wake::WakeKey;
 
 /// The longest note that is read. C2SP asks verifiers to take 16 signatures of up to 5 kB, which

@@ -17,27 +17,24 @@
 //! 6. [`json`], [`canonical`]: JSON from outside, and JSON to be hashed. [`sealed_cursor`]: places
 //!    in the ledger that tell a caller nothing.
 
-pub mod aaep;
+pub use base::{canonical, form, hidden, ids, json, strict, time};
+
 pub mod agent;
 pub mod audit;
 pub mod callback;
 pub mod caller;
-pub mod canonical;
 pub mod checkpoint;
 pub mod codec;
 pub mod conversation;
 pub mod erasure;
 pub mod fixed;
 pub mod fork;
-pub mod form;
 pub mod graph;
 pub mod handoff;
-pub mod hidden;
-pub mod ids;
-pub mod json;
 pub mod ledger;
 pub mod merkle;
 pub mod message;
+pub mod narrator;
 pub mod queue;
 pub mod rejection;
 pub mod roles;
@@ -46,13 +43,14 @@ pub mod sealed_cursor;
 pub mod session;
 pub mod signal;
 pub mod step;
-pub mod strict;
 pub mod subscription;
 pub mod teamspace;
-pub mod time;
 pub mod token;
 pub mod tools;
 pub mod transfer;
 pub mod visibility;
 pub mod wake;
 pub mod warning;
+
+#[cfg(test)]
+mod form_tests;

@@ -1,13 +1,13 @@
 //! How the domain says no: a closed set of reasons, each with a stable code. A rejection changes
 //! nothing; the caller may correct what it names and try again.
 
-use crate::aaep::flaw::Flaw;
 use crate::conversation::event::Why;
 use crate::handoff::Status;
 use crate::ids::{AgentId, HandoffId, TaskId, TransferId};
 use crate::session::Unanswered;
 use crate::time::{Span, Time};
 use crate::transfer::Status as TransferStatus;
+use aaep::flaw::Flaw;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {

@@ -12,10 +12,10 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use crate::aaep::cursor::Cursor;
 use crate::canonical::{HmacKey, hmac};
 use crate::ids::{HandoffId, TeamspaceId};
 use crate::time::Time;
+use aaep::cursor::Cursor;
 
 /// So that a cursor is told from other ids, and never begins with a dash on a command line.
 const PREFIX: &str = "cur_";

@@ -6,6 +6,8 @@ pub mod command;
 mod decide;
 pub mod event;
 mod evolve;
+pub mod handover;
+pub mod reply_token;
 mod silence;
 pub mod state;
 

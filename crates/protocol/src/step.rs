@@ -12,7 +12,6 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::aaep::manifest::AGENT_ID;
 use crate::conversation::telling;
 use crate::fork::{self, Forked};
 use crate::handoff::command::Looked;
@@ -27,6 +26,7 @@ use crate::time::Time;
 use crate::{
     agent, codec, conversation, erasure, graph, message, session, subscription, teamspace, token,
 };
+use aaep::AGENT_ID;
 
 use derived::{deadline_changes, effect_changes, hold_changes};
 

@@ -9,12 +9,12 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
-use crate::aaep::capabilities::Capabilities;
 use crate::caller::{Caller, Principal};
 use crate::handoff::decide::Context;
 use crate::rejection::Rejection;
 use crate::step::{BadHistory, Deadline, Hold, Needs};
 use crate::time::{Span, Time};
+use aaep::capabilities::Capabilities;
 
 /// How long one lasts without being renewed by new terms. A listener that is still there opens
 /// another one.

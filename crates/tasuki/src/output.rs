@@ -261,7 +261,7 @@ fn rough(span: Span) -> String {
 
 #[cfg(test)]
 mod tests {
-    use protocol::aaep::texts::Message;
+    use protocol::narrator::texts::Message;
 
     use super::*;
 

@@ -15,9 +15,9 @@ mod words;
 
 use std::collections::VecDeque;
 
+use aaep::stamp::stamp;
+use aaep::{CONTEXT, EXTENSION, EXTENSION_CONTEXT, VERSION};
 use engine::ids::Ids;
-use protocol::aaep::stamp::stamp;
-use protocol::aaep::{CONTEXT, EXTENSION, EXTENSION_CONTEXT, VERSION};
 use protocol::canonical;
 use protocol::time::Time;
 use serde_json::{Map, Value, json};

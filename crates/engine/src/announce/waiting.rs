@@ -5,7 +5,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use protocol::aaep::read::read;
+use aaep::read::read;
 use protocol::caller::Caller;
 use protocol::ledger::Stream;
 use protocol::session::ANNOUNCED_EVENTS_MAX;

@@ -1,12 +1,12 @@
 //! The token of an answer: which question it names, and to whom it was given out.
 
-use protocol::aaep::handshake::Handshake;
-use protocol::aaep::read;
-use protocol::aaep::reply_token::Put;
+use aaep::handshake::Handshake;
+use aaep::read;
 use protocol::caller::Caller;
 use protocol::ids::{AgentId, SessionId, SubscriptionId};
 use protocol::ledger::{Stream, Subject};
 use protocol::session::Given;
+use protocol::session::reply_token::Put;
 use protocol::step::Event;
 use protocol::subscription::{self, OPEN_MAX};
 use protocol::{codec, session};

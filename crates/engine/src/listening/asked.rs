@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard};
 
-use protocol::aaep::machine::Audience;
+use aaep::machine::Audience;
 use protocol::ledger::Stream;
 use protocol::time::Time;
 

@@ -1,9 +1,9 @@
 //! A question as one listener is told of it: with a token of their own, and how it stands at that
 //! moment. Whoever comes late hears how much time is left, or that it is settled.
 
-use protocol::aaep::reply_token::Put;
-use protocol::aaep::shape::{Body, Cursor, put_into_extension, take_from_extension};
-use protocol::aaep::stamp::stamp;
+use aaep::shape::{Body, Cursor, put_into_extension, take_from_extension};
+use aaep::stamp::stamp;
+use protocol::session::reply_token::Put;
 use serde_json::{Map, Value};
 
 use super::{CONFIRMATION, Listening, Told};

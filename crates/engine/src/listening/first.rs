@@ -3,15 +3,15 @@
 
 use std::collections::BTreeSet;
 
-use protocol::aaep::capabilities::Capabilities;
-use protocol::aaep::cursor::Cursor;
-use protocol::aaep::shape::Body;
-use protocol::aaep::stamp::stamp;
-use protocol::aaep::texts::{Message, hints};
-use protocol::aaep::voice;
-use protocol::aaep::{CONTEXT, EXTENSION, EXTENSION_CONTEXT, VERSION};
+use aaep::capabilities::Capabilities;
+use aaep::cursor::Cursor;
+use aaep::shape::Body;
+use aaep::stamp::stamp;
+use aaep::{CONTEXT, EXTENSION, EXTENSION_CONTEXT, VERSION};
 use protocol::canonical;
 use protocol::ledger::{Stream, Subject};
+use protocol::narrator;
+use protocol::narrator::texts::{Message, hints};
 use protocol::session::state::Place;
 use protocol::session::{ANSWER_DEADLINE, ANSWER_WAIT_MAX, Question, Session};
 use protocol::step::State;

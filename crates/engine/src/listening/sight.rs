@@ -1,6 +1,6 @@
 //! Which sessions somebody hears: those that their token may, of those they asked for.
 
-use protocol::aaep::negotiate::Scope;
+use aaep::negotiate::Scope;
 use protocol::agent::Kind;
 use protocol::caller::{Caller, Principal};
 use protocol::ledger::{Stream, Subject};

@@ -9,6 +9,8 @@ pub mod listening;
 pub mod local;
 pub mod socket;
 
+use aaep::machine::Outcome;
+use aaep::read::read;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::rejection::PathRejection;
@@ -17,8 +19,6 @@ use axum::http::header;
 use engine::announce::session_stream;
 use engine::port::ListOf;
 use engine::sessions::{DECISION_WAIT_MAX, Placed, Question, SESSION_EVENTS_PAGE_MAX};
-use protocol::aaep::machine::Outcome;
-use protocol::aaep::read::read;
 use protocol::caller::Caller;
 use protocol::ids::SessionId;
 use protocol::rejection::Rejection;
@@ -54,7 +54,7 @@ impl Names for SessionId {
 }
 
 /// An event, a list of events, or one on each line: of one session, in order.
-/// `protocol::aaep::read` reads it; `/schemas/aaep.json` says what an event is.
+/// `aaep::read` reads it; `/schemas/aaep.json` says what an event is.
 #[derive(Debug, JsonSchema)]
 #[schemars(untagged)]
 pub enum EventsInput {

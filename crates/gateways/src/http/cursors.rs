@@ -1,7 +1,7 @@
 //! Cursors as callers get and give them: sealed, for their teamspace and one purpose. This is the
 //! one place where a number of the ledger becomes a text for a caller, and back.
 
-use protocol::aaep::cursor::Cursor;
+use aaep::cursor::Cursor;
 use protocol::caller::Caller;
 use protocol::ids::TeamspaceId;
 use protocol::sealed_cursor::{Purpose, Scope, is_numeric};

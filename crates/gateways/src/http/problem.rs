@@ -1,13 +1,13 @@
 //! Everything that can go wrong, in HTTP's words: problem details (RFC 9457) with a stable code.
 //! This is the one place where errors become statuses; no internal text leaves the server.
 
+use aaep::flaw::Flaw;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use engine::fork::Behind;
 use engine::port::StoreError;
 use engine::submit::SubmitError;
-use protocol::aaep::flaw::Flaw;
 use protocol::handoff::Status;
 use protocol::ids::AgentId;
 use protocol::json::JsonError;

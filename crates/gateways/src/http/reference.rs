@@ -10,11 +10,11 @@ use schemas::{Schemas, simplify};
 
 use std::sync::LazyLock;
 
+use aaep::VERSION;
+use aaep::schemas::SCHEMAS;
 use axum::Json;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use protocol::aaep::VERSION;
-use protocol::aaep::schemas::SCHEMAS;
 use protocol::form;
 use protocol::handoff::check::Proposal;
 use protocol::handoff::package::{PACKAGE_VERSION, Package};

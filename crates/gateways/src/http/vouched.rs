@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
+use aaep::keys::Listed;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use engine::vouching::{Ending, Published, Vouching};
-use protocol::aaep::keys::Listed;
 use protocol::canonical;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

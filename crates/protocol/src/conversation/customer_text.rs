@@ -3,7 +3,7 @@
 //! their language.
 
 use super::event::{How, Routed};
-use crate::aaep::texts::{DEFAULT_LANGUAGE, Message};
+use crate::narrator::texts::{DEFAULT_LANGUAGE, Message};
 use crate::rejection::Rejection;
 
 /// A sentence or two: a customer waits while they read it.
@@ -80,7 +80,7 @@ pub fn is_customer(by: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aaep::texts::catalogues;
+    use crate::narrator::texts::catalogues;
 
     #[test]
     fn a_customer_is_told_what_was_meant_for_them() {

@@ -5,12 +5,12 @@ use serde_json::{Map, Number, Value};
 
 use super::event::{Handover, Said};
 use super::state::{self, Session, handover_key, hold_keys};
-use crate::aaep::event::Decision;
-use crate::aaep::machine::Audience;
-use crate::aaep::read::read;
 use crate::ids::SessionId;
 use crate::step::{Directory, Needs};
 use crate::time::Time;
+use aaep::event::Decision;
+use aaep::machine::Audience;
+use aaep::read::read;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {

@@ -6,9 +6,9 @@ use serde_json::{Map, Number, Value};
 
 use super::command::Given;
 use super::state::Session;
-use crate::aaep::machine::{Binding, Outcome};
 use crate::ids::{AgentId, TransferId};
 use crate::time::Time;
+use aaep::machine::{Binding, Outcome};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {

@@ -3,12 +3,12 @@
 use super::command::{Given, Response};
 use super::event::{Announced, Event};
 use super::state::{Place, Session, opening};
-use crate::aaep::event::Decision;
-use crate::aaep::machine::{self, Audience, Lasts, Outcome, Weak};
-use crate::aaep::read::read;
 use crate::ids::SessionId;
 use crate::step::BadHistory;
 use crate::time::Time;
+use aaep::event::Decision;
+use aaep::machine::{self, Audience, Lasts, Outcome, Weak};
+use aaep::read::read;
 
 pub fn evolve(
     id: &SessionId,

@@ -5,14 +5,15 @@ use serde_json::{Map, Value, json};
 
 use super::event::{Announced, Said};
 use super::state::{Place, Session};
-use crate::aaep::machine::Weak;
-use crate::aaep::read::read;
-use crate::aaep::stamp::stamp;
-use crate::aaep::texts::{DEFAULT_LANGUAGE, Message, hints};
-use crate::aaep::{CONTEXT, EXTENSION, EXTENSION_CONTEXT, VERSION, voice};
 use crate::canonical;
+use crate::narrator;
+use crate::narrator::texts::{DEFAULT_LANGUAGE, Message, hints};
 use crate::teamspace::SESSION_SILENCE_MINUTES;
 use crate::time::{Span, Time};
+use aaep::machine::Weak;
+use aaep::read::read;
+use aaep::stamp::stamp;
+use aaep::{CONTEXT, EXTENSION, EXTENSION_CONTEXT, VERSION};
 
 /// Why the server ends a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +34,7 @@ impl Session {
     /// server announces itself ends with what it tells of.
     pub(super) fn left_at(&self) -> Option<Time> {
         let waits = !self.machine.pending().is_empty();
-        if !self.is_open() || waits || voice::is_ours(&self.id) {
+        if !self.is_open() || waits || narrator::is_ours(&self.id) {
             return None;
         }
         let heard = self.heard_at?;

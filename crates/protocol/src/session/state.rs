@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use super::event::Handover;
 use super::silence::SILENCE;
 use super::{ANSWER_DEADLINE, CRITICAL_WINDOW, REFUSED_KEPT_MAX, REFUSED_RESTS};
-use crate::aaep::event::{Event, Payload, Text};
-use crate::aaep::flaw::{Flaw, Tier};
-use crate::aaep::machine::{self, Followed, Used, Weak};
 use crate::caller::Caller;
 use crate::canonical;
 use crate::ids::{AgentId, ConversationId, SessionId};
 use crate::step::{Deadline, Effect, Facts, HoldState, HoldWrite};
 use crate::time::{Span, Time};
+use aaep::event::{Event, Payload, Text};
+use aaep::flaw::{Flaw, Tier};
+use aaep::machine::{self, Followed, Used, Weak};
 
 /// Before the token of a question, in the name of an effect. It is among those of turns: somebody
 /// waits for both.

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use aaep::machine::Outcome;
 use anyhow::{Context, Result, bail};
 use engine::Engine;
 use engine::announce::session_stream;
@@ -11,7 +12,6 @@ use engine::ids::RandomIds;
 use engine::port::ListOf;
 use engine::sessions::{DECISION_WAIT_MAX, Question};
 use gateways::http::Words;
-use protocol::aaep::machine::Outcome;
 use protocol::agent::{Command, Kind, Profile};
 use protocol::caller::{Caller, Principal};
 use protocol::ids::{AgentId, SessionId, TeamspaceId};

@@ -1,9 +1,9 @@
 //! The end of a session that nobody plays on: what is open is closed, and its end is said.
 
+use aaep::machine::LooseEnds;
+use aaep::stamp::stamp;
+use aaep::{CONTEXT, VERSION};
 use engine::ids::Ids;
-use protocol::aaep::machine::LooseEnds;
-use protocol::aaep::stamp::stamp;
-use protocol::aaep::{CONTEXT, VERSION};
 use protocol::time::Time;
 use serde_json::{Map, Value, json};
 

@@ -1,7 +1,7 @@
 //! The scenes. Each is a list of steps; a question has a list for every answer. What cannot be
 //! undone is asked for first.
 
-use protocol::aaep::event::{Risk, ToolStatus};
+use aaep::event::{Risk, ToolStatus};
 use serde_json::json;
 
 use super::choose::Scene;

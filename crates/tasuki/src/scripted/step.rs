@@ -1,6 +1,6 @@
 //! What the agent does, one event each, and how that becomes the payload of the event.
 
-use protocol::aaep::event::{Risk, ToolStatus, Urgency};
+use aaep::event::{Risk, ToolStatus, Urgency};
 use protocol::canonical;
 use serde_json::{Map, Value, json};
 

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
+use aaep::event::Decision;
+use aaep::lint::{Heard, Texts, lint};
+use aaep::machine::{Audience, Lasts, Phase, Response, Session, Used, Weak};
+use aaep::read::read;
 use engine::ids::SeededIds;
-use protocol::aaep::event::Decision;
-use protocol::aaep::lint::{Heard, Texts, lint};
-use protocol::aaep::machine::{Audience, Lasts, Phase, Response, Session, Used, Weak};
-use protocol::aaep::read::read;
 
 use super::closing::{Cut, closing};
 use super::*;

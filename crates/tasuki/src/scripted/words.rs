@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use protocol::aaep::texts::{Catalogue, Levels};
+use protocol::narrator::texts::{Catalogue, Levels};
 use serde_json::{Map, Value};
 
 const FILES: &[(&str, &str)] = &[
@@ -212,7 +212,7 @@ impl Said {
 mod tests {
     use std::collections::BTreeSet;
 
-    use protocol::aaep::texts::catalogues;
+    use protocol::narrator::texts::catalogues;
 
     use super::*;
 

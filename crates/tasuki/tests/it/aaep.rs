@@ -18,12 +18,12 @@ mod transports;
 
 mod compat;
 
+use aaep::event::Decision;
 use axum::body::Body;
 use axum::http::Request;
 use engine::announce::Heard;
 use gateways::listen::Peer;
 use http_body_util::BodyExt;
-use protocol::aaep::event::Decision;
 use protocol::session::{Answer, Given};
 use serde_json::{Value, json};
 use tasuki::config::Config;

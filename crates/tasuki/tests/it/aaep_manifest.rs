@@ -3,11 +3,11 @@
 
 use std::process::Command;
 
+use aaep::jws::Jwks;
+use aaep::manifest::verify;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ed25519_dalek::{Signature, VerifyingKey};
-use protocol::aaep::jws::Jwks;
-use protocol::aaep::manifest::verify;
 use serde_json::{Value, json};
 use tasuki::client::Call;
 

@@ -25,7 +25,7 @@ const REQUESTS_FULL: usize = 10_000;
 const REQUESTS: usize = 600;
 
 /// Bodies that are messages of AAEP. A reader of its own takes them, whose tables make
-/// `/schemas/aaep.json`; `protocol::aaep::read` holds one against the other.
+/// `/schemas/aaep.json`; `aaep::read` holds one against the other.
 const OWN_READER: [&str; 5] =
     ["announce_events", "compat_message", "compat_session", "open_subscription", "reply"];
 

@@ -13,6 +13,7 @@ mod message;
 mod socket;
 mod stream;
 
+use aaep::shape::Cursor;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Request, State};
@@ -20,7 +21,6 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use engine::access::Bearer;
-use protocol::aaep::shape::Cursor;
 use protocol::caller::Caller;
 use protocol::ids::{AgentId, SessionId, TeamspaceId};
 use protocol::ledger::{Stream, Subject};

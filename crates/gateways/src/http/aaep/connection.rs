@@ -9,13 +9,13 @@ mod words;
 use std::collections::VecDeque;
 use std::pin::Pin;
 
+use aaep::handshake::{Close, Handshake};
 use engine::listening::{Heard, Listening};
 use engine::port::StoreError;
 use engine::sessions::Question;
 use engine::submit::SubmitError;
 use futures_util::StreamExt;
 use futures_util::stream::{FuturesOrdered, FuturesUnordered};
-use protocol::aaep::handshake::{Close, Handshake};
 use protocol::ids::{SessionId, SubscriptionId};
 use protocol::time::Span;
 use tokio::sync::watch;

@@ -3,7 +3,7 @@
 
 use std::num::NonZeroU32;
 
-use protocol::aaep::read::read;
+use aaep::read::read;
 use protocol::caller::Caller;
 use protocol::session::event::Said;
 

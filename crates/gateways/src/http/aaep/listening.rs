@@ -5,6 +5,8 @@ use std::convert::Infallible;
 use std::future;
 use std::io::Write;
 
+use aaep::flaw::Flaw;
+use aaep::handshake::{Close, Handshake, Producer, Reason, Rejected, is_request, read_handshake};
 use axum::Json;
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request, State};
@@ -14,10 +16,6 @@ use engine::access::Bearer;
 use engine::handshake::Host;
 use engine::listening::{Heard, Listening, Resume, Told};
 use futures_util::{StreamExt, stream};
-use protocol::aaep::flaw::Flaw;
-use protocol::aaep::handshake::{
-    Close, Handshake, Producer, Reason, Rejected, is_request, read_handshake,
-};
 use protocol::caller::Caller;
 use protocol::ids::SubscriptionId;
 use protocol::rejection::Rejection;

@@ -1,6 +1,6 @@
 //! The rows about the manifest and the keys that vouch for it.
 
-use protocol::aaep::manifest::{KEYS_PATH, MANIFEST_PATH, SIGNED_PATH};
+use aaep::manifest::{KEYS_PATH, MANIFEST_PATH, SIGNED_PATH};
 
 use super::{Operation, Response, Who, action, read, schema};
 use crate::http::vouched::{KeysView, RotateInput};

@@ -1,10 +1,10 @@
 //! Subscriptions.
 
-use crate::aaep::capabilities::{Capabilities, Filters, Load};
-use crate::aaep::event::{Boundary, Verbosity};
 use crate::step::Event;
 use crate::subscription::{Agreed, Closed, Event as SubscriptionEvent, Opened};
 use crate::time::Time;
+use aaep::capabilities::{Capabilities, Filters, Load};
+use aaep::event::{Boundary, Verbosity};
 
 pub fn subscription_shapes() -> Vec<(&'static str, Event)> {
     let until = Time::from_millis(1_772_000_000_000);

@@ -7,14 +7,14 @@ use proptest::sample::select;
 use uuid::Uuid;
 
 use super::{text, time};
-use crate::aaep::event::Decision;
-use crate::aaep::machine::{Binding, Outcome};
 use crate::ids::TransferId;
 use crate::session::event::{
     Announced, Answered, Consented, Delivered, Handover, HandoverOutcome, Said, TimedOut,
 };
 use crate::session::{self, Given, Response};
 use crate::step::Event;
+use aaep::event::Decision;
+use aaep::machine::{Binding, Outcome};
 
 pub fn sessions() -> impl Strategy<Value = Event> {
     prop_oneof![announced(), answered(), timed_out(), handed_over(), delivered()]

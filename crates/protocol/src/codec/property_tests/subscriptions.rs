@@ -6,11 +6,11 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::text;
-use crate::aaep::capabilities::{Capabilities, Filters};
-use crate::aaep::event::{Boundary, Verbosity};
 use crate::step::Event;
 use crate::subscription::{Agreed, Closed, Event as SubscriptionEvent, Opened};
 use crate::time::Time;
+use aaep::capabilities::{Capabilities, Filters};
+use aaep::event::{Boundary, Verbosity};
 
 pub fn subscriptions() -> impl Strategy<Value = Event> {
     let until = || (0..4_000_000_000_000_i64).prop_map(Time::from_millis);

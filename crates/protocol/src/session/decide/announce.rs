@@ -6,19 +6,13 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use super::{Decision, Known};
-use crate::aaep::event::{self, Payload};
-use crate::aaep::flaw::{Flaw, Tier};
-use crate::aaep::machine::rules::STARTS;
-use crate::aaep::machine::{Followed, Used, Weak};
-use crate::aaep::manifest::AGENT_ID;
-use crate::aaep::read::read;
-use crate::aaep::settled::OWN_TYPES;
-use crate::aaep::voice;
 use crate::agent::Kind;
 use crate::caller::{Caller, Principal};
 use crate::handoff::decide::Context;
 use crate::hidden::first_hidden;
 use crate::ids::{AgentId, SessionId};
+use crate::narrator;
+use crate::narrator::settled::OWN_TYPES;
 use crate::rejection::Rejection;
 use crate::session::event::{Announced, Consented, Event, Foreseen, Said};
 use crate::session::state::{Place, Session, hold_key, no_conversation, opening};
@@ -27,6 +21,12 @@ use crate::session::{
 };
 use crate::step::{HoldState, HoldWrite};
 use crate::time::{Span, Time};
+use aaep::AGENT_ID;
+use aaep::event::{self, Payload};
+use aaep::flaw::{Flaw, Tier};
+use aaep::machine::rules::STARTS;
+use aaep::machine::{Followed, Used, Weak};
+use aaep::read::read;
 
 pub fn decide(
     id: &SessionId,
@@ -64,7 +64,7 @@ pub fn decide(
 fn producer(caller: &Caller) -> Result<AgentId, Rejection> {
     match &caller.principal {
         Principal::Agent(id) if id.as_str() != AGENT_ID => Ok(id.clone()),
-        Principal::System => Ok(voice::producer()),
+        Principal::System => Ok(narrator::producer()),
         Principal::Agent(_) | Principal::Operator(_) | Principal::Customer(_) => Err(not_allowed()),
     }
 }
@@ -198,12 +198,12 @@ impl Batch<'_> {
             None if is_server => {}
             Some(Kind::Human | Kind::Queue) | None => return Err(Closed::NotAllowed),
         }
-        if voice::is_ours(self.id) != is_server {
+        if narrator::is_ours(self.id) != is_server {
             return Err(Closed::Flawed(Flaw {
                 tier: Tier::Session,
                 rule: "tasuki.session_id",
                 field: "session_id".to_owned(),
-                expected: format!("an id that does not begin with {}", voice::SESSION_PREFIX),
+                expected: format!("an id that does not begin with {}", narrator::SESSION_PREFIX),
             }));
         }
         let opening = opening(event, self.producer.clone()).map_err(Closed::Flawed)?;

@@ -2,7 +2,6 @@
 //! one refusal, which does not say why.
 
 use super::Decision;
-use crate::aaep::machine::{Lasts, NotSettled, Outcome};
 use crate::agent::Kind;
 use crate::caller::Principal;
 use crate::conversation::state::conversation_of;
@@ -15,6 +14,7 @@ use crate::session::command::Answer;
 use crate::session::event::{Answered, Event};
 use crate::session::evolve::settle;
 use crate::session::state::Session;
+use aaep::machine::{Lasts, NotSettled, Outcome};
 
 /// Why an answer does not count: for the log, never for whoever sent it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,6 @@
 //! producer was silent for so long that it is not waited for.
 
 use super::{Decision, check_server};
-use crate::aaep::machine::Audience;
 use crate::handoff::decide::Context;
 use crate::ids::SessionId;
 use crate::rejection::Rejection;
@@ -10,6 +9,7 @@ use crate::session::event::{Event, TimedOut};
 use crate::session::silence::Why;
 use crate::session::state::Session;
 use crate::time::Time;
+use aaep::machine::Audience;
 
 pub fn decide(
     id: &SessionId,

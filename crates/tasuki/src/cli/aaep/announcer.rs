@@ -5,8 +5,8 @@
 #[cfg(test)]
 mod tests;
 
-use protocol::aaep::event::Verbosity;
-use protocol::aaep::settled::QUESTION_SETTLED;
+use aaep::event::Verbosity;
+use protocol::narrator::settled::QUESTION_SETTLED;
 use protocol::time::{Span, Time};
 use serde_json::Value;
 

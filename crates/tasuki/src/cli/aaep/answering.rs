@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use protocol::aaep::event::Decision;
+use aaep::event::Decision;
 
 use super::question::{Answer, Question};
 use super::speech::{Speech, Text};

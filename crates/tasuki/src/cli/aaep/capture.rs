@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
+use aaep::event::Verbosity;
 use anyhow::Result;
 use clap::Args;
-use protocol::aaep::event::Verbosity;
 
 use super::announcer::Announcer;
 use super::answering::Asked;

@@ -2,9 +2,9 @@
 //! who could have answered; whoever only looks on hears it from what the agent does next, and as
 //! long as that is not plain, a question stays open.
 
-use protocol::aaep::EXTENSION;
-use protocol::aaep::manifest::AGENT_ID;
-use protocol::aaep::settled::QUESTION_SETTLED;
+use aaep::AGENT_ID;
+use aaep::EXTENSION;
+use protocol::narrator::settled::QUESTION_SETTLED;
 use protocol::time::Time;
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use protocol::aaep::flaw::{Flaw, Tier};
+use aaep::flaw::{Flaw, Tier};
 use serde::Serialize;
 
 use crate::output;

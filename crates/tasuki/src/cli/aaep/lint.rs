@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use aaep::event::Event;
+use aaep::handshake::{Message, read_message};
+use aaep::lint::{Finding, Heard, Texts, lint};
 use anyhow::Result;
 use clap::Args;
-use protocol::aaep::event::Event;
-use protocol::aaep::handshake::{Message, read_message};
-use protocol::aaep::lint::{Finding, Heard, Texts, lint};
 use serde::Serialize;
 
 use super::documents::{check_readable, read_whole};

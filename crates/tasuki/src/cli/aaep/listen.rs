@@ -3,10 +3,10 @@
 
 use std::collections::HashSet;
 
+use aaep::EXTENSION_CONTEXT;
+use aaep::negotiate::Start;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use protocol::aaep::EXTENSION_CONTEXT;
-use protocol::aaep::negotiate::Start;
 
 use super::announcer::Announcer;
 use super::answering::Asked;

@@ -3,14 +3,14 @@
 
 use std::collections::HashSet;
 
-use anyhow::Result;
-use engine::clock::{Clock, SystemClock};
-use protocol::aaep::capabilities::Capabilities;
-use protocol::aaep::event::Decision;
-use protocol::aaep::handshake::{
+use aaep::capabilities::Capabilities;
+use aaep::event::Decision;
+use aaep::handshake::{
     ClarificationReply, Close, ConfirmationReply, Handshake, Renegotiate, Response,
 };
-use protocol::aaep::stamp::stamp;
+use aaep::stamp::stamp;
+use anyhow::Result;
+use engine::clock::{Clock, SystemClock};
 use protocol::time::Span;
 use serde_json::Value;
 use tokio::sync::mpsc;

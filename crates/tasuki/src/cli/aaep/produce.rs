@@ -3,11 +3,11 @@
 
 use std::collections::HashMap;
 
+use aaep::stamp::stamp;
+use aaep::{CONTEXT, EXTENSION};
 use anyhow::{Context, Result, bail};
 use engine::clock::{Clock, SystemClock};
 use engine::ids::{Ids, RandomIds};
-use protocol::aaep::stamp::stamp;
-use protocol::aaep::{CONTEXT, EXTENSION};
 use protocol::time::Time;
 use serde_json::{Value, json};
 

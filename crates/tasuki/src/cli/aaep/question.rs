@@ -1,7 +1,7 @@
 //! A question to whoever listens: how it is put, and what counts as an answer.
 
-use protocol::aaep::event::Decision;
-use protocol::aaep::handshake::Response;
+use aaep::event::Decision;
+use aaep::handshake::Response;
 use protocol::time::{Span, Time};
 use serde_json::{Number, Value};
 

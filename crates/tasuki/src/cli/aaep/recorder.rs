@@ -6,9 +6,9 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::Path;
 
+use aaep::shape::{put_into_extension, take_from_extension};
+use aaep::{EXTENSION, RECORDED_FROM_HERE};
 use anyhow::{Context, Result};
-use protocol::aaep::shape::{put_into_extension, take_from_extension};
-use protocol::aaep::{EXTENSION, RECORDED_FROM_HERE};
 use protocol::time::Time;
 use serde_json::{Map, Value};
 

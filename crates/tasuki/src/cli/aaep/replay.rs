@@ -4,11 +4,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use aaep::handshake::{Handshake, Message, read_message};
+use aaep::shape::{Cursor, Prepared, Shaper};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use engine::clock::{Clock, SystemClock};
-use protocol::aaep::handshake::{Handshake, Message, read_message};
-use protocol::aaep::shape::{Cursor, Prepared, Shaper};
 use protocol::time::{Span, Time};
 use serde_json::Value;
 

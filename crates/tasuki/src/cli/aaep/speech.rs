@@ -3,8 +3,8 @@
 
 use std::sync::LazyLock;
 
-use protocol::aaep::event::Decision;
-use protocol::aaep::texts::{Catalogue, catalogue};
+use aaep::event::Decision;
+use protocol::narrator::texts::{Catalogue, catalogue};
 
 /// The languages, each a file; the same as those of our announcements.
 const FILES: &[(&str, &str)] = &[
@@ -212,7 +212,7 @@ impl Speech {
 mod tests {
     use std::collections::BTreeSet;
 
-    use protocol::aaep::texts::catalogues;
+    use protocol::narrator::texts::catalogues;
 
     use super::*;
 

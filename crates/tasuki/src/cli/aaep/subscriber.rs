@@ -3,15 +3,15 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use aaep::VERSION;
+use aaep::capabilities::Capabilities;
+use aaep::handshake::{Accepted, Handshake, Request};
+use aaep::jws::Jwks;
+use aaep::manifest::verify;
 use anyhow::{Context, Result, bail};
 use axum::body::Body;
 use engine::clock::{Clock, SystemClock};
 use http_body_util::BodyExt;
-use protocol::aaep::VERSION;
-use protocol::aaep::capabilities::Capabilities;
-use protocol::aaep::handshake::{Accepted, Handshake, Request};
-use protocol::aaep::jws::Jwks;
-use protocol::aaep::manifest::verify;
 use protocol::time::Span;
 use serde_json::Value;
 use tokio::sync::mpsc;

@@ -1,12 +1,12 @@
 //! On which terms somebody listens, as flags.
 
+use aaep::EXTENSION;
+use aaep::capabilities::{Capabilities, Filters, Load};
+use aaep::event::{Boundary, Verbosity};
+use aaep::negotiate::{Scope, Start};
 use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use protocol::aaep::EXTENSION;
-use protocol::aaep::capabilities::{Capabilities, Filters, Load};
-use protocol::aaep::event::{Boundary, Verbosity};
-use protocol::aaep::negotiate::{Scope, Start};
 use serde_json::{Map, json};
 
 use super::speech::Speech;

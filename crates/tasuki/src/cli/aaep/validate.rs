@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
+use aaep::flaw::Tier;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use protocol::aaep::flaw::Tier;
 
 use super::check::{Options, check_all};
 use super::found::{FileReport, Level, counted, junit};

@@ -1,7 +1,7 @@
 //! What is said of an event, for whoever reads or hears it. Texts from agents are made harmless,
 //! and are told by the name of who says them.
 
-use protocol::aaep::event::Verbosity;
+use aaep::event::Verbosity;
 use serde_json::Value;
 
 use super::speech::{Speech, Text};

@@ -3,17 +3,17 @@
 
 use std::sync::Arc;
 
+use aaep::handshake::{Producer, Request};
 use engine::Engine;
 use engine::handshake::Host;
 use engine::port::Store;
-use protocol::aaep::handshake::{Producer, Request};
-use protocol::aaep::texts::Message;
-use protocol::aaep::voice;
 use protocol::agent::{self as agents, Kind, Profile};
 use protocol::conversation;
 use protocol::conversation::command::{Open, Route};
 use protocol::ids::SessionId;
 use protocol::ledger::{Stream, Subject};
+use protocol::narrator;
+use protocol::narrator::texts::Message;
 use protocol::step::{Command, State};
 use protocol::transfer;
 use serde_json::{Value, json};

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
+use aaep::event::Decision;
+use aaep::handshake::read_handshake;
 use adapters::artifacts::{Artifacts, Settings};
 use adapters::outside::Outside;
 use adapters::webhook::Webhook;
 use engine::Engine;
 use engine::clock::ManualClock;
-use protocol::aaep::event::Decision;
-use protocol::aaep::handshake::read_handshake;
 use protocol::agent::{self as agents, Kind, Profile};
 use protocol::ids::SessionId;
 use protocol::session::event::Said;

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
 
-use protocol::aaep::texts::Message;
+use protocol::narrator::texts::Message;
 
 use super::ear::{Ear, words};
 use crate::server::ok;

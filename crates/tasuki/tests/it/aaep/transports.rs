@@ -3,7 +3,7 @@
 
 mod bounds;
 
-use protocol::aaep::handshake::read_handshake;
+use aaep::handshake::read_handshake;
 use serde_json::{Value, json};
 use tasuki::client::Call;
 

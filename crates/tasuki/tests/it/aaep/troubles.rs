@@ -13,8 +13,8 @@
 mod races;
 mod restarts;
 
+use aaep::read::read;
 use futures_util::future::join_all;
-use protocol::aaep::read::read;
 use serde_json::{Value, json};
 use tasuki::client::Call;
 

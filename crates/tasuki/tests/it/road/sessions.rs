@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
+use aaep::cursor::Cursor;
+use aaep::event::Decision;
+use aaep::machine::Outcome;
 use engine::announce::{Heard, session_stream};
 use engine::sessions::Question;
 use engine::submit::{Done, SubmitError};
-use protocol::aaep::cursor::Cursor;
-use protocol::aaep::event::Decision;
-use protocol::aaep::machine::Outcome;
 use protocol::agent::{self, Kind, Profile};
 use protocol::caller::{Caller, Principal};
 use protocol::ids::{SessionId, TeamspaceId};

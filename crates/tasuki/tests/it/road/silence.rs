@@ -1,11 +1,11 @@
 //! A producer that is gone: its session ends by itself, for those who listen too.
 
+use aaep::event::{Boundary, Decision};
+use aaep::handshake::Request;
+use aaep::read::read;
 use engine::announce::session_stream;
 use engine::handshake::Host;
 use engine::listening::{Heard, Listening, Resume};
-use protocol::aaep::event::{Boundary, Decision};
-use protocol::aaep::handshake::Request;
-use protocol::aaep::read::read;
 use protocol::ids::SubscriptionId;
 use protocol::ledger::{Stream, Subject};
 use protocol::session::Status;

@@ -4,17 +4,15 @@
 
 use std::collections::VecDeque;
 
+use aaep::capabilities::{Capabilities, Filters};
+use aaep::event::Boundary;
+use aaep::handshake::{Accepted, Close, Handshake, Producer, Rejected, Request, read_handshake};
+use aaep::shape::Cursor;
+use aaep::{EXTENSION, VERSION};
 use engine::announce::session_stream;
 use engine::handshake::Host;
 use engine::listening::{Heard, Listening, Resume, Told};
 use engine::submit::SubmitError;
-use protocol::aaep::capabilities::{Capabilities, Filters};
-use protocol::aaep::event::Boundary;
-use protocol::aaep::handshake::{
-    Accepted, Close, Handshake, Producer, Rejected, Request, read_handshake,
-};
-use protocol::aaep::shape::Cursor;
-use protocol::aaep::{EXTENSION, VERSION};
 use protocol::ids::{SessionId, SubscriptionId};
 use protocol::time::Span;
 use serde_json::{Map, Value, json};

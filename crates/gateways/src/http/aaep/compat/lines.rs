@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 
-use protocol::aaep::shape::Cursor;
+use aaep::shape::Cursor;
 use protocol::ids::{AgentId, SubscriptionId, TeamspaceId};
 use protocol::time::{Span, Time};
 use serde_json::{Map, Value};

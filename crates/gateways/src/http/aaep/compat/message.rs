@@ -1,10 +1,8 @@
 //! What comes on this layout. Other tools leave out what a message must have, or send more; what
 //! they mean is taken, and what cannot be meant is passed over.
 
-use protocol::aaep::event::Decision;
-use protocol::aaep::handshake::{
-    ClarificationReply, ConfirmationReply, Handshake, Response as Answer,
-};
+use aaep::event::Decision;
+use aaep::handshake::{ClarificationReply, ConfirmationReply, Handshake, Response as Answer};
 use serde_json::{Map, Value};
 
 /// The longest of what an answer may bring along, as the schemas have it.

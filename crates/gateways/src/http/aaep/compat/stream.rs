@@ -2,11 +2,11 @@
 
 use std::convert::Infallible;
 
+use aaep::shape::Cursor;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
-use protocol::aaep::shape::Cursor;
 use protocol::time::Span;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;

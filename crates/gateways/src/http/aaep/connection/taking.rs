@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::task::Poll;
 
+use aaep::handshake::{
+    Handshake, Reason, Rejected, Request, is_handshake, is_request, read_handshake,
+};
+use aaep::negotiate;
 use engine::announce::session_stream;
 use engine::listening::Resume;
 use engine::port::StoreError;
 use engine::sessions::{DECISION_WAIT_MAX, Question};
-use protocol::aaep::handshake::{
-    Handshake, Reason, Rejected, Request, is_handshake, is_request, read_handshake,
-};
-use protocol::aaep::negotiate;
 use protocol::caller::Caller;
 use protocol::ids::SubscriptionId;
 use protocol::session::event::Said as Event;

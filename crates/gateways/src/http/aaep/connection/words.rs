@@ -1,15 +1,13 @@
 //! What a connection says that is no event: what became of a message, what became of a question,
 //! and from where somebody may go on.
 
+use aaep::EXTENSION;
+use aaep::event::{Decision, Payload};
+use aaep::handshake::{ClarificationReply, ConfirmationReply, Handshake, Response as Said};
+use aaep::machine::Outcome;
+use aaep::read;
+use aaep::stamp::stamp;
 use engine::sessions::Question;
-use protocol::aaep::EXTENSION;
-use protocol::aaep::event::{Decision, Payload};
-use protocol::aaep::handshake::{
-    ClarificationReply, ConfirmationReply, Handshake, Response as Said,
-};
-use protocol::aaep::machine::Outcome;
-use protocol::aaep::read;
-use protocol::aaep::stamp::stamp;
 use protocol::ids::SessionId;
 use protocol::session::{Given, Response};
 use protocol::time::Time;

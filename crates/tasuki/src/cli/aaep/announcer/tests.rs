@@ -4,11 +4,11 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use aaep::capabilities::Capabilities;
+use aaep::event::Boundary;
+use aaep::read::read;
+use aaep::shape::{Cursor, Prepared, Shaper};
 use engine::ids::SeededIds;
-use protocol::aaep::capabilities::Capabilities;
-use protocol::aaep::event::Boundary;
-use protocol::aaep::read::read;
-use protocol::aaep::shape::{Cursor, Prepared, Shaper};
 use serde_json::json;
 
 use super::*;

@@ -1,7 +1,7 @@
 //! Which question is answered: by a table, and by random interleavings of typing, questions,
 //! time-outs and Enter against a model that only looks at what happened, from the beginning.
 
-use protocol::aaep::event::Decision;
+use aaep::event::Decision;
 use protocol::time::Time;
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use protocol::aaep::handshake::read_handshake;
+use aaep::handshake::read_handshake;
 use serde_json::{Value, json};
 use tasuki::client::{Call, Client};
 

@@ -1,0 +1,200 @@
+//! Which accept a call rests on.
+
+use super::{Binding, Consent, Consents, Covers, Grant, Name, Target, Weak};
+use crate::flaw::Flaw;
+use crate::machine::rules::{self, flaw};
+use base::time::Time;
+
+/// A call, as far as consent matters.
+#[derive(Debug)]
+pub(in crate::machine) struct Act<'a> {
+    pub(in crate::machine) tool_call_id: Option<&'a str>,
+    pub(in crate::machine) action_hash: Option<&'a str>,
+    pub(in crate::machine) irreversible: bool,
+    pub(in crate::machine) at: Time,
+}
+
+const CALL_FIELD: &str = "tool_call_id";
+const HASH_FIELD: &str = "extensions.tasuki.action_hash";
+
+impl Consents {
+    /// Uses up the accept that the call rests on. A call that needs none may still be the one that
+    /// was accepted.
+    pub(in crate::machine) fn act(
+        &mut self,
+        act: &Act<'_>,
+        weak: Weak,
+    ) -> Result<Option<Consent>, Flaw> {
+        self.check_waiting(act)?;
+        let exact = self.exact(act);
+        if exact.is_none() {
+            self.check_refused(act)?;
+        }
+        let Some(index) = self.grant(act, exact)? else { return Ok(None) };
+        if !act.irreversible {
+            self.use_for_reversible(index);
+            return Ok(None);
+        }
+        let binding = self.grants[index].binding();
+        if binding == Binding::Weak && weak == Weak::Refused {
+            let expected = "a hash that was confirmed";
+            return Err(flaw(&rules::BOUND_BY_HASH, HASH_FIELD, expected));
+        }
+        let Grant { event_id, reply_token, .. } = self.grants.remove(index);
+        Ok(Some(Consent { event_id, reply_token, binding }))
+    }
+
+    /// A call that should not have been made: what it was nearly allowed by is used up.
+    pub(in crate::machine) fn suppose_used(&mut self, act: &Act<'_>) {
+        self.grants.retain(|grant| {
+            let is_lapsed = act.irreversible && grant.is_lapsed(act.at);
+            act.touched_by(&grant.target).is_none() && !is_lapsed
+        });
+    }
+
+    /// The accept that names this very call; of several, one that is enough for it.
+    fn exact(&self, act: &Act<'_>) -> Option<usize> {
+        let mut exact = (0..self.grants.len()).filter(|index| act.is_of(&self.grants[*index]));
+        let first = exact.clone().next();
+        exact.find(|index| act.may_rest_on(&self.grants[*index]).is_ok()).or(first)
+    }
+
+    /// Whether nobody is asked for this call.
+    fn check_waiting(&self, act: &Act<'_>) -> Result<(), Flaw> {
+        let waiting = self.questions.iter().filter_map(|question| question.target());
+        if let Some(field) = waiting.filter_map(|target| act.touched_by(target)).next() {
+            let expected = "an accept of the confirmation that waits for this call";
+            return Err(flaw(&rules::BLOCKED, field, expected));
+        }
+        Ok(())
+    }
+
+    /// Whether nobody has refused it.
+    fn check_refused(&self, act: &Act<'_>) -> Result<(), Flaw> {
+        let refused =
+            |field: &&str| self.refused.iter().any(|name| act.named_by(name) == Some(field));
+        if let Some(field) = [CALL_FIELD, HASH_FIELD].into_iter().find(refused) {
+            let expected = "another action, as this one was refused";
+            return Err(flaw(&rules::REFUSED, field, expected));
+        }
+        Ok(())
+    }
+
+    /// The accept of this very call, else one that names no call.
+    fn grant(&self, act: &Act<'_>, exact: Option<usize>) -> Result<Option<usize>, Flaw> {
+        if let Some(index) = exact {
+            return act.may_rest_on(&self.grants[index]).map(|()| Some(index));
+        }
+        if let Some(near) = self.grants.iter().find(|grant| act.touched_by(&grant.target).is_some())
+        {
+            return Err(bound_otherwise(act, &near.target));
+        }
+        if act.irreversible {
+            return self.unlinked(act).map(Some);
+        }
+        let is_it = |grant: &Grant| grant.covers == Covers::Reversible && !grant.target.is_linked();
+        let reversible = self.grants.iter().position(is_it);
+        Ok(reversible.or_else(|| self.grants.iter().position(Grant::may_be_this)))
+    }
+
+    /// The accept of any irreversible call.
+    fn unlinked(&self, act: &Act<'_>) -> Result<usize, Flaw> {
+        let mut why = no_consent();
+        for covers in [Covers::Irreversible, Covers::Either] {
+            for (index, grant) in self.grants.iter().enumerate() {
+                if grant.covers != covers || grant.target.is_linked() {
+                    continue;
+                }
+                match act.may_rest_on(grant) {
+                    Ok(()) => return Ok(index),
+                    Err(flaw) => why = flaw,
+                }
+            }
+        }
+        Err(why)
+    }
+
+    /// A call that names nothing may be what was accepted; then an irreversible one may still come.
+    fn use_for_reversible(&mut self, index: usize) {
+        let grant = &mut self.grants[index];
+        if grant.target.is_linked() || grant.covers == Covers::Reversible {
+            self.grants.remove(index);
+        } else {
+            grant.is_owed = false;
+        }
+    }
+}
+
+impl Act<'_> {
+    /// Whether it is what a linked confirmation says, in all that it says.
+    fn is_of(&self, grant: &Grant) -> bool {
+        let fits = |one: &Option<String>, own: Option<&str>| one.is_none() || one.as_deref() == own;
+        grant.target.is_linked()
+            && fits(&grant.target.tool_call_id, self.tool_call_id)
+            && fits(&grant.target.action_hash, self.action_hash)
+    }
+
+    /// Whether an accept is enough for it. What can be undone needs none.
+    fn may_rest_on(&self, grant: &Grant) -> Result<(), Flaw> {
+        if !self.irreversible {
+            return Ok(());
+        }
+        match grant.covers {
+            Covers::Reversible => Err(no_consent()),
+            Covers::Irreversible | Covers::Either if grant.is_lapsed(self.at) => {
+                let expected = format!(
+                    "to ask again, as the consent to {} has lapsed before this call",
+                    grant.event_id
+                );
+                Err(flaw(&rules::LAPSED, "irreversible", expected))
+            }
+            Covers::Irreversible | Covers::Either => Ok(()),
+        }
+    }
+
+    /// The field in which it is the same call or the same action.
+    fn touched_by(&self, target: &Target) -> Option<&'static str> {
+        target.names().find_map(|name| self.named_by(&name))
+    }
+
+    fn named_by(&self, name: &Name) -> Option<&'static str> {
+        match name {
+            Name::Call(id) => (self.tool_call_id == Some(id)).then_some(CALL_FIELD),
+            Name::Action(hash) => (self.action_hash == Some(hash)).then_some(HASH_FIELD),
+        }
+    }
+}
+
+impl Grant {
+    fn binding(&self) -> Binding {
+        match self.target.action_hash {
+            Some(_) => Binding::Strong,
+            None => Binding::Weak,
+        }
+    }
+
+    pub(super) fn is_lapsed(&self, at: Time) -> bool {
+        self.until.is_some_and(|until| until <= at)
+    }
+
+    /// Whether a reversible call without a link may be the one that is owed.
+    fn may_be_this(&self) -> bool {
+        self.is_owed && self.covers == Covers::Either && !self.target.is_linked()
+    }
+}
+
+fn no_consent() -> Flaw {
+    let expected = "an accepted confirmation of this irreversible call";
+    flaw(&rules::CONSENT, "irreversible", expected)
+}
+
+/// The call is nearly the one that was confirmed.
+fn bound_otherwise(act: &Act<'_>, target: &Target) -> Flaw {
+    match &target.action_hash {
+        Some(hash) if act.action_hash != Some(hash) => flaw(&rules::BOUND, HASH_FIELD, hash),
+        Some(_) | None => {
+            let id = target.tool_call_id.as_deref().unwrap_or_default();
+            flaw(&rules::BOUND, CALL_FIELD, id)
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! A question that waits for somebody.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Outcome, Settled, Target};
+use crate::event::{Confirmation, Decision, ResponseKind, Reversibility};
+use base::time::Time;
+
+/// Answered by whoever is entitled to, or by its timeout; withdrawn by the producer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    event_id: String,
+    reply_token: String,
+    due: Time,
+    asked: Asked,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QuestionKind {
+    Confirmation,
+    Clarification,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Asked {
+    Confirmation {
+        target: Target,
+        /// SHA-256 of the text.
+        action: String,
+        reversal: Reversal,
+        default: Decision,
+        allowed: Vec<Decision>,
+    },
+    Clarification {
+        kinds: Vec<ResponseKind>,
+        choices: Vec<String>,
+        /// What counts if nobody answers.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        default_response: Option<String>,
+    },
+}
+
+/// What the user is told about undoing the action. Either of the two markers makes it irreversible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Reversal {
+    Irreversible,
+    /// Nothing, or that it takes effort.
+    Possible,
+    Promised,
+}
+
+impl Question {
+    pub(super) fn new(event_id: String, reply_token: String, due: Time, asked: Asked) -> Self {
+        Self { event_id, reply_token, due, asked }
+    }
+
+    /// The event that asks.
+    pub fn event_id(&self) -> &str {
+        &self.event_id
+    }
+
+    /// The producer's token, which no subscriber sees.
+    pub fn reply_token(&self) -> &str {
+        &self.reply_token
+    }
+
+    /// When its time is over, by our clock.
+    pub fn due(&self) -> Time {
+        self.due
+    }
+
+    pub fn kind(&self) -> QuestionKind {
+        match self.asked {
+            Asked::Confirmation { .. } => QuestionKind::Confirmation,
+            Asked::Clarification { .. } => QuestionKind::Clarification,
+        }
+    }
+
+    /// What its producer said would count if nobody answers a clarification.
+    pub fn default_response(&self) -> Option<&str> {
+        match &self.asked {
+            Asked::Clarification { default_response, .. } => default_response.as_deref(),
+            Asked::Confirmation { .. } => None,
+        }
+    }
+
+    pub(super) fn forget_default_response(&mut self) {
+        if let Asked::Clarification { default_response, .. } = &mut self.asked {
+            *default_response = None;
+        }
+    }
+
+    pub(super) fn asked(&self) -> &Asked {
+        &self.asked
+    }
+
+    pub(super) fn is_confirmation(&self) -> bool {
+        self.kind() == QuestionKind::Confirmation
+    }
+
+    /// The target that waits, if this is a confirmation with a link.
+    pub(super) fn target(&self) -> Option<&Target> {
+        match &self.asked {
+            Asked::Confirmation { target, .. } => Some(target),
+            Asked::Clarification { .. } => None,
+        }
+    }
+
+    /// Whether it asks for the same action.
+    pub(super) fn is_about(&self, target: &Target, words: &str) -> bool {
+        let Asked::Confirmation { target: own, action, .. } = &self.asked else { return false };
+        own.is_same(action, target, words)
+    }
+
+    pub(super) fn settled(self, outcome: Outcome) -> (Settled, Asked) {
+        let Question { event_id, reply_token, asked, .. } = self;
+        (Settled { event_id, reply_token, outcome }, asked)
+    }
+}
+
+impl Reversal {
+    pub(super) fn of(confirmation: &Confirmation<'_>) -> Self {
+        match confirmation.reversibility {
+            Some(Reversibility::Irreversible) => Reversal::Irreversible,
+            _ if confirmation.irreversible => Reversal::Irreversible,
+            Some(Reversibility::Reversible) => Reversal::Promised,
+            None if confirmation.said_reversible => Reversal::Promised,
+            Some(Reversibility::WithEffort) | None => Reversal::Possible,
+        }
+    }
+}

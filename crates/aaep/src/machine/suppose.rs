@@ -1,0 +1,87 @@
+//! Going on after a wrong event: what it did all the same, so that what comes after it is judged by
+//! itself. Only for whoever judges a recording; on the road, a wrong event is refused.
+
+use super::consent::Act;
+use super::output::Outputs;
+use super::state::{AWAITING_INPUT, DECIDING, THINKING};
+use super::tools::Calls;
+use super::{Phase, Session};
+use crate::event::{Event, Payload};
+use base::time::Time;
+
+impl Session {
+    /// A session whose start was not heard.
+    pub fn suppose_started(&mut self, event: &Event<'_>) {
+        self.phase = Phase::Active;
+        self.session_id = event.envelope.session_id.as_ref().to_owned();
+        self.agent_id = event.envelope.agent_id.as_ref().to_owned();
+        self.next_number = event.envelope.sequence_number;
+        self.timestamp_micros = event.envelope.timestamp_micros;
+    }
+
+    /// The number that the next event has.
+    pub fn suppose_number(&mut self, number: Option<u64>) {
+        self.next_number = number;
+    }
+
+    pub fn suppose_time(&mut self, timestamp_micros: i64) {
+        self.timestamp_micros = timestamp_micros;
+    }
+
+    /// Calls that should have returned by now.
+    pub fn suppose_returned(&mut self) {
+        self.calls = Calls::default();
+    }
+
+    /// The session as if this event, which breaks a rule of its type, had been right.
+    pub fn suppose(&mut self, event: &Event<'_>) {
+        match &event.payload {
+            Payload::SessionCompleted | Payload::SessionErrored | Payload::SessionCancelled => {
+                self.calls = Calls::default();
+                self.outputs = Outputs::default();
+                self.consents.end();
+                self.phase = Phase::Over;
+            }
+            Payload::StateChanged { from, to } => {
+                if from == AWAITING_INPUT && [THINKING, DECIDING].contains(&to.as_ref()) {
+                    self.consents.withdraw();
+                }
+                self.consents.told();
+                self.state.suppose(to);
+            }
+            Payload::ToolInvoked { tool, tool_call_id, irreversible, .. } => {
+                let act = Act {
+                    tool_call_id: tool_call_id.as_deref(),
+                    action_hash: event.envelope.link.action_hash.as_deref(),
+                    irreversible: *irreversible,
+                    at: Time::from_millis(event.envelope.timestamp_micros / 1_000),
+                };
+                self.consents.suppose_used(&act);
+                self.calls.suppose_open(tool, tool_call_id.as_deref());
+                self.state.implied.calling_tool = true;
+            }
+            Payload::ToolCompleted { tool, tool_call_id, .. } => {
+                self.calls.suppose_returned(tool, tool_call_id.as_deref());
+                self.state.implied.calling_tool = true;
+            }
+            Payload::OutputStreaming(chunk) => {
+                self.outputs.suppose(chunk);
+                self.state.implied.writing_output = true;
+                self.consents.told();
+            }
+            Payload::AwaitingConfirmation(_) | Payload::AwaitingClarification(_) => {
+                self.state.implied.awaiting_input = true;
+                self.consents.told();
+            }
+            Payload::HandoffRequested(_) => {
+                self.state.implied.handing_off = true;
+                self.consents.told();
+            }
+            Payload::SessionStarted { .. }
+            | Payload::ProgressUpdated { .. }
+            | Payload::Extension { .. } => {}
+        }
+        self.timestamp_micros = self.timestamp_micros.max(event.envelope.timestamp_micros);
+        self.next_number = event.envelope.sequence_number.map(|number| number.saturating_add(1));
+    }
+}

@@ -1,0 +1,386 @@
+//! Sessions as somebody recorded them: their events and the answers among them, in one order. The
+//! rules are those of [`machine`](super::machine); but a recording may lack the answers that others
+//! gave, so what must have been answered for it to go on is taken as answered, and said so.
+
+mod recover;
+mod salvage;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use self::recover::Recovery;
+pub use self::salvage::salvage;
+use super::event::{Decision, Event, Payload};
+use super::flaw::{Flaw, Tier};
+use super::handshake::{Handshake, Response as Said};
+use super::machine::rules::{self, Rule};
+use super::machine::{
+    Lasts, NotSettled, Phase, QUESTIONS_MAX, QuestionKind, Response, Session, Used, Weak,
+};
+use base::time::{Span, Time};
+
+/// What is wrong with a recording, or was taken for granted in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remark {
+    pub weight: Weight,
+    pub flaw: Flaw,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weight {
+    /// A rule is broken.
+    Broken,
+    /// Not there, and taken for granted: it may have happened without being recorded.
+    Assumed,
+    /// It changes nothing.
+    Idle,
+}
+
+/// All sessions of one recording. Grows with those that are open: with the ids that they used.
+#[derive(Debug, Default)]
+pub struct Recorded {
+    sessions: HashMap<String, One>,
+    /// The session of each question.
+    asked_in: HashMap<String, String>,
+    /// The session of the last event that was not a stray one.
+    last: Option<String>,
+    /// Documents of which not even the session could be read.
+    n_unread: u64,
+}
+
+#[derive(Debug, Default)]
+struct One {
+    session: Session,
+    used: HashSet<u128>,
+    /// What the session would be if a question that was withdrawn had been accepted before.
+    otherwise: Vec<Otherwise>,
+    recovery: Recovery,
+    /// Nothing can be said of the rest.
+    is_given_up: bool,
+    /// It is only the one event that was meant for another session.
+    is_stray: bool,
+}
+
+#[derive(Debug)]
+struct Otherwise {
+    session: Session,
+    event_ids: String,
+}
+
+impl Recorded {
+    pub fn n_sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// One more event.
+    pub fn event(&mut self, event: &Event<'_>) -> Option<Remark> {
+        let id = event.envelope.session_id.as_ref();
+        if !self.sessions.contains_key(id) {
+            let is_stray = self.belongs_to_last(event);
+            let one = One { recovery: Recovery::after(self.n_unread), is_stray, ..One::default() };
+            self.sessions.insert(id.to_owned(), one);
+        } else if let Some(one) = self.sessions.get_mut(id) {
+            one.is_stray = false;
+        }
+        let one = self.sessions.get_mut(id).expect("it was just put there");
+        if !one.is_stray && self.last.as_deref() != Some(id) {
+            self.last = Some(id.to_owned());
+        }
+        if one.is_given_up {
+            return None;
+        }
+        let remark = one.event(event);
+        let meant = self.last.as_deref().filter(|_| one.is_stray).unwrap_or(id);
+        if let Some(token) = event.payload.reply_token() {
+            self.asked_in.insert(token.to_owned(), meant.to_owned());
+        }
+        if event.payload.is_terminal() && one.session.phase() == Phase::Over {
+            self.asked_in.retain(|_, session| session != meant);
+        }
+        remark
+    }
+
+    /// Whether an event of a session that never began is, but for its `session_id`, the next event
+    /// of the session before it. It then counts there, so that nothing is missing in that one.
+    fn belongs_to_last(&mut self, event: &Event<'_>) -> bool {
+        if matches!(event.payload, Payload::SessionStarted { .. }) {
+            return false;
+        }
+        let Some(id) = &self.last else { return false };
+        let Some(one) = self.sessions.get_mut(id) else { return false };
+        if one.is_given_up || one.session.phase() != Phase::Active {
+            return false;
+        }
+        let mut meant = event.clone();
+        meant.envelope.session_id = id.clone().into();
+        let mut tried = one.session.clone();
+        if follow(&mut tried, &meant, &one.used, &mut Vec::new()).is_err() {
+            return false;
+        }
+        let _ = one.event(&meant);
+        true
+    }
+
+    /// A document that is no valid event. What it did all the same is taken from it as far as it
+    /// can be read, so that it breaks no rule for those that come after it; what cannot be read
+    /// explains one of them.
+    pub fn broken(&mut self, session_id: Option<&str>, salvaged: Option<&Event<'_>>) {
+        if let Some(event) = salvaged {
+            // That it is wrong was said already.
+            let _ = self.event(event);
+        } else if let Some(session_id) = session_id {
+            self.sessions.entry(session_id.to_owned()).or_default().recovery.lose();
+        } else {
+            self.n_unread += 1;
+            self.sessions.values_mut().for_each(|one| one.recovery.lose());
+        }
+    }
+
+    /// The first event that was recorded of a session under way. Without its start, the order of
+    /// the rest says nothing.
+    pub fn joined(&mut self, session_id: &str) -> Option<Remark> {
+        if self.sessions.contains_key(session_id) {
+            return None;
+        }
+        self.sessions.entry(session_id.to_owned()).or_default().give_up();
+        let expected =
+            format!("the start of {session_id}, which was before the recording: its order is open");
+        Some(remark(Weight::Assumed, &rules::STARTS, "type", expected))
+    }
+
+    /// Somebody's answer. The first one counts; others change nothing.
+    pub fn reply(&mut self, reply: &Handshake) -> Option<Remark> {
+        let token = match reply {
+            Handshake::ConfirmationReply(reply) => &reply.reply_token,
+            Handshake::ClarificationReply(reply) => &reply.reply_token,
+            Handshake::Request(_)
+            | Handshake::Accepted(_)
+            | Handshake::Rejected(_)
+            | Handshake::Renegotiate(_)
+            | Handshake::Close(_) => return None,
+        };
+        let session = self.asked_in.get(token).and_then(|id| self.sessions.get_mut(id));
+        let Some(one) = session else { return Some(idle(NotSettled::Unknown)) };
+        if one.is_given_up {
+            return None;
+        }
+        let due = one.session.pending().iter().find(|it| it.reply_token() == token)?.due();
+        // Whether it came in time, a third clock said. Here it is its place among the events.
+        let at = before(due);
+        let settled = match reply {
+            Handshake::ConfirmationReply(reply) => {
+                // Whoever proposes another action has refused this one.
+                let is_refusal = reply.modified_action.is_some();
+                let decision = if is_refusal { Decision::Reject } else { reply.decision };
+                one.session.resolve(token, decision, at, Lasts::WithoutEnd)
+            }
+            Handshake::ClarificationReply(reply) => {
+                let response = match &reply.response {
+                    Said::Truth(yes) => Response::Flag(*yes),
+                    Said::Number(number) => Response::Number(number.as_f64().unwrap_or(f64::NAN)),
+                    Said::Text(text) => Response::Text(text),
+                };
+                one.session.answer(token, response, at)
+            }
+            Handshake::Request(_)
+            | Handshake::Accepted(_)
+            | Handshake::Rejected(_)
+            | Handshake::Renegotiate(_)
+            | Handshake::Close(_) => return None,
+        };
+        settled.err().map(idle)
+    }
+
+    /// The sessions that have no end, by their ids.
+    pub fn unfinished(&self) -> Vec<(&str, Remark)> {
+        let is_open = |one: &One| {
+            one.session.phase() == Phase::Active
+                && !one.is_given_up
+                && !one.is_stray
+                && !one.recovery.has_ended()
+        };
+        let open = self.sessions.iter().filter(|(_, one)| is_open(one));
+        let mut open: Vec<_> = open
+            .map(|(id, _)| {
+                let expected = format!("an end of {id}; it may have come after the recording");
+                (id.as_str(), remark(Weight::Assumed, &rules::ENDS_ONCE, "type", expected))
+            })
+            .collect();
+        open.sort_by_key(|(id, _)| *id);
+        open
+    }
+}
+
+impl One {
+    fn event(&mut self, event: &Event<'_>) -> Option<Remark> {
+        match self.judge(event) {
+            Ok(assumed) => {
+                self.recovery.passed(&event.payload);
+                assumed
+            }
+            Err(flaw) => self.go_on(event, flaw),
+        }
+    }
+
+    /// What is wrong with an event; or nothing, and what was assumed for that.
+    fn judge(&mut self, event: &Event<'_>) -> Result<Option<Remark>, Flaw> {
+        let is_change = matches!(event.payload, Payload::StateChanged { .. });
+        let before =
+            (is_change && !self.session.pending().is_empty()).then(|| self.session.clone());
+        let active = event.payload.is_terminal().then(|| self.session.clone());
+        let mut uses = Vec::new();
+        let followed = follow(&mut self.session, event, &self.used, &mut uses);
+        let assumed = match followed {
+            Ok(is_withdrawal) => {
+                self.otherwise.retain_mut(|it| it.follow(event, &self.used));
+                if let Some(before) = before.filter(|_| is_withdrawal) {
+                    self.suppose(&before, event);
+                }
+                None
+            }
+            Err(flaw) => match self.assume(event, &flaw, &mut uses) {
+                Some(remark) => Some(remark),
+                None => return Err(flaw),
+            },
+        };
+        self.used.extend(uses.iter().map(digest));
+        if let Some(active) = active {
+            self.ended(active);
+        }
+        Ok(assumed)
+    }
+
+    /// What would be if each question that is withdrawn here, or all of them, had been accepted.
+    fn suppose(&mut self, before: &Session, event: &Event<'_>) {
+        let asked = confirmations(before);
+        let each = asked.iter().map(std::slice::from_ref);
+        let all = (asked.len() > 1).then_some(asked.as_slice());
+        for questions in each.chain(all).take(QUESTIONS_MAX + 1) {
+            let Some(mut supposed) = Otherwise::accepting(before, questions) else { continue };
+            if supposed.follow(event, &self.used) {
+                self.otherwise.push(supposed);
+            }
+        }
+    }
+
+    /// A session in which this event is right, if an unrecorded answer would make it so.
+    fn assume(&mut self, event: &Event<'_>, flaw: &Flaw, uses: &mut Vec<Used>) -> Option<Remark> {
+        match &event.payload {
+            Payload::ToolInvoked { .. } => {
+                let asked = confirmations(&self.session);
+                let now = asked.iter().map(std::slice::from_ref);
+                let now = now.filter_map(|one| Otherwise::accepting(&self.session, one));
+                let mut all: Vec<_> = now.collect();
+                all.append(&mut self.otherwise);
+                let is_it =
+                    |it: &mut Otherwise| follow(&mut it.session, event, &self.used, uses).is_ok();
+                let at = all.iter_mut().position(is_it)?;
+                let Otherwise { session, event_ids } = all.swap_remove(at);
+                self.session = session;
+                all.retain_mut(|it| it.follow(event, &self.used));
+                self.otherwise = all;
+                let expected =
+                    format!("an answer to {event_ids}, taken as accepted, as its call was made");
+                Some(remark(Weight::Assumed, &rules::CONSENT, "reply_token", expected))
+            }
+            Payload::SessionCompleted if flaw.rule == rules::SETTLED.number => {
+                // Only an end that withdraws what waits differs in nothing else.
+                let open = self.session.pending().first().map(|it| it.event_id().to_owned())?;
+                let other = Event { payload: Payload::SessionCancelled, ..event.clone() };
+                follow(&mut self.session, &other, &self.used, uses).ok()?;
+                let expected =
+                    format!("an answer to {open}, taken as given, as the session is over");
+                Some(remark(Weight::Assumed, &rules::SETTLED, "reply_token", expected))
+            }
+            Payload::SessionStarted { .. }
+            | Payload::SessionCompleted
+            | Payload::SessionErrored
+            | Payload::SessionCancelled
+            | Payload::StateChanged { .. }
+            | Payload::ProgressUpdated { .. }
+            | Payload::ToolCompleted { .. }
+            | Payload::OutputStreaming(_)
+            | Payload::AwaitingConfirmation(_)
+            | Payload::AwaitingClarification(_)
+            | Payload::HandoffRequested(_)
+            | Payload::Extension { .. } => None,
+        }
+    }
+
+    fn give_up(&mut self) {
+        *self = Self { is_given_up: true, ..Self::default() };
+    }
+}
+
+impl Otherwise {
+    fn accepting(before: &Session, questions: &[(String, String, Time)]) -> Option<Self> {
+        let mut session = before.clone();
+        for (token, _, due) in questions {
+            let at = self::before(*due);
+            session.resolve(token, Decision::Accept, at, Lasts::WithoutEnd).ok()?;
+        }
+        let event_ids: Vec<_> = questions.iter().map(|(_, event_id, _)| &**event_id).collect();
+        Some(Self { session, event_ids: event_ids.join(" and ") })
+    }
+
+    fn follow(&mut self, event: &Event<'_>, used: &HashSet<u128>) -> bool {
+        follow(&mut self.session, event, used, &mut Vec::new()).is_ok()
+    }
+}
+
+/// Whether the event withdraws a question, or what is wrong with it.
+fn follow(
+    session: &mut Session,
+    event: &Event<'_>,
+    used: &HashSet<u128>,
+    uses: &mut Vec<Used>,
+) -> Result<bool, Flaw> {
+    let at = Time::from_millis(event.envelope.timestamp_micros / 1_000);
+    let is_used = |id: &Used| used.contains(&digest(id));
+    let followed = session.follow(event, at, Weak::Allowed, &is_used, uses)?;
+    Ok(!followed.withdrawn.is_empty())
+}
+
+/// Token, event and due time of each confirmation that waits.
+fn confirmations(session: &Session) -> Vec<(String, String, Time)> {
+    let asked = session.pending().iter().filter(|it| it.kind() == QuestionKind::Confirmation);
+    asked.map(|it| (it.reply_token().to_owned(), it.event_id().to_owned(), it.due())).collect()
+}
+
+fn before(due: Time) -> Time {
+    Time::from_millis(due.as_millis() - Span::from_millis(1).as_millis())
+}
+
+/// Ids are many and their texts are long: what is kept of one is a fingerprint of 128 bits.
+fn digest(used: &Used) -> u128 {
+    let half = |salt: u8| {
+        let mut hasher = DefaultHasher::new();
+        (salt, used).hash(&mut hasher);
+        hasher.finish()
+    };
+    u128::from(half(0)) << 64 | u128::from(half(1))
+}
+
+fn idle(why: NotSettled) -> Remark {
+    let expected = match why {
+        NotSettled::Unknown => "the token of a question that waits",
+        NotSettled::TooLate => "an answer before the time of the question is over",
+        NotSettled::NotDue => "an answer in time",
+        NotSettled::WrongKind => "an answer to this kind of question",
+        NotSettled::NotAllowed => "an answer that the question allows",
+    };
+    let flaw = Flaw {
+        tier: Tier::Session,
+        rule: "6.3",
+        field: "reply_token".to_owned(),
+        expected: expected.to_owned(),
+    };
+    Remark { weight: Weight::Idle, flaw }
+}
+
+fn remark(weight: Weight, rule: &Rule, field: &str, expected: impl Into<String>) -> Remark {
+    let (field, expected) = (field.to_owned(), expected.into());
+    Remark { weight, flaw: Flaw { tier: Tier::Session, rule: rule.number, field, expected } }
+}

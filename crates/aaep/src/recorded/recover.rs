@@ -1,0 +1,320 @@
+//! After a wrong event the session goes on: the event counts as what it was probably meant to be,
+//! so that it is one error, hides nothing after it, and makes no later event wrong.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{One, Remark, Weight, digest};
+use crate::event::{Decision, Event, Payload, Urgency};
+use crate::flaw::Flaw;
+use crate::machine::rules::{self, Rule};
+use crate::machine::{Phase, Session, Used};
+
+/// An event has fewer fields that can be wrong.
+const PATCHES_MAX: usize = 8;
+
+/// As many as may have been lost.
+const ANY_NUMBER: u64 = u64::MAX;
+
+/// What a wrong event leaves open: the ways in which the session may go on without another error.
+#[derive(Debug, Default)]
+pub(super) struct Recovery {
+    /// Events that were there and could not be read, or were left out by their numbers. Each
+    /// explains one thing that is missing.
+    n_lost: u64,
+    /// Those that could not be read: each explains one number that is missing.
+    n_unread: u64,
+    /// The number that the next event has if the last one was counted wrongly, and how many events
+    /// were then not left out.
+    number: Option<(Option<u64>, u64)>,
+    /// Another producer that was told of.
+    agent: Option<String>,
+    /// The state before a change that did not fit.
+    state: Option<String>,
+    /// How long an output is if its last chunk said a wrong position.
+    lengths: HashMap<Option<String>, u64>,
+    /// Outputs that went on after their end.
+    outputs: HashSet<Option<String>>,
+    /// Calls that had not returned when they should have.
+    calls: Vec<(String, Option<String>)>,
+    /// The session before its end, which may have come too early.
+    before_end: Option<Box<Session>>,
+    /// Whether it went on after an end.
+    is_reopened: bool,
+}
+
+/// Whether something was told of already.
+enum Known {
+    No,
+    /// The event is as it should be now.
+    Patched,
+    /// The event is left as it is.
+    Excused,
+}
+
+impl Recovery {
+    pub(super) fn after(n_unread: u64) -> Self {
+        Self { n_lost: n_unread, n_unread, ..Self::default() }
+    }
+
+    /// One more event could not be read.
+    pub(super) fn lose(&mut self) {
+        self.n_lost = self.n_lost.saturating_add(1);
+        self.n_unread += 1;
+    }
+
+    /// An event was right.
+    pub(super) fn passed(&mut self, payload: &Payload<'_>) {
+        self.number = None;
+        match payload {
+            // What could not be read was before it.
+            Payload::SessionStarted { .. } => *self = Self::default(),
+            Payload::StateChanged { .. } => self.state = None,
+            Payload::OutputStreaming(chunk) if !self.lengths.is_empty() => {
+                self.lengths.remove(&chunk.output_id.as_deref().map(str::to_owned));
+            }
+            Payload::OutputStreaming(_)
+            | Payload::SessionCompleted
+            | Payload::SessionErrored
+            | Payload::SessionCancelled
+            | Payload::ProgressUpdated { .. }
+            | Payload::ToolInvoked { .. }
+            | Payload::ToolCompleted { .. }
+            | Payload::AwaitingConfirmation(_)
+            | Payload::AwaitingClarification(_)
+            | Payload::HandoffRequested(_)
+            | Payload::Extension { .. } => {}
+        }
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.is_reopened
+    }
+
+    /// Whether an event that was lost may be why a rule is broken. It explains one thing.
+    fn explains(&mut self, flaw: &Flaw, phase: Phase) -> bool {
+        const MISSING: &[(&Rule, &str)] = &[
+            (&rules::STARTS, "type"),
+            (&rules::FIRST_STATE, "from_state"),
+            (&rules::CHAINED_STATE, "from_state"),
+            (&rules::CONSENT, "irreversible"),
+            (&rules::RETURN_BEFORE_STATE, "from_state"),
+            (&rules::CALLS_CLOSED, "type"),
+            (&rules::POSITION, "position"),
+            (&rules::PAIRED, "tool"),
+            (&rules::PAIRED, "tool_call_id"),
+            (&rules::SETTLED, "type"),
+            (&rules::OUTPUT_COMPLETE, "type"),
+        ];
+        let is_missing =
+            MISSING.iter().any(|(rule, field)| rule.number == flaw.rule && *field == flaw.field);
+        let is_second_start = flaw.rule == rules::STARTS.number && phase != Phase::Unstarted;
+        if !is_missing || is_second_start || self.n_lost == 0 {
+            return false;
+        }
+        if self.n_lost != ANY_NUMBER {
+            self.n_lost -= 1;
+        }
+        true
+    }
+}
+
+impl One {
+    /// Says what is wrong, and takes the event as what it was meant to be.
+    pub(super) fn go_on(&mut self, event: &Event<'_>, mut flaw: Flaw) -> Option<Remark> {
+        let mut event = event.clone();
+        let mut told = None;
+        for _ in 0..PATCHES_MAX {
+            match self.known(&mut event, &flaw) {
+                Known::Patched => {}
+                Known::Excused => break,
+                Known::No => {
+                    told = told.or_else(|| Some(self.weigh(&flaw)));
+                    if !self.patch(&mut event, &flaw) {
+                        break;
+                    }
+                }
+            }
+            match self.judge(&event) {
+                Ok(assumed) => return told.or(assumed),
+                Err(next) => flaw = next,
+            }
+        }
+        self.leave_open(&event, &flaw);
+        let is_end = event.payload.is_terminal() && self.session.phase() == Phase::Active;
+        let active = is_end.then(|| self.session.clone());
+        if self.session.phase() == Phase::Active {
+            self.session.suppose(&event);
+            self.otherwise.iter_mut().for_each(|it| it.session.suppose(&event));
+        }
+        self.used.insert(digest(&Used::Event(event.envelope.event_id.into_owned())));
+        if let Some(active) = active {
+            self.ended(active);
+        }
+        told
+    }
+
+    /// Keeps what a session was before its end, in case it goes on.
+    pub(super) fn ended(&mut self, active: Session) {
+        self.recovery.before_end = Some(Box::new(active));
+        self.used = HashSet::new();
+        self.otherwise = Vec::new();
+    }
+
+    fn weigh(&mut self, flaw: &Flaw) -> Remark {
+        let is_explained = self.recovery.explains(flaw, self.session.phase());
+        let weight = if is_explained { Weight::Assumed } else { Weight::Broken };
+        Remark { weight, flaw: flaw.clone() }
+    }
+
+    /// What was told of with an earlier event is not told of again.
+    fn known(&mut self, event: &mut Event<'_>, flaw: &Flaw) -> Known {
+        let (session, recovery) = (&mut self.session, &mut self.recovery);
+        let envelope = &mut event.envelope;
+        match (flaw.field.as_str(), &mut event.payload) {
+            ("sequence_number", _) if session.phase() == Phase::Active => {
+                let got = envelope.sequence_number;
+                let skipped = got.zip(session.next_number());
+                let n_skipped = skipped.and_then(|(got, next)| got.checked_sub(next));
+                match (recovery.number.take(), n_skipped) {
+                    (Some((other, n_not_lost)), _) if other == got => {
+                        recovery.n_lost = recovery.n_lost.saturating_sub(n_not_lost);
+                    }
+                    (_, Some(n_skipped)) if n_skipped <= recovery.n_unread => {
+                        recovery.n_unread -= n_skipped;
+                    }
+                    _ => return Known::No,
+                }
+                session.suppose_number(got);
+                return Known::Patched;
+            }
+            ("producer.agent_id", _) if recovery.agent.as_deref() == Some(&*envelope.agent_id) => {
+                envelope.agent_id = session.agent_id().to_owned().into();
+                return Known::Patched;
+            }
+            ("from_state", Payload::StateChanged { from, .. })
+                if recovery.state.take().as_deref() == Some(&**from)
+                    && session.state() != *from =>
+            {
+                *from = session.state().to_owned().into();
+                return Known::Patched;
+            }
+            ("position", Payload::OutputStreaming(chunk)) => {
+                let output = chunk.output_id.as_deref().map(str::to_owned);
+                if recovery.lengths.remove(&output) == Some(chunk.position) {
+                    return Known::Excused;
+                }
+            }
+            ("output_id", Payload::OutputStreaming(chunk)) => {
+                let output = chunk.output_id.as_deref().map(str::to_owned);
+                if recovery.outputs.contains(&output) {
+                    return Known::Excused;
+                }
+            }
+            ("tool" | "tool_call_id", Payload::ToolCompleted { tool, tool_call_id, .. }) => {
+                let call = (tool.as_ref().to_owned(), tool_call_id.as_deref().map(str::to_owned));
+                if let Some(at) = recovery.calls.iter().position(|it| *it == call) {
+                    recovery.calls.remove(at);
+                    return Known::Excused;
+                }
+            }
+            _ => {}
+        }
+        Known::No
+    }
+
+    /// Corrects what is wrong, if what is right can be told: false if not.
+    fn patch(&mut self, event: &mut Event<'_>, flaw: &Flaw) -> bool {
+        if flaw.field == "type" {
+            return self.reopen(event);
+        }
+        let (session, recovery) = (&mut self.session, &mut self.recovery);
+        let envelope = &mut event.envelope;
+        match (flaw.field.as_str(), &mut event.payload) {
+            ("sequence_number", _) => {
+                let (got, next) = (envelope.sequence_number, session.next_number());
+                if session.phase() == Phase::Unstarted {
+                    envelope.sequence_number = Some(0);
+                    return true;
+                }
+                let n_skipped = got.zip(next).and_then(|(got, next)| got.checked_sub(next));
+                let n_skipped = n_skipped.unwrap_or_default();
+                recovery.n_lost = recovery.n_lost.saturating_add(n_skipped);
+                recovery.number = Some((next.map(|next| next.saturating_add(1)), n_skipped));
+                session.suppose_number(got);
+            }
+            ("producer.agent_id", _) => {
+                recovery.agent = Some(envelope.agent_id.as_ref().to_owned());
+                envelope.agent_id = session.agent_id().to_owned().into();
+            }
+            ("timestamp", _) => session.suppose_time(envelope.timestamp_micros),
+            ("event_id", _) => {
+                let again = format!("{} again {}", envelope.event_id, self.used.len());
+                envelope.event_id = again.into();
+            }
+            ("urgency", _) => envelope.urgency = Some(Urgency::Critical),
+            ("default_decision", Payload::AwaitingConfirmation(asked)) => {
+                asked.default_decision = Decision::Reject;
+            }
+            ("reply_token", Payload::AwaitingConfirmation(asked)) => {
+                asked.reply_token = format!("{} again", asked.reply_token).into();
+            }
+            ("reply_token", Payload::AwaitingClarification(asked)) => {
+                asked.reply_token = format!("{} again", asked.reply_token).into();
+            }
+            ("extensions.tasuki.tool_call_id", Payload::AwaitingConfirmation(_)) => {
+                envelope.link.tool_call_id = None;
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// A session that was not begun, or is over, and goes on all the same.
+    fn reopen(&mut self, event: &Event<'_>) -> bool {
+        let is_end = event.payload.is_terminal();
+        match self.session.phase() {
+            Phase::Unstarted => {
+                self.session.suppose_started(event);
+                self.recovery.n_lost = ANY_NUMBER;
+                true
+            }
+            Phase::Over if !is_end => {
+                let Some(before) = self.recovery.before_end.take() else { return false };
+                self.session = *before;
+                self.session.suppose_number(event.envelope.sequence_number);
+                self.recovery.is_reopened = true;
+                true
+            }
+            Phase::Over | Phase::Active => false,
+        }
+    }
+
+    /// What may follow a wrong event without being wrong itself.
+    fn leave_open(&mut self, event: &Event<'_>, flaw: &Flaw) {
+        let (session, recovery) = (&mut self.session, &mut self.recovery);
+        match (flaw.field.as_str(), &event.payload) {
+            ("from_state", Payload::StateChanged { .. }) => {
+                recovery.state = Some(session.state().to_owned());
+                if flaw.rule == rules::RETURN_BEFORE_STATE.number {
+                    let calls = session.loose_ends().calls.into_iter();
+                    recovery
+                        .calls
+                        .extend(calls.map(|(tool, id)| (tool.into(), id.map(Into::into))));
+                    session.suppose_returned();
+                }
+            }
+            ("position", Payload::OutputStreaming(chunk)) => {
+                let output = chunk.output_id.as_deref();
+                let open = session.loose_ends().outputs;
+                let length =
+                    open.iter().find(|(id, _)| *id == output).map_or(0, |(_, length)| *length);
+                let n_chars = chunk.text.chars().count() as u64;
+                recovery.lengths.insert(output.map(str::to_owned), length.saturating_add(n_chars));
+            }
+            ("output_id", Payload::OutputStreaming(chunk)) => {
+                recovery.outputs.insert(chunk.output_id.as_deref().map(str::to_owned));
+            }
+            _ => {}
+        }
+    }
+}

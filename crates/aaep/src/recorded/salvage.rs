@@ -1,0 +1,113 @@
+//! What can be known of an event that is not valid: enough to tell what it did to its session.
+
+use serde_json::Value;
+
+use crate::event::{
+    Chunk, Clarification, Confirmation, Decision, Envelope, Event, HandoffRequest, Link, Payload,
+    Reversibility, Risk, TargetKind, Text, ToolStatus,
+};
+use base::time::Time;
+
+/// An event from a document that is not valid, if it says of which session and type it is, and what
+/// the rules of that type look at.
+pub fn salvage(document: &str) -> Option<Event<'static>> {
+    let value: Value = serde_json::from_str(document).ok()?;
+    let text = |name: &str| text(&value[name]);
+    let ours = &value["extensions"][crate::EXTENSION];
+    let at = value["timestamp"].as_str().and_then(|at| at.parse::<Time>().ok());
+    let envelope = Envelope {
+        event_id: text("event_id").unwrap_or_default(),
+        session_id: text("session_id")?,
+        timestamp_micros: at.map_or(0, |at| at.as_millis() * 1_000),
+        agent_id: self::text(&value["producer"]["agent_id"]).unwrap_or_default(),
+        agent_name: None,
+        sequence_number: value["sequence_number"].as_u64(),
+        verbosity: None,
+        urgency: None,
+        primary_language: None,
+        correlation_id: None,
+        link: Link {
+            conversation_id: None,
+            parent_session_id: None,
+            tool_call_id: self::text(&ours["tool_call_id"]),
+            action_hash: self::text(&ours["action_hash"]),
+        },
+    };
+    Some(Event { envelope, payload: payload(&value)? })
+}
+
+fn payload(value: &Value) -> Option<Payload<'static>> {
+    let text = |name: &str| text(&value[name]);
+    let payload = match value["type"].as_str()?.strip_prefix("aaep:agent.")? {
+        "session.started" => Payload::SessionStarted { requested_by: None },
+        "session.completed" => Payload::SessionCompleted,
+        "session.errored" => Payload::SessionErrored,
+        "session.cancelled" => Payload::SessionCancelled,
+        "state.changed" => {
+            Payload::StateChanged { from: text("from_state")?, to: text("to_state")? }
+        }
+        "progress.updated" => Payload::ProgressUpdated { percent: None },
+        "tool.invoked" => Payload::ToolInvoked {
+            tool: text("tool")?,
+            tool_call_id: text("tool_call_id"),
+            risk: Risk::Low,
+            irreversible: value["irreversible"] == true,
+        },
+        "tool.completed" => Payload::ToolCompleted {
+            tool: text("tool")?,
+            tool_call_id: text("tool_call_id"),
+            status: ToolStatus::Success,
+        },
+        "output.streaming" => Payload::OutputStreaming(Chunk {
+            text: text("chunk").unwrap_or_default(),
+            position: value["position"].as_u64()?,
+            complete: value["complete"].as_bool()?,
+            coalesce_hint: None,
+            output_id: text("output_id"),
+            language: None,
+        }),
+        "awaiting.confirmation" => Payload::AwaitingConfirmation(Box::new(confirmation(value)?)),
+        "awaiting.clarification" => Payload::AwaitingClarification(Box::new(Clarification {
+            question: text("question").unwrap_or_default(),
+            reply_token: text("reply_token")?,
+            timeout_seconds: timeout(value),
+            accepted_kinds: Vec::new(),
+            choices: Vec::new(),
+            default_response: None,
+        })),
+        "handoff.requested" => Payload::HandoffRequested(Box::new(HandoffRequest {
+            reason: text("reason").unwrap_or_default(),
+            target_kind: TargetKind::Human,
+            target_uri: None,
+            packaged_context: None,
+            urgency: None,
+            summary: None,
+        })),
+        _ => return None,
+    };
+    Some(payload)
+}
+
+fn confirmation(value: &Value) -> Option<Confirmation<'static>> {
+    Some(Confirmation {
+        action: text(&value["action"]).unwrap_or_default(),
+        reply_token: text(&value["reply_token"])?,
+        timeout_seconds: timeout(value),
+        default_decision: Decision::Reject,
+        risk: None,
+        irreversible: value["irreversible"] == true,
+        said_reversible: value["irreversible"] == false,
+        reversibility: value["reversibility"].as_str().and_then(Reversibility::parse),
+        allowed_replies: Vec::new(),
+    })
+}
+
+/// What is not said is long enough.
+fn timeout(value: &Value) -> u32 {
+    let seconds = value["timeout_seconds"].as_u64();
+    seconds.and_then(|seconds| u32::try_from(seconds).ok()).unwrap_or(86_400)
+}
+
+fn text(value: &Value) -> Option<Text<'static>> {
+    value.as_str().map(|text| text.to_owned().into())
+}

@@ -1,0 +1,234 @@
+//! Recordings in one line each, and what is said of them.
+
+use serde_json::Number;
+
+use super::*;
+use crate::handshake::{ClarificationReply, ConfirmationReply};
+use crate::machine::table_tests::legal::legal;
+use crate::machine::table_tests::script::{Answer, Script, Step, steps};
+
+/// `story | recording | what is said of it`
+const RECORDINGS: &str = r"
+whole | start; confirm t1 irreversible high; accept t1; call f irreversible; return f; complete | 
+refused | start; confirm t1 irreversible high; reject t1; state idle>thinking; complete | 
+called after a refusal | start; confirm t1 irreversible high; reject t1; call f irreversible | broken 4.3.1
+called without an answer | start; confirm t1 irreversible high; call f irreversible; return f; complete | assumed 4.3.1
+called after another state | start; state idle>thinking; confirm t1 irreversible; state awaiting_input>thinking; call f irreversible; return f; complete | assumed 4.3.1
+two accepted before another state | start; state idle>thinking; confirm t1 irreversible hash=aa; confirm t2 irreversible hash=bb; state awaiting_input>thinking; call f irreversible hash=aa; return f; call f irreversible hash=bb; return f; complete | assumed 4.3.1, assumed 4.3.1
+one accept, two calls | start; confirm t1 irreversible; call f irreversible; return f; call f irreversible | assumed 4.3.1, broken 4.3.1
+never asked | start; call f irreversible | broken 4.3.1
+over without an answer | start; ask t1; complete | assumed 4.5.3
+answered | start; ask t1 kinds=numeric; answer t1 12; complete | 
+answered otherwise | start; ask t1 kinds=numeric; answer t1 blue; complete | idle 6.3, assumed 4.5.3
+answered twice | start; ask t1; answer t1 blue; answer t1 red; complete | 
+answered elsewhere | start; answer t9 blue; complete | idle 6.3
+no start | progress; progress; complete | broken 4.1.1
+a gap | start n=0; progress n=2; progress n=3; complete n=4 | broken 3
+two flaws | start; return f; return g; complete | broken 4.5.2, broken 4.5.2
+a call without consent returns | start; call f irreversible; return f; complete | broken 4.3.1
+four flaws | start; state thinking>deciding; return f; chunk 5 Hi last; call g irreversible; return g; complete | broken 4.2.1, broken 4.5.2, broken 4.3.3, broken 4.3.1
+a gap explains what is missing | start n=0; progress n=2; return f n=3; return g n=4; complete n=5 | broken 3, assumed 4.5.2, broken 4.5.2
+two gaps | start n=0; progress n=2; progress n=4; complete n=5 | broken 3, broken 3
+counted wrongly once | start n=0; progress n=7; progress n=2; return f n=3; complete n=4 | broken 3, broken 4.5.2
+a state that does not fit | start; state idle>thinking; state deciding>writing_output; state thinking>deciding; complete | broken 4.2.1
+an end too early | start; complete; progress; progress; complete | broken 4.5.1
+two ends | start; complete; complete | broken 4.1.2
+two starts | start; start; complete | broken 4.1.1
+a position that slipped | start; chunk 0 Hello; chunk 6 you; chunk 8 x last; complete | broken 4.3.3
+a chunk that is missing | start; chunk 0 Hello; chunk 9 you; chunk 12 x last; complete | broken 4.3.3
+an output goes on after its end | start; chunk 0 Hi last; chunk 2 you; chunk 5 x last; complete | broken 4.5.4
+left too early | start; state idle>calling_tool; call f; state calling_tool>thinking; return f; complete | broken 4.3.2
+never returned | start; state idle>calling_tool; call f; state calling_tool>thinking; complete | broken 4.3.2
+over too early | start; call f; complete | broken 4.3.2
+another producer | start; progress agent=other; progress agent=other; progress; complete | broken 2.2.5
+back in time | start; progress; progress back; progress; complete | broken 3
+asked with a token twice | start; ask t1; answer t1 blue; ask t1; complete | broken 6.2.4, assumed 4.5.3
+an id twice | start; progress id=evt_a; progress id=evt_a; complete | broken 3
+no end | start; progress | assumed 4.1.2
+";
+
+#[test]
+fn a_recording_is_judged_by_what_it_has() {
+    for row in RECORDINGS.lines().filter(|row| !row.is_empty()) {
+        let [story, text, expected] = row.splitn(3, " | ").collect::<Vec<_>>()[..] else {
+            panic!("three columns: {row}");
+        };
+        let mut recorded = Recorded::default();
+        let mut script = Script::default();
+        let remarks = steps(text).filter_map(|line| match script.step(line) {
+            Step::Event(event) => recorded.event(&event),
+            Step::Resolve(token, decision) => recorded.reply(&decided(token, decision)),
+            Step::Answer(token, answer) => recorded.reply(&answered(token, answer)),
+            Step::Automatic(_) | Step::Elapse(..) | Step::Wait(_) => None,
+        });
+        let mut told: Vec<String> = remarks.map(|remark| tell(&remark)).collect();
+        told.extend(recorded.unfinished().iter().map(|(_, remark)| tell(remark)));
+        // Whoever was refused something has not ended either.
+        let told = told.join(", ").replace(", assumed 4.1.2", "");
+        assert_eq!(told, expected, "{story}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_explains_one_thing_that_is_missing() {
+    for session in [Some("sess_1"), None] {
+        let mut recorded = Recorded::default();
+        let mut script = Script::default();
+        let mut told = Vec::new();
+        for line in ["start n=0", "lost", "return f n=2", "return g n=3", "complete n=4"] {
+            match line {
+                "lost" => recorded.broken(session, None),
+                line => told.extend(follow(&mut recorded, script.step(line))),
+            }
+        }
+        let told: Vec<_> = told.iter().map(tell).collect();
+        assert_eq!(told, ["assumed 4.5.2", "broken 4.5.2"], "{session:?}");
+    }
+}
+
+#[test]
+fn what_a_broken_document_did_is_taken_from_it() {
+    let mut recorded = Recorded::default();
+    let mut script = Script::default();
+    let mut follow = |recorded: &mut Recorded, line| follow(recorded, script.step(line));
+    assert_eq!(follow(&mut recorded, "start"), None);
+    let broken = r#"{"type": "aaep:agent.tool.invoked", "session_id": "sess_1", "tool": "f"}"#;
+    let salvaged = salvage(broken).expect("it says what it is");
+    recorded.broken(Some("sess_1"), Some(&salvaged));
+    assert_eq!(follow(&mut recorded, "return f"), None);
+    let again = follow(&mut recorded, "return f");
+    assert_eq!(again.as_ref().map(tell), Some("broken 4.5.2".to_owned()));
+}
+
+/// One wrong event anywhere in a legal session is one error, there, and nowhere else.
+#[test]
+fn one_wrong_event_is_one_error() {
+    let wrong = ["return never_called", "state nowhere>nowhere", "call f irreversible; return f"];
+    for [story, text, _] in legal() {
+        let lines: Vec<&str> = steps(text).collect();
+        // A recording has no clock of ours: what lapses and elapses by it is not in one.
+        let is_other = |line: &&str| ["n=", "elapse", "wait"].iter().any(|it| line.contains(it));
+        if lines.iter().any(is_other) {
+            continue;
+        }
+        for (at, wrong) in (1..lines.len()).flat_map(|at| wrong.iter().map(move |it| (at, it))) {
+            if wrong.starts_with("call") && text.contains("confirm") {
+                // It may be what was allowed.
+                continue;
+            }
+            let mut with = lines.clone();
+            with.splice(at..at, steps(wrong));
+            let (mut recorded, mut script) = (Recorded::default(), Script::default());
+            let mut broken = Vec::new();
+            for (number, line) in with.iter().enumerate() {
+                let remark = match script.step(line) {
+                    Step::Event(event) => recorded.event(&event),
+                    Step::Resolve(token, decision) => recorded.reply(&decided(token, decision)),
+                    Step::Answer(token, answer) => recorded.reply(&answered(token, answer)),
+                    Step::Automatic(_) | Step::Elapse(..) | Step::Wait(_) => None,
+                };
+                let is_broken = remark.is_some_and(|it| it.weight == Weight::Broken);
+                broken.extend(is_broken.then_some(number));
+            }
+            assert_eq!(broken, [at], "{story}: {with:?}");
+        }
+    }
+}
+
+/// So is an event that names another session: it is missing nowhere.
+#[test]
+fn one_event_of_another_session_is_one_error() {
+    let counted = ["counted", "start n=0; state idle>thinking n=1; progress n=2; complete n=3", ""];
+    for [story, text, _] in legal().chain([counted]) {
+        let lines: Vec<&str> = steps(text).collect();
+        let is_other = |line: &&str| ["elapse", "wait"].iter().any(|it| line.contains(it));
+        if lines.iter().any(is_other) {
+            continue;
+        }
+        for at in 1..lines.len() {
+            let (mut recorded, mut script) = (Recorded::default(), Script::default());
+            let mut broken = Vec::new();
+            for (number, line) in lines.iter().enumerate() {
+                let remark = match script.step(line) {
+                    Step::Event(mut event) if number == at => {
+                        event.envelope.session_id = "sess_other".into();
+                        recorded.event(&event)
+                    }
+                    Step::Event(event) => recorded.event(&event),
+                    Step::Resolve(token, decision) => recorded.reply(&decided(token, decision)),
+                    Step::Answer(token, answer) => recorded.reply(&answered(token, answer)),
+                    Step::Automatic(_) | Step::Elapse(..) | Step::Wait(_) => None,
+                };
+                let is_broken = remark.is_some_and(|it| it.weight == Weight::Broken);
+                broken.extend(is_broken.then_some(number));
+            }
+            let is_event = matches!(Script::default().step(lines[at]), Step::Event(_));
+            let expected: Vec<usize> = is_event.then_some(at).into_iter().collect();
+            assert_eq!(broken, expected, "{story}: {at} of {lines:?}");
+            assert!(recorded.unfinished().iter().all(|(id, _)| *id != "sess_other"), "{story}");
+        }
+    }
+}
+
+#[test]
+fn a_recording_may_begin_in_the_middle() {
+    let mut recorded = Recorded::default();
+    let mut script = Script::default();
+    let mut follow = |recorded: &mut Recorded, line| follow(recorded, script.step(line));
+    let joined = recorded.joined("sess_1");
+    assert_eq!(joined.as_ref().map(tell), Some("assumed 4.1.1".to_owned()));
+    assert_eq!(follow(&mut recorded, "progress"), None);
+    assert_eq!(recorded.joined("sess_1"), None, "it is said once");
+    assert_eq!((recorded.n_sessions(), recorded.unfinished()), (1, Vec::new()));
+}
+
+/// Of a story that has only events.
+fn follow(recorded: &mut Recorded, step: Step) -> Option<Remark> {
+    match step {
+        Step::Event(event) => recorded.event(&event),
+        Step::Resolve(..)
+        | Step::Automatic(_)
+        | Step::Answer(..)
+        | Step::Elapse(..)
+        | Step::Wait(_) => None,
+    }
+}
+
+fn tell(remark: &Remark) -> String {
+    let weight = match remark.weight {
+        Weight::Broken => "broken",
+        Weight::Assumed => "assumed",
+        Weight::Idle => "idle",
+    };
+    format!("{weight} {}", remark.flaw.rule)
+}
+
+fn decided(reply_token: String, decision: Decision) -> Handshake {
+    Handshake::ConfirmationReply(ConfirmationReply {
+        reply_token,
+        decision,
+        subscription_id: "sub_1".to_owned(),
+        timestamp: "1970-01-01T00:00:00Z".to_owned(),
+        decided_by: None,
+        decision_rationale: None,
+        modified_action: None,
+        correlation_id: None,
+    })
+}
+
+fn answered(reply_token: String, answer: Answer) -> Handshake {
+    let response = match answer {
+        Answer::Text(text) => Said::Text(text),
+        Answer::Flag(flag) => Said::Truth(flag),
+        Answer::Number(number) => Said::Number(Number::from_f64(number).expect("finite")),
+    };
+    Handshake::ClarificationReply(ClarificationReply {
+        reply_token,
+        response,
+        subscription_id: "sub_1".to_owned(),
+        timestamp: "1970-01-01T00:00:00Z".to_owned(),
+        decided_by: None,
+        confidence: None,
+        correlation_id: None,
+    })
+}

@@ -1,0 +1,13 @@
+//! The words that everything else is written in. Nothing here knows of handoffs or of AAEP.
+//!
+//! - [`json`]: JSON from outside, within bounds. [`canonical`]: JSON to be hashed.
+//! - [`time`], [`ids`]: moments, spans and names. [`hidden`]: characters that a person cannot see.
+//! - [`form`]: what a value must look like, as JSON Schema. [`strict`]: reading a value exactly.
+
+pub mod canonical;
+pub mod form;
+pub mod hidden;
+pub mod ids;
+pub mod json;
+pub mod strict;
+pub mod time;

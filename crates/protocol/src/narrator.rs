@@ -1,0 +1,195 @@
+//! What the server itself announces of a conversation: a transfer from its request to its end, a
+//! change of hands, a callback, and that a request came to nothing. Each is a session of its own,
+//! by an agent that is in no directory. Reasons, notes and whoever is asked in stay between
+//! colleagues.
+//!
+//! The id of an event follows from the entry that is told, so that telling it again changes
+//! nothing.
+
+pub mod manifest;
+pub mod settled;
+pub mod texts;
+mod told;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use self::texts::Message;
+use crate::callback;
+use crate::canonical::{self, Hash};
+use crate::conversation::{self, Conversation};
+use crate::ids::{AgentId, ConversationId, SessionId, TransferId};
+use crate::queue::EstimatedWait;
+use crate::session::event::{Handover, HandoverOutcome};
+use crate::time::Time;
+use crate::transfer;
+use aaep::event::TargetKind;
+use aaep::{AGENT_ID, CONNECTED, ON_HOLD, RINGING, WAITING};
+
+/// What the ids of our own sessions begin with. Nobody else begins one.
+pub const SESSION_PREFIX: &str = "sess_tasuki";
+
+/// An entry of a conversation, and what its words need.
+#[derive(Debug, Clone, Copy)]
+pub struct Cause<'a> {
+    pub conversation: &'a Conversation,
+    pub at: Time,
+    pub hash: &'a Hash,
+    /// Who did it, as the record names them.
+    pub actor: &'a str,
+    /// What agents are called, by id.
+    pub names: &'a BTreeMap<AgentId, String>,
+    /// The request of an agent that led to it.
+    pub asked: Option<&'a Asked>,
+    /// Where it waits now, if it still does.
+    pub line: Option<Line>,
+}
+
+/// A place in a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line {
+    /// The first is 1.
+    pub place: u64,
+    /// Nothing when nobody could know.
+    pub wait: Option<EstimatedWait>,
+}
+
+/// A handoff that an agent requested in a session of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    pub session: SessionId,
+    pub handover: Handover,
+}
+
+/// What is said of an entry, and in which state the session is then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    pub events: Vec<String>,
+    pub state: String,
+}
+
+impl Asked {
+    /// From the value of the key of a change of hands.
+    pub fn parse(value: &str) -> Option<Self> {
+        let mut words = value.split(' ');
+        let (session, event_id) = (words.next()?.parse().ok()?, words.next()?.to_owned());
+        let outcome = match words.next()? {
+            "requested" => HandoverOutcome::Requested,
+            "routed" => HandoverOutcome::Routed,
+            "default_queue" => HandoverOutcome::DefaultQueue,
+            _ => return None,
+        };
+        let handover = Handover { event_id, outcome, transfer: None, to: None, number: None };
+        Some(Self { session, handover })
+    }
+}
+
+pub fn producer() -> AgentId {
+    AGENT_ID.parse().expect("it is a name")
+}
+
+pub fn is_ours(session: &SessionId) -> bool {
+    session.as_str().starts_with(SESSION_PREFIX)
+}
+
+pub fn transfer_session(id: TransferId) -> SessionId {
+    session(&plain(&id.to_string()))
+}
+
+pub fn route_session(id: ConversationId, number: u64) -> SessionId {
+    session(&format!("{}r{number}", plain(&id.to_string())))
+}
+
+/// For a callback, by the entry in which it was asked for.
+pub fn callback_session(hash: &Hash) -> SessionId {
+    session(&canonical::hex(hash)[..32])
+}
+
+/// For a request that came to nothing.
+pub fn refusal_session(asked_in: &SessionId, event_id: &str) -> SessionId {
+    let parts = [asked_in.as_str().as_bytes(), b"\n", event_id.as_bytes()];
+    session(&canonical::hex(&canonical::sha256(&parts))[..32])
+}
+
+fn session(rest: &str) -> SessionId {
+    format!("{SESSION_PREFIX}{rest}").parse().expect("letters and digits, and few of them")
+}
+
+fn plain(uuid: &str) -> String {
+    uuid.replace('-', "")
+}
+
+/// How one of our sessions stands, by its state, for somebody who comes later.
+pub fn stands(state: &str) -> Option<Message<'static>> {
+    match state {
+        WAITING => Some(Message::StateWaiting),
+        RINGING => Some(Message::StateRinging),
+        CONNECTED => Some(Message::StateConnected),
+        ON_HOLD => Some(Message::StateOnHold),
+        _ => None,
+    }
+}
+
+/// In which session an entry of a conversation is told; most are not.
+pub fn session_of(
+    id: ConversationId,
+    event: &conversation::Event,
+    hash: &Hash,
+) -> Option<SessionId> {
+    match event {
+        conversation::Event::Routed(routed) => Some(route_session(id, routed.number)),
+        conversation::Event::Transfer(event) => {
+            event.moved().map(|_| transfer_session(event.transfer()))
+        }
+        conversation::Event::Callback(callback::Event::Asked(_)) => Some(callback_session(hash)),
+        // What came of it is between colleagues.
+        conversation::Event::Callback(callback::Event::Settled(_))
+        | conversation::Event::Opened(_)
+        | conversation::Event::Said(_)
+        | conversation::Event::NotHeard(_)
+        | conversation::Event::Delivered(_)
+        | conversation::Event::Unreached(_)
+        | conversation::Event::Closed(_) => None,
+    }
+}
+
+/// Whom an entry names.
+pub fn named(event: &conversation::Event) -> Vec<&AgentId> {
+    match event {
+        conversation::Event::Routed(routed) => vec![&routed.holder, &routed.to],
+        conversation::Event::Transfer(event) => match event {
+            transfer::Event::Requested(it) => vec![&it.queue],
+            transfer::Event::Queued(it) => vec![&it.queue],
+            transfer::Event::Ringing(it) => vec![&it.agent],
+            transfer::Event::Connected(it) => vec![&it.holder, &it.agent],
+            transfer::Event::Held(it) => vec![&it.holder],
+            transfer::Event::Resumed(it) => vec![&it.holder],
+            transfer::Event::Over(it) => vec![&it.holder, &it.to],
+            transfer::Event::Returned(_)
+            | transfer::Event::Consulted(_)
+            | transfer::Event::LegRequested(_)
+            | transfer::Event::LegEnded(_)
+            | transfer::Event::Noted(_)
+            | transfer::Event::Rated(_) => Vec::new(),
+        },
+        conversation::Event::Callback(callback::Event::Asked(it)) => vec![&it.queue],
+        conversation::Event::Callback(callback::Event::Settled(_))
+        | conversation::Event::Opened(_)
+        | conversation::Event::Said(_)
+        | conversation::Event::NotHeard(_)
+        | conversation::Event::Delivered(_)
+        | conversation::Event::Unreached(_)
+        | conversation::Event::Closed(_) => Vec::new(),
+    }
+}
+
+/// Where somebody is to be found, as `target_uri` has it.
+fn target_uri(kind: TargetKind, id: &AgentId) -> String {
+    let scheme = match kind {
+        TargetKind::Human | TargetKind::EscalationQueue => "queue",
+        TargetKind::SpecialistAgent => "agent",
+    };
+    format!("{scheme}://{id}")
+}

@@ -1,0 +1,259 @@
+//! A handoff that an agent requests in its session, as what it asks of the conversation: a person
+//! of a queue, or another agent. What the agent packs for whoever takes over is its own words, so
+//! it is cleaned, and cut where it would not be taken.
+
+use serde_json::{Map, Value, json};
+
+use crate::agent::{Agent, Kind as AgentKind};
+use crate::canonical;
+use crate::conversation::command::Route;
+use crate::conversation::state::Conversation;
+use crate::conversation::topology::Level;
+use crate::handoff::decide::NOTES_BYTES_MAX;
+use crate::ids::{AgentId, SessionId, TransferId};
+use crate::json::{self, Bounds, is_forbidden};
+use crate::time::Time;
+use crate::transfer::bundle::{About, SUMMARY_BYTES_MAX, WARM_CONTEXT_BYTES_MAX};
+use crate::transfer::command::Request;
+use crate::transfer::state::Kind;
+use aaep::event::{HandoffRequest, Risk, TargetKind};
+
+/// What a level of `urgency_for_handoff` is as a priority. A level of that is five minutes of
+/// waiting: what is urgent passes those who came up to a quarter of an hour before it.
+const PRIORITY_LOW: i32 = -2;
+const PRIORITY_HIGH: i32 = 3;
+
+/// In the context, how many members of it did not fit.
+const LEFT_OUT: &str = "tasuki_left_out";
+
+/// Room for the member that says so.
+const LEFT_OUT_BYTES: usize = 64;
+
+/// To whom a request goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Goal {
+    pub to: To,
+    /// Nobody is where it should go, so it goes to the default queue.
+    pub is_unknown: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum To {
+    /// The people of a queue; of the default one when absent.
+    Queue(Option<AgentId>),
+    Agent(AgentId),
+}
+
+/// Whom `queue://…` and `agent://…` name: the last part of the path. Before it may stand whatever
+/// the producer sorts its targets by.
+pub fn target(uri: &str) -> Option<AgentId> {
+    let (scheme, rest) = uri.split_once("://")?;
+    if !["queue", "agent"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
+        return None;
+    }
+    let path = rest.split(['?', '#']).next()?.trim_end_matches('/');
+    path.rsplit('/').next()?.parse().ok()
+}
+
+/// To whom it goes. `named` is whom the directory knows by the name in `target_uri`. Whoever asks
+/// for a person gets one, whatever the name says.
+pub fn goal(
+    request: &HandoffRequest<'_>,
+    named: Option<&Agent>,
+    conversation: &Conversation,
+) -> Goal {
+    let is_specialist = request.target_kind == TargetKind::SpecialistAgent;
+    if request.target_uri.is_none() {
+        let supervisor = conversation.setup.topology.supervisor();
+        let supervisor = supervisor.filter(|agent| **agent != conversation.holder);
+        let to = match supervisor {
+            Some(agent) if is_specialist => To::Agent(agent.clone()),
+            Some(_) | None => To::Queue(None),
+        };
+        return Goal { to, is_unknown: false };
+    }
+    let to = named.and_then(|agent| match agent.kind {
+        AgentKind::Queue => Some(To::Queue(Some(agent.id.clone()))),
+        AgentKind::Worker | AgentKind::System => is_specialist.then(|| To::Agent(agent.id.clone())),
+        // A person is reached through a queue.
+        AgentKind::Human => None,
+    });
+    match to {
+        Some(to) => Goal { to, is_unknown: false },
+        None => Goal { to: To::Queue(None), is_unknown: true },
+    }
+}
+
+/// The transfer that a request begins; the same however often it is made.
+pub fn transfer_id(session: &SessionId, event_id: &str, at: Time) -> TransferId {
+    let parts = [session.as_str().as_bytes(), b"\n", event_id.as_bytes()];
+    TransferId::from_hash(&canonical::sha256(&parts), at)
+}
+
+/// The same request once more changes nothing.
+pub fn request_key(session: &SessionId, event_id: &str) -> String {
+    format!("aaep/{session}/{event_id}")
+}
+
+/// A person is asked for.
+pub fn transfer(
+    request: &HandoffRequest<'_>,
+    queue: Option<AgentId>,
+    epoch: u64,
+    request_key: String,
+) -> Request {
+    let context = packed(request, WARM_CONTEXT_BYTES_MAX);
+    let kind = if context.is_some() { Kind::Warm } else { Kind::BotToHuman };
+    let priority = match request.urgency {
+        Some(Risk::Low) => PRIORITY_LOW,
+        Some(Risk::Medium) | None => 0,
+        Some(Risk::High) => PRIORITY_HIGH,
+    };
+    let summary = request.summary.as_deref().map(|text| cleaned(text, SUMMARY_BYTES_MAX));
+    Request {
+        queue,
+        kind,
+        reason: Some(cleaned(&request.reason, NOTES_BYTES_MAX)),
+        priority,
+        wanted: None,
+        epoch: Some(epoch),
+        request_key: Some(request_key),
+        context: About {
+            summary: summary.filter(|text| !text.trim().is_empty()),
+            warm_context: context,
+            ..About::default()
+        },
+        words: None,
+        customer_text: None,
+    }
+}
+
+/// Another agent shall have it.
+pub fn route(request: &HandoffRequest<'_>, goto: AgentId, epoch: u64) -> Route {
+    let context = packed(request, NOTES_BYTES_MAX);
+    Route {
+        goto,
+        update: Map::new(),
+        graph: Level::default(),
+        reason: Some(cleaned(&request.reason, NOTES_BYTES_MAX)),
+        customer_text: None,
+        context: context.map(|context| canonical::canonical(&Value::Object(context))),
+        epoch: Some(epoch),
+    }
+}
+
+/// `packaged_context`, as much of it as is taken. What did not fit is counted in it.
+fn packed(request: &HandoffRequest<'_>, bytes_max: usize) -> Option<Map<String, Value>> {
+    let context = read(request.packaged_context?)?;
+    let mut n_bytes = LEFT_OUT_BYTES;
+    let mut n_left_out = 0_u64;
+    let mut taken = Map::new();
+    for (name, value) in context {
+        // With its quotes, a colon and a comma; what is escaped in a name is longer.
+        let size = canonical::canonical(&json!([name, value])).len() + 2;
+        match n_bytes + size <= bytes_max {
+            true => {
+                n_bytes += size;
+                taken.insert(name, value);
+            }
+            false => n_left_out += 1,
+        }
+    }
+    if n_left_out > 0 {
+        taken.insert(LEFT_OUT.to_owned(), n_left_out.into());
+    }
+    Some(taken)
+}
+
+/// Cleaned, and as strict as what comes in otherwise; what cannot be read so is left out as a
+/// whole.
+fn read(text: &str) -> Option<Map<String, Value>> {
+    let value = without_forbidden(serde_json::from_str(text).ok()?);
+    match json::parse(value.to_string().as_bytes(), &Bounds::default()) {
+        Ok(Value::Object(context)) => Some(context),
+        Ok(_) => None,
+        Err(_) => Some(Map::from_iter([(LEFT_OUT.to_owned(), 1.into())])),
+    }
+}
+
+fn without_forbidden(value: Value) -> Value {
+    let plain = |text: String| text.chars().filter(|one| !is_forbidden(*one)).collect::<String>();
+    match value {
+        Value::String(text) => Value::String(plain(text)),
+        Value::Array(items) => items.into_iter().map(without_forbidden).collect(),
+        Value::Object(members) => {
+            let members = members.into_iter();
+            members.map(|(name, value)| (plain(name), without_forbidden(value))).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value,
+    }
+}
+
+/// Without what deceives, and no longer than it may be.
+fn cleaned(text: &str, bytes_max: usize) -> String {
+    let mut out: String = text.chars().filter(|one| !is_forbidden(*one)).collect();
+    let mut end = out.len().min(bytes_max);
+    while !out.is_char_boundary(end) {
+        end -= 1;
+    }
+    out.truncate(end);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_part_of_the_path_names_the_target() {
+        for (uri, expected) in [
+            ("queue://customer-service/financial-advisor", Some("financial-advisor")),
+            ("agent://specialists/database-admin", Some("database-admin")),
+            ("agent://billing", Some("billing")),
+            ("QUEUE://billing/", Some("billing")),
+            ("queue://billing?x=1#y", Some("billing")),
+            ("queue://a/b%2Ec", None),
+            ("queue://", None),
+            ("queue:billing", None),
+            ("https://billing", None),
+            ("agent://a b", None),
+        ] {
+            let found = target(uri);
+            assert_eq!(found.as_ref().map(AgentId::as_str), expected, "{uri}");
+        }
+    }
+
+    fn asking(context: &str) -> Option<Map<String, Value>> {
+        let request = HandoffRequest {
+            reason: "hm".into(),
+            target_kind: TargetKind::Human,
+            target_uri: None,
+            packaged_context: Some(context),
+            urgency: None,
+            summary: None,
+        };
+        packed(&request, 200)
+    }
+
+    #[test]
+    fn a_context_is_cleaned_and_cut_to_what_is_taken() {
+        let long = "x".repeat(100);
+        let cut = json!({ "a": 1, "b": long, "c": long, "d": [true] }).to_string();
+        for (context, expected) in [
+            (r#"{"goal":"refund"}"#, json!({ "goal": "refund" })),
+            (r#"{"g\u202eoal":"a\u0000b\u202e"}"#, json!({ "goal": "ab" })),
+            (r#"{"account":12345678901234567890}"#, json!({ LEFT_OUT: 1 })),
+            (&cut, json!({ "a": 1, "b": long, "d": [true], LEFT_OUT: 1 })),
+        ] {
+            let packed = asking(context).map(Value::Object);
+            assert_eq!(packed, Some(expected), "{context}");
+        }
+        assert_eq!(asking("[]"), None);
+    }
+
+    #[test]
+    fn texts_are_cut_between_characters() {
+        assert_eq!(cleaned("a\u{202e}\u{e9}\u{e9}", 4), "a\u{e9}");
+        assert_eq!(cleaned("abc", 4), "abc");
+    }
+}
