@@ -62,7 +62,7 @@ impl Engine {
     ) -> Result<usize, SubmitError> {
         let stream = &entry.entry.stream;
         let Some(session) = self.session(stream).await? else { return Ok(0) };
-        let Some(id) = session.conversation.filter(|_| !voice::is_ours(&session.id)) else {
+        let Some(id) = session.conversation.filter(|_| !narrator::is_ours(&session.id)) else {
             return Ok(0);
         };
         let subject = Subject::Conversation(id);
@@ -193,7 +193,7 @@ impl Engine {
         asked: &Requested<'_>,
         handover: Handover,
     ) -> Result<(), SubmitError> {
-        let session: SessionId = voice::refusal_session(&asked.session.id, asked.event_id);
+        let session: SessionId = narrator::refusal_session(&asked.session.id, asked.event_id);
         let holder = &asked.conversation.holder;
         let names = self.names(&caller.teamspace, vec![holder]).await?;
         let entry = &asked.entry.entry;

@@ -157,7 +157,7 @@ impl Engine {
         telling: &mut Option<Telling>,
     ) -> Result<usize, SubmitError> {
         let Some((conversation, event)) = self.happened(entry).await? else { return Ok(0) };
-        let Some(session) = voice::session_of(conversation.id, &event, &entry.hash) else {
+        let Some(session) = narrator::session_of(conversation.id, &event, &entry.hash) else {
             return Ok(0);
         };
         let teamspace = &entry.stream.teamspace;
@@ -173,7 +173,7 @@ impl Engine {
             *telling = Some(Telling { teamspace, session, state, events: Vec::new() });
         }
         let telling = telling.as_mut().expect("it was begun just now");
-        let names = self.names(teamspace, voice::named(&event)).await?;
+        let names = self.names(teamspace, narrator::named(&event)).await?;
         let asked = self.asked_for(teamspace, &conversation, &event).await?;
         let (hash, actor) = (&entry.hash, entry.actor.as_ref());
         let (at, asked) = (entry.at, asked.as_ref());

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use aaep::keys::KeyRing;
-use aaep::manifest::Manifest;
+
 use adapters::aaep_keys::KeyFile;
 use adapters::artifacts::Artifacts;
 use adapters::audit_log::log::Log;
@@ -172,7 +172,8 @@ fn vouching(config: &Config) -> Result<Arc<Vouching>> {
         file.open(|| KeyRing::new(&RandomIds.bytes(), &RandomIds.bytes(), SystemClock.now()))?;
     // Each subscription that is listened to is a stream, and there are no more of those.
     let n_subscriptions = u32::try_from(config.limits.streams).unwrap_or(u32::MAX);
-    let mut manifest = of_server(env!("CARGO_PKG_VERSION"), n_subscriptions);
+    let mut manifest =
+        protocol::narrator::manifest::of_server(env!("CARGO_PKG_VERSION"), n_subscriptions);
     if config.aaep_socket.as_os_str().is_empty() {
         manifest.transports_supported.retain(|name| name != "unix-socket");
     }

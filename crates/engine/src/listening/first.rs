@@ -194,7 +194,7 @@ fn stands(session: &Session, language: &str, now: Time) -> String {
         "extensions": { EXTENSION: { "stands": true, "n_events": session.n_events } },
     });
     // Others may call their states as we call ours.
-    let ours = voice::is_ours(&session.id).then(|| voice::stands(state)).flatten();
+    let ours = narrator::is_ours(&session.id).then(|| narrator::stands(state)).flatten();
     let known = ours.or_else(|| Message::of_state(state, session.producer.as_str()));
     if let (Some(message), Some(fields)) = (known, event.as_object_mut()) {
         let spoken = message.in_language(language);

@@ -27,11 +27,11 @@ use serde_json::Value;
 use super::Gateway;
 use super::auth::Asker;
 use super::completion_view;
+use super::cursors;
 use super::dry_run::{self, InitiateQuery};
 use super::input::{Asked, KEY_HEADER, Named, Write};
 use super::problem::Problem;
 use super::view::{self, HandoffDetail, HandoffView, ListPage};
-use super::{cursors, workq};
 
 /// A page when the client does not say how much it wants.
 const PAGE_ROWS: usize = 50;
