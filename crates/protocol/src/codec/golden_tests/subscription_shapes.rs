@@ -1,4 +1,4 @@
-//! Subscriptions.
+//! The shapes of subscription events.
 
 use crate::aaep::capabilities::{Capabilities, Filters, Load};
 use crate::aaep::event::{Boundary, Verbosity};
