@@ -62,8 +62,8 @@ pub struct Needs {
     /// Whether the caller opens a subscription.
     pub listener_slot: bool,
     pub queue: Option<QueueOf>,
-    /// The graph of a new conversation. If no agent is given, the first one that the graph names is
-    /// read.
+    /// The graph of a new conversation. If no agent is given, the graph's default specialist is
+    /// read too.
     pub graph: Option<GraphId>,
     /// What the graph is asked if a customer speaks.
     pub turn: Option<Box<conversation::graph::TurnAsked>>,
