@@ -1,4 +1,4 @@
-//! What a producer says about itself before anybody subscribes, and who vouches for it.
+//! What a producer says about itself before subscribers come, and the signature on it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -8,15 +8,15 @@ use super::jws::{Jwks, JwsError, Key};
 use super::{CONTEXT, EXTENSION, EXTENSION_CONTEXT, VERSION, texts, voice};
 use crate::canonical;
 
-/// As whom the server itself announces, and answers those who subscribe.
+/// The name under which the server itself announces and answers subscribers.
 pub const AGENT_ID: &str = "tasuki";
 
-/// Where it is, signed and not, and the keys that sign it.
+/// The paths of the manifest, plain and signed, and of the signing keys.
 pub const MANIFEST_PATH: &str = "/.well-known/aaep-manifest.json";
 pub const SIGNED_PATH: &str = "/.well-known/aaep-manifest.jws";
 pub const KEYS_PATH: &str = "/.well-known/aaep-jwks.json";
 
-/// Below which the rest is.
+/// The prefix of all other paths.
 pub const PATH_PREFIX: &str = "/aaep/v1";
 
 /// The `typ` of a signed manifest.
@@ -56,12 +56,12 @@ pub struct Manifest {
     pub contact: Option<String>,
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extensions: Map<String, Value>,
-    /// What others say besides.
+    /// Further members.
     #[serde(flatten)]
     pub others: Map<String, Value>,
 }
 
-/// Why a manifest is not believed.
+/// Why a manifest is not trusted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestError {
     #[error(transparent)]
@@ -84,7 +84,7 @@ impl ManifestError {
 }
 
 impl Manifest {
-    /// Ours.
+    /// The manifest of this server.
     pub fn of_server(agent_version: &str, max_concurrent_subscriptions: u32) -> Self {
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
         let languages = texts::catalogues().iter().map(|one| one.language.to_owned());
@@ -92,7 +92,7 @@ impl Manifest {
             "path_prefix": PATH_PREFIX,
             "signed_manifest": SIGNED_PATH,
             "jwks": KEYS_PATH,
-            // Four bytes of length, the highest first, then the JSON.
+            // Four bytes of length, big-endian, then the JSON.
             "socket_framing": "length-prefix-be32",
             "custom_states": voice::STATES,
             // Each agent has sessions of its own; this member of `session.started` links them.
@@ -125,14 +125,13 @@ impl Manifest {
         canonical::canonical(&json!(self))
     }
 
-    /// As `signed_manifest` has it.
+    /// The form of `signed_manifest`.
     pub fn sign(&self, key: &Key) -> String {
         key.sign(MANIFEST_KIND, self.text().as_bytes())
     }
 }
 
-/// The manifest in a signed text, once a published key vouches for it and it is about this
-/// producer.
+/// The manifest in a signed text, if a published key has signed it and it is about this producer.
 pub fn verify(jws: &str, keys: &Jwks, agent_id: &str) -> Result<Manifest, ManifestError> {
     let (_, payload) = keys.open(MANIFEST_KIND, jws)?;
     let manifest: Manifest = serde_json::from_slice(&payload)
@@ -217,7 +216,7 @@ mod tests {
             (manifest.sign(elsewhere.signing()), AGENT_ID, "signature_key_unknown"),
             (other_kind.sign(ring.signing()), AGENT_ID, "manifest_malformed"),
             (ring.signing().sign(MANIFEST_KIND, b"[]"), AGENT_ID, "manifest_malformed"),
-            // What a key said about its successor is no manifest.
+            // A key's statement about its successor is no manifest.
             (rotated.published(now).rotations[0].clone(), AGENT_ID, "signature_malformed"),
         ] {
             let error = verify(&jws, &keys, agent).unwrap_err();

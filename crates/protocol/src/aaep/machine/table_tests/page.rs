@@ -1,5 +1,5 @@
-//! `docs/aaep-rules.md` is made from the rules and from the broken sequences. This compares them;
-//! `UPDATE_DOCS=1 cargo test -p protocol` writes it anew.
+//! `docs/aaep-rules.md` is generated from the rules and from the broken sequences. This compares
+//! them; `UPDATE_DOCS=1 cargo test -p protocol` rewrites it.
 
 use std::path::Path;
 
