@@ -3,7 +3,7 @@
 //! them.
 //!
 //! A subscription is a name and not a credential: its user is identified by a token, and must be
-//! the one who opened it.
+//! the principal that opened it.
 
 #[cfg(test)]
 mod tests;

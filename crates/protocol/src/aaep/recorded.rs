@@ -286,7 +286,7 @@ impl One {
                 Some(remark(Weight::Assumed, &rules::CONSENT, "reply_token", expected))
             }
             Payload::SessionCompleted if flaw.rule == rules::SETTLED.number => {
-                // An end that withdraws open questions is otherwise the same.
+                // A cancelled end withdraws the open questions, and is otherwise the same.
                 let open = self.session.pending().first().map(|it| it.event_id().to_owned())?;
                 let other = Event { payload: Payload::SessionCancelled, ..event.clone() };
                 follow(&mut self.session, &other, &self.used, uses).ok()?;

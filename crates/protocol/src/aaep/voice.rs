@@ -74,7 +74,7 @@ pub struct Told {
 }
 
 impl Asked {
-    /// From the value of a change of holder's key.
+    /// Parses the value of the key of a change of holder.
     pub fn parse(value: &str) -> Option<Self> {
         let mut words = value.split(' ');
         let (session, event_id) = (words.next()?.parse().ok()?, words.next()?.to_owned());

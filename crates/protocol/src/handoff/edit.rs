@@ -1,6 +1,6 @@
 //! Edits an offer field by field, with the merge rules of RFC 7386: an absent field stays, `null`
-//! clears it, a list is replaced as a whole. Also lists the differences, for those who must approve
-//! them.
+//! clears it, a list is replaced as a whole. Also lists the differences, for the
+//! approvers.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};

@@ -69,7 +69,7 @@ pub struct Made {
     /// The work state that the owner gave since the package was sealed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_state: Option<Box<OfferedWorkState>>,
-    /// What the package changes, for those who must approve it.
+    /// What the package changes, for its approvers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub differences: Vec<Difference>,
 }

@@ -134,7 +134,7 @@ pub struct Connected {
     pub customer_text: String,
 }
 
-/// A person listens to the one who answers, and advises.
+/// A person listens, and advises the person who answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Consulted {
     pub holder: AgentId,

@@ -262,7 +262,7 @@ impl Transfer {
         leg.or(rung).map(|claim| &claim.agent)
     }
 
-    /// The person who listens and advises the one who answers.
+    /// The person who listens and advises the person who answers.
     pub fn listener(&self) -> Option<&AgentId> {
         match self.leg.as_ref().map(|leg| &leg.stage) {
             Some(LegStage::Consulting { claim }) => Some(&claim.agent),

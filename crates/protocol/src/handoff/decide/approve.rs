@@ -76,7 +76,7 @@ fn check_revision(made: &Made, read: Option<u32>) -> Result<(), Rejection> {
     }
 }
 
-/// The handoff, if it waits for a human and the caller is one who may decide.
+/// The handoff, if it waits for a human and the caller may decide on it.
 fn awaiting<'a>(
     state: Option<&'a Handoff>,
     context: Context<'_>,

@@ -19,7 +19,7 @@ pub fn note(asked: &Asked<'_>, text: &str) -> Result<Vec<ConversationEvent>, Rej
     noted(asked, text, false)
 }
 
-/// From the person who was asked in, or a coordinator, to the one who speaks with the customer.
+/// From the person who was asked in, or a coordinator, to the person who answers.
 pub fn whisper(asked: &Asked<'_>, text: &str) -> Result<Vec<ConversationEvent>, Rejection> {
     let who = "whoever was asked in, or a coordinator";
     let not_allowed = Rejection::NotAllowed { action: "whisper", who };
