@@ -1,5 +1,5 @@
-//! On which terms somebody listens: what `capabilities` and `honored_capabilities` say. A member
-//! that is absent stays absent, so that an answer names only what was negotiated.
+//! The terms of a subscription: the content of `capabilities` and `honored_capabilities`. An absent
+//! member stays absent, so that an answer names only what was negotiated.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -32,12 +32,12 @@ pub struct Capabilities {
     pub pace_wpm: Option<u16>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accept_signed_manifests_only: Option<bool>,
-    /// Those of extensions, ours among them: an object each.
+    /// Those of extensions, including ours: an object each.
     #[serde(flatten)]
     pub others: Map<String, Value>,
 }
 
-/// Types, exact or with a `*` at the end. Critical events pass whatever they say.
+/// Type patterns, exact or with a `*` at the end. Critical events always pass.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filters {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,30 +56,30 @@ pub enum Load {
 }
 
 impl Capabilities {
-    /// Whether an extension is among those that are named.
+    /// Whether an extension is listed as supported.
     pub fn supports(&self, extension: &str) -> bool {
         self.supported_extensions.iter().flatten().any(|one| one == extension)
     }
 }
 
-/// What is included if nothing is said: the core types.
+/// The default of `include`: the core types.
 const INCLUDE: &str = "aaep:agent.*";
 
 impl Filters {
-    /// Whether an event of this type passes, unless it is critical: then it always does.
+    /// Whether an event of this type passes. Critical events pass in any case.
     pub fn pass(&self, name: &str) -> bool {
         let is_in = |all: &[String]| all.iter().any(|pattern| matches(pattern, name));
         self.include.as_deref().map_or_else(|| matches(INCLUDE, name), is_in)
             && !self.exclude.as_deref().is_some_and(is_in)
     }
 
-    /// Whether everything passes, whatever its type.
+    /// Whether events of all types pass.
     pub fn pass_all(&self) -> bool {
         self.include.as_deref().is_some_and(|all| all.iter().any(|pattern| pattern == "*"))
             && self.exclude.as_deref().is_none_or(<[String]>::is_empty)
     }
 
-    /// Whether nothing passes here that does not pass there, judged by the patterns.
+    /// Whether everything that passes here also passes there, judged by the patterns.
     pub fn is_as_strict_as(&self, other: &Filters) -> bool {
         let default = [INCLUDE.to_owned()];
         let ours = self.include.as_deref().unwrap_or(&default);
@@ -91,7 +91,7 @@ impl Filters {
     }
 }
 
-/// A `*` at the end of a pattern stands for anything, another `*` included.
+/// A `*` at the end of a pattern stands for anything, including another `*`.
 fn matches(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(start) => name.starts_with(start),

@@ -1,5 +1,4 @@
-//! Where an event stands among all of them. What callers are given of it is
-//! [sealed](crate::sealed_cursor).
+//! The position of an event among all events. Callers get it [sealed](crate::sealed_cursor).
 
 use std::fmt;
 
@@ -11,12 +10,12 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// Of an event of an entry, by its number there.
+    /// The position of an event in an entry.
     pub fn at(sequence: u64, index: usize) -> Self {
         Self { sequence, index: u32::try_from(index).expect("an entry has few events") }
     }
 
-    /// Of an entry as a whole.
+    /// The position of an entry as a whole.
     pub fn of_entry(sequence: u64) -> Self {
         Self { sequence, index: 0 }
     }

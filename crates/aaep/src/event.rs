@@ -1,5 +1,5 @@
-//! An event of a session, read once. What the rules, the shaping and the answers look at is typed
-//! and borrowed from the text; the text itself is what is kept and sent on.
+//! An event of a session, parsed once. The fields that the rules, the shaping and the answers use
+//! are typed and borrowed from the text. The text itself is what is stored and sent on.
 
 use std::borrow::Cow;
 
@@ -27,11 +27,11 @@ pub struct Envelope<'a> {
     pub urgency: Option<Urgency>,
     pub primary_language: Option<Text<'a>>,
     pub correlation_id: Option<Text<'a>>,
-    /// What our own extension says.
+    /// The content of our own extension.
     pub link: Link<'a>,
 }
 
-/// `extensions.tasuki`, on events that producers send. Unknown members are let pass.
+/// `extensions.tasuki` on events of producers. Unknown members are allowed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Link<'a> {
     /// On `session.started`: the conversation in which this session happens.
@@ -45,7 +45,7 @@ pub struct Link<'a> {
     pub action_hash: Option<Text<'a>>,
 }
 
-/// The twelve core types, each with what its rules look at, and all others.
+/// The twelve core types, each with the fields that its rules use, and all others.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Payload<'a> {
     SessionStarted {
@@ -101,7 +101,7 @@ pub struct Confirmation<'a> {
     pub default_decision: Decision,
     pub risk: Option<Risk>,
     pub irreversible: bool,
-    /// `irreversible` is there, and false.
+    /// `irreversible` is present, and false.
     pub said_reversible: bool,
     pub reversibility: Option<Reversibility>,
     /// Empty for the default, accept and reject.
@@ -113,9 +113,9 @@ pub struct Clarification<'a> {
     pub question: Text<'a>,
     pub reply_token: Text<'a>,
     pub timeout_seconds: u32,
-    /// Empty if the producer does not say.
+    /// Empty if the producer names none.
     pub accepted_kinds: Vec<ResponseKind>,
-    /// The values that may be chosen.
+    /// The values to choose from.
     pub choices: Vec<Text<'a>>,
     pub default_response: Option<Text<'a>>,
 }
@@ -161,7 +161,7 @@ words!(Risk { Low = "low", Medium = "medium", High = "high" });
 words!(ToolStatus { Success = "success", Error = "error", Timeout = "timeout" });
 words!(Decision { Accept = "accept", Reject = "reject" });
 words!(
-    /// Where a text may be cut for somebody who listens, the finest first.
+    /// Where a text may be cut for a listener, the finest first.
     Boundary {
         None = "none",
         Word = "word",
@@ -193,7 +193,7 @@ impl Event<'_> {
         self.envelope.urgency == Some(Urgency::Critical)
     }
 
-    /// Whether it is a piece of an answer that goes on, and may wait for more of it.
+    /// Whether it is part of an output that goes on, and may wait for more of it.
     pub fn is_piece(&self) -> bool {
         let goes_on = matches!(&self.payload, Payload::OutputStreaming(piece) if !piece.complete);
         goes_on && !self.is_critical()
@@ -201,7 +201,7 @@ impl Event<'_> {
 }
 
 impl Payload<'_> {
-    /// The name of the type, as it stands in `type`.
+    /// The name of the type, as in `type`.
     pub fn name(&self) -> &str {
         match self {
             Payload::SessionStarted { .. } => "aaep:agent.session.started",

@@ -4,21 +4,21 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// Which kind of rule is broken. A document that breaks a rule of its schema is `schema_invalid`;
-/// one that breaks a rule of the specification's words, alone or in its order, is a
+/// The kind of a broken rule. A document that breaks a rule of its schema is `schema_invalid`. One
+/// that breaks a rule of the specification's text, on its own or by its place in the session, is a
 /// `protocol_violation`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
-    /// The JSON Schemas, with all that they let pass.
+    /// The JSON Schemas, exactly as published.
     Schema,
-    /// What one document must be besides.
+    /// Further rules for a single document.
     Spec,
-    /// What a session must be, event after event.
+    /// Rules for the order of events in a session.
     Session,
 }
 
-/// One rule that is broken, where, and what was expected instead.
+/// A broken rule, its place, and what was expected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Flaw {
     pub tier: Tier,

@@ -1,5 +1,5 @@
-//! What subscribers and producers tell each other besides events: a handshake, its changes, its
-//! end, and the answers to what was asked. None of it carries an envelope.
+//! The messages between subscribers and producers that are not events: a handshake, its changes,
+//! its end, and replies to questions. None of them has an envelope.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
@@ -9,12 +9,12 @@ use super::event::{Decision, Event};
 use super::flaw::{Flaw, Tier};
 use super::read;
 
-/// Whatever a document can be.
+/// Any AAEP document.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message<'a> {
     Event(Box<Event<'a>>),
     Handshake(Box<Handshake>),
-    /// What a producer publishes of itself.
+    /// What a producer publishes about itself.
     Manifest,
 }
 
@@ -38,7 +38,7 @@ pub enum Handshake {
     ClarificationReply(ClarificationReply),
 }
 
-/// A subscriber says who it is and on which terms it listens.
+/// A subscriber names itself and the terms it asks for.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Request {
     pub aaep_version: String,
@@ -57,7 +57,7 @@ pub struct Request {
     pub extensions: Map<String, Value>,
 }
 
-/// The producer says on which of these terms it sends.
+/// The producer names the terms that it grants.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Accepted {
     pub subscription_id: String,
@@ -86,7 +86,7 @@ pub struct Producer {
     pub manifest_uri: Option<String>,
 }
 
-/// The producer does not send to this subscriber, and says why.
+/// The producer refuses the subscription, and says why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rejected {
     pub reason_code: Reason,
@@ -111,7 +111,7 @@ pub enum Reason {
     Unknown,
 }
 
-/// A subscriber wants other terms. What it does not name stays as it is.
+/// A subscriber asks for other terms. Terms that it does not name stay.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Renegotiate {
     pub subscription_id: String,
@@ -136,26 +136,26 @@ pub struct Close {
     pub extensions: Map<String, Value>,
 }
 
-/// What somebody decided about an action.
+/// A decision about an action.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConfirmationReply {
     pub reply_token: String,
     pub decision: Decision,
     pub subscription_id: String,
-    /// When it was decided, by the subscriber's clock; whether it came in time, ours says.
+    /// When it was decided, by the subscriber's clock; our clock decides whether it was in time.
     pub timestamp: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision_rationale: Option<String>,
-    /// Another action instead. What was asked is then rejected.
+    /// Another action instead. The requested one is then rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modified_action: Option<Map<String, Value>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<String>,
 }
 
-/// What somebody answered to a question.
+/// The answer to a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClarificationReply {
     pub reply_token: String,
@@ -192,12 +192,12 @@ pub fn read_message(text: &str) -> Result<Message<'_>, Vec<Flaw>> {
     }
 }
 
-/// Whether a text says of itself that it is such a message, whatever else is wrong with it.
+/// Whether a text claims to be such a message, even if it is invalid.
 pub fn is_handshake(text: &str) -> bool {
     read::type_of(text).is_some_and(|name| read::is_message(&name))
 }
 
-/// Whether a text asks for a subscription, whatever else is wrong with it.
+/// Whether a text claims to be a subscription request, even if it is invalid.
 pub fn is_request(text: &str) -> bool {
     read::type_of(text).is_some_and(|name| name == "subscription.request")
 }
@@ -205,7 +205,7 @@ pub fn is_request(text: &str) -> bool {
 /// Reads a message that is no event.
 pub fn read_handshake(text: &str) -> Result<Handshake, Vec<Flaw>> {
     let Some(name) = read::type_of(text).filter(|name| read::is_message(name)) else {
-        // Said of the type alone; what else is wrong with a message of no known type is open.
+        // Only the type is reported; nothing else can be checked in a message of unknown type.
         read::check_json(text)?;
         return Err(vec![Flaw {
             tier: Tier::Schema,
@@ -256,7 +256,7 @@ impl Handshake {
         base::json::text_of(self, 512)
     }
 
-    /// The name of the type, as it stands in `type`.
+    /// The name of the type, as in `type`.
     pub fn name(&self) -> &'static str {
         match self {
             Handshake::Request(_) => "subscription.request",

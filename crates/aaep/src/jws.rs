@@ -1,6 +1,6 @@
-//! Signed texts as others read them: JWS in its compact form (RFC 7515) with Ed25519 (RFC 8037),
-//! and the public keys as a JWK set (RFC 7517). No other algorithm is spoken, so none can be
-//! chosen by whoever forges.
+//! Signed texts in standard form: JWS in its compact form (RFC 7515) with Ed25519 (RFC 8037), and
+//! the public keys as a JWK set (RFC 7517). No other algorithm is accepted, so a forger cannot
+//! choose one.
 
 use std::fmt;
 
@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 use base::canonical;
 use base::json::{Bounds, parse};
 
-/// The only one.
+/// The only supported algorithm.
 pub const ALGORITHM: &str = "EdDSA";
 
 /// The longest signed text that is read. Manifests have two kilobytes.
 pub const JWS_BYTES_MAX: usize = 64 * 1024;
 
-/// The most keys of a set that are looked at. We publish two, and what was retired.
+/// The most keys of a set that are tried. We publish two, and the retired ones.
 pub const KEYS_MAX: usize = 64;
 
 /// A public key.
@@ -36,17 +36,17 @@ pub struct Jwk {
     pub alg: Option<String>,
 }
 
-/// Public keys, and how each became the next.
+/// Public keys, and the statements that link each to the next.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Jwks {
-    /// Keys of kinds that we do not know may be among them.
+    /// Keys of unknown kinds may be among them.
     pub keys: Vec<Value>,
-    /// Statements of retired keys about those that came after them, oldest first.
+    /// Statements of retired keys about their successors, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rotations: Vec<String>,
 }
 
-/// Why a signed text is not believed.
+/// Why a signed text is not trusted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JwsError {
     #[error("signed text: expected {expected}")]
@@ -71,7 +71,7 @@ impl JwsError {
     }
 }
 
-/// A key that signs. Its seed is erased from memory when this is dropped.
+/// A signing key. Its seed is erased from memory when this is dropped.
 #[derive(Clone)]
 pub struct Key {
     key: SigningKey,
@@ -103,7 +103,7 @@ impl Key {
         self.key.as_bytes()
     }
 
-    /// The compact form. `kind` is its `typ`, so that a text of one kind is not taken for another.
+    /// The compact form. `kind` is its `typ`, so that a text of one kind cannot pass for another.
     pub fn sign(&self, kind: &str, payload: &[u8]) -> String {
         let header = json!({ "alg": ALGORITHM, "kid": self.public.kid, "typ": kind });
         self.compact(&canonical::canonical(&header), payload)
@@ -140,7 +140,7 @@ impl Jwk {
             && self.alg.as_deref().is_none_or(|alg| alg == ALGORITHM);
         let point = URL_SAFE_NO_PAD.decode(&self.x).ok().filter(|_| is_ours)?;
         let key = VerifyingKey::from_bytes(point.as_slice().try_into().ok()?).ok()?;
-        // A key of small order accepts signatures that nobody made.
+        // A key of small order accepts forged signatures.
         Some(key).filter(|key| !key.is_weak())
     }
 }
@@ -152,8 +152,7 @@ impl Jwks {
         known.find(|key| key.kid == kid)?.verifying_key()
     }
 
-    /// The payload of a signed text of this kind, once the signature holds, and the key that made
-    /// it.
+    /// The payload of a signed text of this kind and the id of its key, if the signature is valid.
     pub fn open(&self, kind: &str, jws: &str) -> Result<(String, Vec<u8>), JwsError> {
         let wrong = |expected| JwsError::Form { expected };
         if jws.len() > JWS_BYTES_MAX {
@@ -170,11 +169,11 @@ impl Jwks {
         if named["alg"] != ALGORITHM {
             return Err(JwsError::Algorithm);
         }
-        // Whatever must be understood is not.
+        // We support no critical header parameters.
         if named.get("crit").is_some() {
             return Err(wrong("a header without crit"));
         }
-        // Others need not say of which kind a text is; ours always do.
+        // Signers need not set `typ`; we always do.
         if named.get("typ").is_some_and(|typ| typ != kind) {
             return Err(wrong("the typ of what was asked for"));
         }

@@ -1,8 +1,8 @@
-//! The keys that sign the manifest: one that signs, the next one, and those that have signed.
+//! The keys of the manifest: the signing one, the next one, and the retired ones.
 //!
-//! The next key is published long before it signs, so that whoever keeps a copy of the published
-//! keys knows it already; a retired one stays published, so that what it signed can still be
-//! checked. It leaves a statement of which key comes after it.
+//! The next key is published long before it signs, so that a client with a copy of the published
+//! keys knows it already. A retired key stays published, so that its signatures can still be
+//! checked. It leaves a signed statement that names its successor.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,14 +13,14 @@ use super::jws::{Jwk, Jwks, JwsError, Key};
 use base::canonical;
 use base::time::{Span, Time};
 
-/// The `typ` of a statement of which key comes next.
+/// The `typ` of a statement that names the next key.
 pub const ROTATION_KIND: &str = "tasuki-key-rotation+jws";
 
-/// How long a retired key stays published. Whoever keeps a signed manifest longer has reason to
+/// How long a retired key stays published. A client that keeps a signed manifest longer should
 /// fetch it again.
 pub const RETIRED_KEPT: Span = Span::from_millis(90 * 24 * 60 * 60 * 1_000);
 
-/// The most retired keys that stay published: somebody who rotates every week has all of them.
+/// The most retired keys that stay published: enough for an operator who rotates every week.
 pub const RETIRED_MAX: usize = 16;
 
 /// All keys of a server.
@@ -42,14 +42,14 @@ struct Retired {
     statement: String,
 }
 
-/// A key, for whoever looks after them.
+/// A key, for the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
     pub kid: String,
     pub role: Role,
-    /// When it became that.
+    /// When it got this role.
     pub since: Time,
-    /// When it is not published any more.
+    /// When it stops being published.
     pub until: Option<Time>,
 }
 
@@ -70,7 +70,7 @@ impl Role {
     }
 }
 
-/// What a retired key has said.
+/// The statement of a retired key about its successor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rotation {
     pub from: String,
@@ -78,7 +78,7 @@ pub struct Rotation {
     pub at: Time,
 }
 
-/// As it is kept, by whoever owns the data folder alone.
+/// The content of the key file, which only the owner of the data folder can read.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Kept {
@@ -143,7 +143,7 @@ impl KeyRing {
         }
     }
 
-    /// What others need to check our signatures.
+    /// The public keys with which clients check our signatures.
     pub fn published(&self, now: Time) -> Jwks {
         let retired = || self.retired.iter().filter(|one| one.at.plus(RETIRED_KEPT) > now);
         let in_use = [self.signing.public(), self.next.public()];
@@ -154,7 +154,7 @@ impl KeyRing {
         }
     }
 
-    /// All keys, the one that signs first.
+    /// All keys, the signing one first.
     pub fn list(&self) -> Vec<Listed> {
         let listed = |key: &Jwk, role, since: Time, until| Listed {
             kid: key.kid.clone(),
@@ -210,8 +210,8 @@ impl KeyRing {
 }
 
 impl Jwks {
-    /// What the statements say about the key that follows one that is trusted, as far as they go:
-    /// whoever has pinned an old key gets to the one that signs now.
+    /// Follows the statements from a trusted key to its last successor, so that a client that
+    /// pinned an old key gets to the current one.
     pub fn successor(&self, trusted: &Jwk) -> Jwk {
         let mut current = trusted.clone();
         for statement in self.rotations.iter().take(super::jws::KEYS_MAX) {
@@ -250,8 +250,8 @@ mod tests {
         let (copied, old) = (first.published(days(0)), first.signing().sign("thing", b"old"));
         let second = first.rotated(&[3; 32], days(10));
         let new = second.signing().sign("thing", b"new");
-        // Whoever has a copy from before the rotation knows the new key; whoever fetches after it
-        // knows the old one.
+        // A client with a copy from before the rotation knows the new key; a client that fetches
+        // after it still gets the old one.
         assert!(copied.open("thing", &new).is_ok());
         assert!(second.published(days(10)).open("thing", &old).is_ok());
         assert_eq!(roles(&second), ["signing", "next", "retired"]);
@@ -268,7 +268,7 @@ mod tests {
         let third = first.rotated(&[3; 32], days(1)).rotated(&[4; 32], days(2));
         let published = third.published(days(2));
         assert_eq!(&published.successor(first.signing().public()), third.signing().public());
-        // A statement of somebody else leads nowhere.
+        // A statement of another server's key is ignored.
         let stranger = KeyRing::new(&[8; 32], &[9; 32], days(0)).rotated(&[7; 32], days(1));
         let mut forged = stranger.published(days(1));
         forged.keys.push(json!(first.signing().public()));

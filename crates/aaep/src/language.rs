@@ -1,19 +1,19 @@
-//! In which language an event is told: of its texts with a language at the end of their names, such
-//! as `summary_normal_yo`, the best take the place of its own. No event is left out for want of a
-//! language.
+//! The language of an event. Texts with a language at the end of their names, such as
+//! `summary_normal_yo`, replace the event's own texts if they fit the listener better. No event is
+//! left out because of its language.
 
 use serde_json::{Map, Value};
 
 use super::shape::put_into_extension;
 
-/// The texts that may come in several languages.
+/// The texts that may have variants in other languages.
 const SUMMARIES: [&str; 3] = ["summary_terse", "summary_normal", "summary_detailed"];
 
-/// The longest of each, in characters, as the schemas have it.
+/// The maximum length of each, in characters, as in the schemas.
 const CHARS_MAX: [usize; 3] = [4_096, 16_384, 16_384];
 
-/// Texts that come in one language only, whichever the summaries are told in. A piece of output
-/// says itself which it is in.
+/// Texts that exist in one language only, whatever the language of the summaries. A piece of output
+/// names its own language.
 const OTHER_TEXTS: [&str; 14] = [
     "action",
     "args_summary",
@@ -31,10 +31,10 @@ const OTHER_TEXTS: [&str; 14] = [
     "remediation_hint",
 ];
 
-/// In our extension: the language of the texts that were not told in another one.
+/// In our extension: the language of the texts that were not replaced.
 const TEXTS_IN: &str = "texts_in";
 
-/// What somebody who says nothing is taken to read.
+/// The default language of a listener.
 pub const LANGUAGE: &str = "en-US";
 
 /// Languages that are written from right to left, unless their script says otherwise.
@@ -44,19 +44,19 @@ const RIGHT_TO_LEFT: [&str; 13] =
 /// Scripts that run from right to left.
 const RIGHT_TO_LEFT_SCRIPTS: [&str; 7] = ["arab", "hebr", "thaa", "syrc", "nkoo", "adlm", "rohg"];
 
-/// In which languages an event can be told.
+/// The languages that an event has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Offered {
-    /// What its own texts are in.
+    /// The language of its own texts.
     pub primary: Box<str>,
-    /// What else there is: the ends of the names, as they stand there.
+    /// The other languages: the ends of the names, as they are written there.
     pub variants: Vec<Box<str>>,
-    /// What to try when nothing that was asked for is there.
+    /// What to try if no requested language exists.
     pub fallbacks: Vec<Box<str>>,
 }
 
 impl Offered {
-    /// What an event offers. A variant counts if it has the text that the event must have.
+    /// The languages of an event. A variant counts if it has the required summary.
     pub fn of(event: &Map<String, Value>) -> Self {
         let hints = event.get("localization_hints");
         let tags = |name| hints.and_then(|hints| hints.get(name)).and_then(Value::as_array);
@@ -86,7 +86,7 @@ impl Offered {
         }
     }
 
-    /// The variant to take instead of the event's own texts, if one fits better.
+    /// The variant that fits better than the event's own texts, if there is one.
     pub fn choose<'a>(&'a self, asked: &'a [String]) -> Option<&'a str> {
         let all = || {
             std::iter::once(&*self.primary).chain(self.variants.iter().map(|variant| &**variant))
@@ -115,8 +115,8 @@ pub fn find<'a>(asked: &str, offered: impl Iterator<Item = &'a str> + Clone) -> 
     offered.clone().find(|one| is_bare && same(first_part(one), tag))
 }
 
-/// Whether a member can take the place of the summary whose name it begins with: it is as the
-/// schema wants that one. `None` if it is no summary in another language.
+/// Whether a member can replace the summary whose name it begins with, which means that it fits the
+/// schema of that one. `None` if it is no summary in another language.
 pub fn is_good_variant(key: &str, text: &Value) -> Option<bool> {
     let bases = SUMMARIES.iter().zip(CHARS_MAX);
     let (_, chars_max) = bases.into_iter().find(|(name, _)| {
@@ -128,9 +128,9 @@ pub fn is_good_variant(key: &str, text: &Value) -> Option<bool> {
     }))
 }
 
-/// Tells the event in another of its languages. What its own texts were stays, under their
-/// language; where others are still in that one, the event says so, lest a voice of the new
-/// language reads them.
+/// Replaces the event's texts by those of another language. Its own texts stay, under the name of
+/// their language. If other texts are still in that language, the event says so, so that no voice
+/// of the new language reads them.
 pub fn tell_in(event: &mut Map<String, Value>, variant: &str) {
     let primary = Offered::of(event).primary;
     if OTHER_TEXTS.iter().any(|name| event.contains_key(*name)) {
@@ -153,7 +153,7 @@ pub fn tell_in(event: &mut Map<String, Value>, variant: &str) {
     if let Some(hints) = hints.as_object_mut() {
         hints.insert("text_direction".to_owned(), direction(&tag).into());
         hints.insert("primary_language".to_owned(), tag.into());
-        // It spoke of the language that was.
+        // It belonged to the replaced language.
         hints.remove("script");
     }
 }
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn the_first_language_that_fits_is_taken() {
-        // asked, offered, what is taken
+        // requested, offered, chosen
         let rows: &[(&[&str], &[&str], Option<&str>)] = &[
             (&["yo-NG"], &["yo-NG", "yo"], Some("yo-NG")),
             (&["yo-NG"], &["en", "yo"], Some("yo")),
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn the_events_own_language_the_fallbacks_and_the_rest() {
-        // asked, primary, variants, fallbacks, what takes the place of its own texts
+        // requested, primary, variants, fallbacks, the variant that replaces the event's own texts
         type Row = (
             &'static [&'static str],
             &'static str,

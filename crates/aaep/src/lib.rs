@@ -1,18 +1,19 @@
-//! AAEP, the Agent Accessibility Event Protocol: agents announce what they do, so that everyone can
-//! follow it, and ask before they do what cannot be undone.
+//! AAEP, the Agent Accessibility Event Protocol. Agents announce what they do, so that everyone can
+//! follow it, and they ask before an action that cannot be undone.
 //!
-//! - [`event`]: an event as it is read, once. [`flaw`]: what is wrong with a document, by tier and
+//! - [`event`]: an event after it is parsed. [`flaw`]: what is wrong with a document, by tier and
 //!   rule.
-//! - [`machine`]: the rules of a session, over all its events. [`lint`]: what would make one better
-//!   for somebody who listens.
+//! - [`machine`]: the rules of a session, over all its events. [`lint`]: advice that makes a
+//!   session better for listeners.
 //! - [`recorded`]: the same rules over a recording, in which answers may be missing.
-//! - [`read`]: from text to an event, or all that is wrong with it. [`handshake`]: the messages
-//!   that are no events. [`schemas`]: the same rules, for others to check by.
-//! - [`capabilities`]: on which terms somebody listens. [`negotiate`]: what of them is granted.
+//! - [`read`]: parses text into an event, or reports all its flaws. [`handshake`]: the messages
+//!   that are not events. [`schemas`]: the same rules as JSON Schema, for other programs.
+//! - [`capabilities`]: the terms of a subscription. [`negotiate`]: which of the requested terms are
+//!   granted.
 //! - [`shape`]: the events as one subscription gets them. [`language`]: in which language, and
 //!   [`text`]: cut where a listener would pause.
-//! - [`manifest`]: what a producer says about itself; [`jws`], [`keys`]: who vouches for it.
-//! - [`stamp`]: a moment as events write it. [`cursor`]: where an event stands.
+//! - [`manifest`]: what a producer says about itself. [`jws`], [`keys`]: the signature on it.
+//! - [`stamp`]: a time as events write it. [`cursor`]: the position of an event.
 
 pub mod capabilities;
 pub mod cursor;
@@ -53,14 +54,14 @@ pub const RINGING: &str = "ringing";
 pub const CONNECTED: &str = "connected";
 pub const ON_HOLD: &str = "on_hold";
 
-/// In our extension of the first event that was recorded of a session under way.
+/// Marks, in our extension, the first recorded event of a session that had already begun.
 pub const RECORDED_FROM_HERE: &str = "recorded_from_here";
 
 /// The key of our own extension in `extensions` and in `capabilities`.
 pub const EXTENSION: &str = "tasuki";
 
-/// The longest event, in bytes of its JSON. The specification lets events be longer than it
-/// advises; four times as long is more than anybody hears to its end.
+/// The longest event, in bytes of its JSON. It is four times the length that the specification
+/// advises, and more than a listener hears to its end.
 pub const EVENT_BYTES_MAX: usize = 256 * 1024;
 
 /// What an event should not exceed, in bytes of its JSON (§3.7): some tools take no more.
@@ -69,7 +70,7 @@ pub const EVENT_BYTES_ADVISED: usize = 64 * 1024;
 /// The most members of an event, the keys of `extensions` counted.
 pub const FIELDS_MAX: usize = 32;
 
-/// How deep objects and lists of an event may be inside one another, the event itself not counted.
+/// How deeply objects and lists of an event may nest, not counting the event itself.
 pub const NESTING_MAX: usize = 8;
 
 /// What no text of an event should exceed, in bytes. The schemas count characters, so a text in

@@ -1,5 +1,5 @@
-//! Whether a session is good for somebody who listens: nothing here is a rule, all of it is advice.
-//! Pure, over the events of one session in their order.
+//! Whether a session is good for listeners: nothing here is a rule, all of it is advice. A pure
+//! function of the events of one session, in order.
 
 mod advice;
 mod pace;
@@ -14,14 +14,14 @@ use serde::{Deserialize, Serialize};
 pub use self::advice::{ALL, Advice};
 use super::event::Event;
 
-/// An event as a listener hears it.
+/// An event as a listener gets it.
 #[derive(Debug, Clone)]
 pub struct Heard<'a> {
     pub event: &'a Event<'a>,
     pub texts: Texts,
 }
 
-/// The texts of an event that no rule looks at.
+/// The texts of an event that no rule uses.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Texts {
@@ -34,12 +34,12 @@ pub struct Texts {
     pub remediation_hint: Option<String>,
 }
 
-/// One thing that could be better, told once for all the events of a kind that it is about.
+/// One thing that could be better, reported once for all similar events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// Stable.
     pub name: &'static str,
-    /// The first event that it is about, and its place in the session.
+    /// The first event that it is about, and its index in the session.
     pub event_id: String,
     pub index: usize,
     pub n_events: usize,
@@ -47,13 +47,13 @@ pub struct Finding {
 }
 
 impl Texts {
-    /// The texts of an event's JSON; none if it has none, or none that can be read.
+    /// The texts of an event's JSON; empty if there are none, or if it cannot be parsed.
     pub fn read(json: &str) -> Self {
         serde_json::from_str(json).unwrap_or_default()
     }
 }
 
-/// Everything there is to say about a session, in the order of its events.
+/// All findings about a session, in the order of its events.
 pub fn lint(session: &[Heard<'_>]) -> Vec<Finding> {
     let mut remarks = Remarks { session, findings: Vec::new() };
     summaries::look(&mut remarks);
@@ -64,7 +64,7 @@ pub fn lint(session: &[Heard<'_>]) -> Vec<Finding> {
     findings
 }
 
-/// What was found so far. Each finding has a group: one more of the same name and group is counted.
+/// The findings so far. Each has a group; a repeat of the same name and group is only counted.
 struct Remarks<'a> {
     session: &'a [Heard<'a>],
     findings: Vec<(String, Finding)>,

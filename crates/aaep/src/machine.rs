@@ -1,13 +1,14 @@
-//! The rules of a session, over all its events. Pure: what came before is in [`Session`], which
-//! stays small; what grows with the session (ids that were used, outputs that are complete) is
-//! asked for as [`Used`] and answered by whoever keeps it.
+//! The rules of a session, over all its events. Pure: the history is in [`Session`], which stays
+//! small. Data that grows with the session (used ids, complete outputs) is looked up by the caller
+//! through [`Used`].
 //!
-//! - [`rules`]: every rule, with its number and its words. `docs/aaep-rules.md` is made from it.
+//! - [`rules`]: every rule, with its number and its text. `docs/aaep-rules.md` is generated from
+//!   it.
 //! - [`consent`]: what is asked, what was allowed, and which call may rest on it.
 //! - [`tools`], [`output`], [`state`]: the rules of those events.
 //!
 //! An event is checked in this order: its place between start and end, the envelope, its urgency,
-//! then what its type says. The first rule that it breaks is the one that is named.
+//! then the rules of its type. The first broken rule is reported.
 
 pub mod consent;
 mod limits;
@@ -39,8 +40,8 @@ use super::event::{Event, Payload, Urgency};
 use super::flaw::Flaw;
 use base::time::Time;
 
-/// What a session is so far, as far as its rules need it. Bounded: each list in it has a limit, and
-/// an event that would pass it is refused.
+/// The state of a session, as far as its rules need it. Bounded: each list has a limit, and an
+/// event that would exceed it is refused.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Session {
     phase: Phase,
@@ -62,7 +63,7 @@ pub enum Phase {
     #[default]
     Unstarted,
     Active,
-    /// After its one terminal event. Nothing moves it.
+    /// After its one terminal event. It is final.
     Over,
 }
 
@@ -76,12 +77,12 @@ pub enum Used {
     Token(String),
 }
 
-/// What else an event has done. Mostly nothing.
+/// The further effects of an event. Mostly none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Followed {
     /// The accept that an irreversible call rests on, and has used up.
     pub consent: Option<Consent>,
-    /// Questions that nobody need answer any more.
+    /// Questions that were withdrawn and need no answer any more.
     pub withdrawn: Vec<Settled>,
 }
 
@@ -95,12 +96,12 @@ pub struct LooseEnds<'a> {
 }
 
 impl Session {
-    /// The session after one more event that came at `at` by our clock, or the rule that it breaks;
-    /// then nothing has changed. `is_used` tells whether an id was used by an earlier event, those
-    /// just before in the same batch among them. What the event uses is added to `uses`.
+    /// Applies one more event that came at `at` by our clock, or returns the rule that it breaks;
+    /// then nothing has changed. `is_used` tells whether an earlier event used an id, including
+    /// events just before in the same batch. The ids that this event uses are added to `uses`.
     ///
-    /// `is_used` and `weak` can only refuse: events that were accepted once, followed again with
-    /// nothing used and [`Weak::Allowed`], lead to the same session.
+    /// `is_used` and `weak` can only refuse: replaying accepted events with nothing used and
+    /// [`Weak::Allowed`] leads to the same session.
     pub fn follow(
         &mut self,
         event: &Event<'_>,
@@ -138,7 +139,7 @@ impl Session {
         self.state.announced()
     }
 
-    /// Who announces in this session. Empty before its start.
+    /// The agent that announces this session. Empty before its start.
     pub fn agent_id(&self) -> &str {
         &self.agent_id
     }
@@ -148,14 +149,14 @@ impl Session {
         self.next_number
     }
 
-    /// The first millisecond that is not before what the last event says.
+    /// The first millisecond that is not before the timestamp of the last event.
     pub fn last_timestamp(&self) -> Time {
         let millis = self.timestamp_micros.div_euclid(1_000);
         let is_past = self.timestamp_micros.rem_euclid(1_000) > 0;
         Time::from_millis(millis + i64::from(is_past))
     }
 
-    /// Calls and outputs that are open: for whoever ends the session of a producer that is gone.
+    /// Open calls and outputs, for the server when it ends the session of a producer that is gone.
     pub fn loose_ends(&self) -> LooseEnds<'_> {
         LooseEnds { calls: self.calls.open(), outputs: self.outputs.open() }
     }
@@ -180,7 +181,7 @@ impl Session {
         }
     }
 
-    /// What must stay the same, go up, or not go back.
+    /// Fields that must stay the same, go up, or not go back.
     fn envelope(&self, event: &Event<'_>) -> Result<(), Flaw> {
         let envelope = &event.envelope;
         if self.phase == Phase::Unstarted {
@@ -209,7 +210,7 @@ impl Session {
         Ok(())
     }
 
-    /// What the type says. Whatever fails does so before anything has changed.
+    /// The rules of the type. Every check comes before any change.
     fn payload(&mut self, step: &Step<'_>, uses: &mut Vec<Used>) -> Result<Followed, Flaw> {
         match &step.event.payload {
             Payload::SessionStarted { .. } => self.start(step.event)?,
@@ -252,7 +253,8 @@ impl Session {
         Ok(())
     }
 
-    /// Every end closes what is open; only a successful one has also done what it was allowed to.
+    /// Every end requires that calls and outputs are closed; a successful one also requires that
+    /// accepted actions were done.
     fn end(&mut self, end: End) -> Result<Followed, Flaw> {
         self.calls.check_none_open()?;
         self.outputs.check_all_complete()?;

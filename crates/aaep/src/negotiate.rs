@@ -1,5 +1,5 @@
-//! What is granted of the terms that somebody asks for: never more than asked, never more than we
-//! offer. What was not asked for is not named in the answer, unless we limit it.
+//! Which of the requested terms are granted: never more than requested, never more than we offer.
+//! The answer names a term that was not requested only if we limit it.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,18 +11,18 @@ use super::{EXTENSION, EXTENSION_CONTEXT, VERSION, language};
 #[cfg(test)]
 mod tests;
 
-/// The most patterns of filters: each is looked at for every event.
+/// The most filter patterns: each is checked for every event.
 pub const PATTERNS_MAX: usize = 256;
 
-/// What this server can do for the one who asks, and what its policy allows.
+/// What this server can do for the caller, and what its policy allows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Offer {
     pub standing: Standing,
     pub rate_max: Option<u32>,
-    /// Empty: whatever the events carry.
+    /// Empty: all languages that the events have.
     pub languages: Vec<String>,
-    /// Whether somebody is turned away who asks only for languages that we do not have. Otherwise
-    /// they get each event in its own language.
+    /// Whether a listener that asks only for languages we do not have is refused. Otherwise it gets
+    /// each event in its own language.
     pub is_language_required: bool,
     pub boundaries: Vec<Boundary>,
     pub levels: Vec<u8>,
@@ -31,17 +31,17 @@ pub struct Offer {
     pub may_confirm: bool,
     pub may_clarify: bool,
     pub can_sign: bool,
-    /// Types that this listener does not get, critical ones excepted.
+    /// Types that this listener does not get, except critical events.
     pub exclude: Vec<String>,
 }
 
-/// How the one who asks stands with this server.
+/// Whether this server can accept the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     Welcome,
-    /// Nobody said who asks.
+    /// The caller is not authenticated.
     Unknown,
-    /// Not with this token.
+    /// The token does not allow it.
     Denied,
     /// There are too many subscriptions.
     Full {
@@ -53,7 +53,7 @@ pub enum Standing {
     },
 }
 
-/// Why terms were refused, as `subscription.rejected` says it.
+/// Why terms were refused, as in `subscription.rejected`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal {
@@ -75,10 +75,10 @@ pub struct Scope {
     pub agent_id: Option<String>,
     #[serde(default)]
     pub from: Start,
-    /// Where a listener goes on that was here before: a place, or the id of an event.
+    /// Where a returning listener resumes: a cursor, or the id of an event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume_after: Option<String>,
-    /// Whether the places are told from which it may go on, where the transport has no ids.
+    /// Whether cursors for a later resume are sent, for a transport without ids.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub places: bool,
 }
@@ -88,12 +88,12 @@ pub struct Scope {
 #[serde(rename_all = "snake_case")]
 pub enum Start {
     Beginning,
-    /// Sessions under way are told by one state each.
+    /// Each session under way is reported by its current state.
     #[default]
     Now,
 }
 
-/// The version that is spoken with somebody who asks for this one. A newer minor version gets
+/// The version that is spoken with a subscriber that asks for this one. A newer minor version gets
 /// ours; another major version is refused.
 pub fn version(asked: &str) -> Result<&'static str, Refusal> {
     let ours = VERSION.split('.').next();
@@ -106,7 +106,7 @@ pub fn version(asked: &str) -> Result<&'static str, Refusal> {
     Err(refusal(Reason::VersionUnsupported, message))
 }
 
-/// The terms that hold, or why there are none.
+/// The granted terms, or why there are none.
 pub fn negotiate(asked: &Capabilities, offer: &Offer) -> Result<Capabilities, Refusal> {
     admit(offer.standing)?;
     let patterns = asked.event_filters.as_ref().map_or(0, |filters| {
@@ -161,7 +161,7 @@ pub fn negotiate(asked: &Capabilities, offer: &Offer) -> Result<Capabilities, Re
     Ok(honored)
 }
 
-/// The terms after a change: what `asked` does not name stays as it was negotiated.
+/// The terms after a change: terms that `asked` does not name stay as negotiated.
 pub fn renegotiate(
     current: &Capabilities,
     asked: &Capabilities,
@@ -202,7 +202,7 @@ pub fn renegotiate(
     negotiate(&whole, offer)
 }
 
-/// Which sessions are asked for.
+/// The requested sessions.
 pub fn scope(asked: &Capabilities) -> Result<Scope, Refusal> {
     let Some(own) = asked.others.get(EXTENSION) else { return Ok(Scope::default()) };
     Scope::deserialize(own).map_err(|error| {
@@ -213,8 +213,8 @@ pub fn scope(asked: &Capabilities) -> Result<Scope, Refusal> {
     })
 }
 
-/// Whether nothing in `honored` gives or demands more than was asked for. Written apart from
-/// [`negotiate`], to hold it to its word.
+/// Whether `honored` gives and demands no more than was asked for. Independent of [`negotiate`], to
+/// check its result.
 pub fn is_no_looser(honored: &Capabilities, asked: &Capabilities) -> bool {
     fn is_subset<T: PartialEq>(honored: &Option<Vec<T>>, asked: &Option<Vec<T>>) -> bool {
         match (honored, asked) {
@@ -330,7 +330,7 @@ fn extensions(asked: &Capabilities, offer: &Offer) -> Result<Option<Vec<String>>
     Ok(Some(all.iter().filter(|one| offer.extensions.contains(one)).cloned().collect()))
 }
 
-/// The prefix of an extension, as its address tells it: the last part that is no version.
+/// The prefix of an extension, from its URI: the last part that is no version.
 fn prefix(uri: &str) -> &str {
     if uri == EXTENSION_CONTEXT {
         return EXTENSION;
@@ -343,7 +343,7 @@ fn prefix(uri: &str) -> &str {
 }
 
 impl Default for Offer {
-    /// Everything that the shaping can do, for somebody who only listens.
+    /// Everything that the shaping can do, for a listener that does not answer.
     fn default() -> Self {
         Self {
             standing: Standing::Welcome,

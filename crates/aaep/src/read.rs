@@ -1,9 +1,9 @@
-//! Reads one event: a single pass over its text, without a tree, borrowed wherever it can be. What
-//! is wrong is told by tier. First come the rules of the schemas, exactly; then what the words of
-//! the specification demand of one document, and where we are stricter.
+//! Parses one event in a single pass over its text, without a tree, borrowing where possible. Flaws
+//! are reported by tier: first the rules of the schemas, exactly; then the rules of the
+//! specification's text for one document, and our stricter ones.
 //!
-//! - [`table`], [`core`] and [`messages`] say what a document is made of; [`walk`] reads by them.
-//! - [`form`] and [`plain`] are about single texts, [`rules`] about what tables cannot say.
+//! - [`table`], [`core`] and [`messages`] describe the documents; [`walk`] reads by them.
+//! - [`form`] and [`plain`] check single texts, [`rules`] what tables cannot express.
 
 mod build;
 mod core;
@@ -32,23 +32,23 @@ use super::event::Event;
 use super::flaw::Flaw;
 use super::{EVENT_BYTES_ADVISED, EVENT_BYTES_MAX, FIELDS_MAX, secrets};
 
-/// What was found in a document.
+/// The result of reading a document.
 #[derive(Debug)]
 pub struct Examined<'a> {
-    /// There if nothing is wrong.
+    /// Present if there is no flaw.
     pub event: Option<Event<'a>>,
     pub flaws: Vec<Flaw>,
-    /// What is let pass, but had better be otherwise.
+    /// What is allowed, but should be better.
     pub warnings: Vec<Flaw>,
 }
 
-/// Reads an event, or tells all that is wrong with it, at most 32 flaws of each tier.
+/// Parses an event, or returns its flaws, at most 32 of each tier.
 pub fn read(text: &str) -> Result<Event<'_>, Vec<Flaw>> {
     let Examined { event, flaws, warnings: _ } = examined(text, Report::default());
     event.ok_or(flaws)
 }
 
-/// The same with what is let pass.
+/// The same with warnings.
 pub fn examine(text: &str) -> Examined<'_> {
     let mut examined = examined(text, Report::with_warnings());
     if examined.event.is_some() {
@@ -78,7 +78,7 @@ fn examined(text: &str, report: Report) -> Examined<'_> {
     Examined { event, flaws, warnings }
 }
 
-/// Checks what a producer publishes of itself.
+/// Checks a producer's manifest.
 pub fn check_manifest(text: &str) -> Result<(), Vec<Flaw>> {
     match type_of(text) {
         Some(name) if name == MANIFEST.name => check_against(text, &MANIFEST),
@@ -132,7 +132,7 @@ pub(super) fn message_names() -> Vec<&'static str> {
     messages::MESSAGE_TYPES.iter().map(|one| one.name).collect()
 }
 
-/// Whether a document says that it is a manifest.
+/// Whether a document claims to be a manifest.
 pub(super) fn is_manifest(name: &str) -> bool {
     name == MANIFEST.name
 }
@@ -142,7 +142,7 @@ pub(super) fn is_message(name: &str) -> bool {
     message_type(name).is_some()
 }
 
-/// The `type` of a document, wherever in it; nothing if it has none, or something other than text.
+/// The `type` of a document, wherever it is; `None` if it is missing, or no text.
 pub(super) fn type_of(text: &str) -> Option<Cow<'_, str>> {
     #[derive(Deserialize)]
     struct OnlyType<'a> {
@@ -153,7 +153,7 @@ pub(super) fn type_of(text: &str) -> Option<Cow<'_, str>> {
     Some(only.name)
 }
 
-/// Nothing if the text is no JSON, or no object; then that is on the report.
+/// `None` if the text is no JSON, or no object; the report then says so.
 fn read_object<'de>(text: &'de str, reading: &mut EventReading<'_, 'de>) -> Option<()> {
     let is_object = text.trim_start().starts_with('{');
     let mut deserializer = serde_json::Deserializer::from_str(text);
@@ -191,7 +191,7 @@ impl<'de> DeserializeSeed<'de> for &mut EventReading<'_, 'de> {
     }
 }
 
-/// Which table a member is in.
+/// The table of a member.
 enum Member {
     Envelope(usize),
     Payload(usize),
@@ -203,8 +203,8 @@ impl<'de> EventReading<'_, 'de> {
         self.core.map_or(&[], |core| core.shape.fields)
     }
 
-    /// The type decides what the other members mean. It nearly always comes before them; where it
-    /// does not, it is looked for.
+    /// The type decides what the other members mean. It nearly always comes first; otherwise it is
+    /// looked up.
     fn member(&mut self, seen: &mut Seen, key: &str) -> Member {
         let member = seen.member(self.payload_fields(), key);
         if matches!(member, Member::Unnamed) && !self.knows_type {
@@ -236,7 +236,7 @@ impl<'de> EventReading<'_, 'de> {
     }
 }
 
-/// Which members were seen, and where the next one is expected.
+/// The members seen so far, and where the next one is expected.
 #[derive(Default)]
 struct Seen {
     envelope: u64,

@@ -1,6 +1,6 @@
-//! Sessions as somebody recorded them: their events and the answers among them, in one order. The
-//! rules are those of [`machine`](super::machine); but a recording may lack the answers that others
-//! gave, so what must have been answered for it to go on is taken as answered, and said so.
+//! Checks recorded sessions: events and the answers among them, in one order. The rules are those
+//! of [`machine`](super::machine). A recording may lack answers, though, so an answer that must
+//! have been given for the session to go on is assumed, and reported.
 
 mod recover;
 mod salvage;
@@ -21,7 +21,7 @@ use super::machine::{
 };
 use base::time::{Span, Time};
 
-/// What is wrong with a recording, or was taken for granted in it.
+/// A flaw of a recording, or an assumption about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remark {
     pub weight: Weight,
@@ -32,13 +32,13 @@ pub struct Remark {
 pub enum Weight {
     /// A rule is broken.
     Broken,
-    /// Not there, and taken for granted: it may have happened without being recorded.
+    /// Missing, and assumed: it may have happened without being recorded.
     Assumed,
     /// It changes nothing.
     Idle,
 }
 
-/// All sessions of one recording. Grows with those that are open: with the ids that they used.
+/// All sessions of one recording. Grows with the open ones and the ids that they used.
 #[derive(Debug, Default)]
 pub struct Recorded {
     sessions: HashMap<String, One>,
@@ -46,7 +46,7 @@ pub struct Recorded {
     asked_in: HashMap<String, String>,
     /// The session of the last event that was not a stray one.
     last: Option<String>,
-    /// Documents of which not even the session could be read.
+    /// Documents whose session could not be read.
     n_unread: u64,
 }
 
@@ -54,12 +54,12 @@ pub struct Recorded {
 struct One {
     session: Session,
     used: HashSet<u128>,
-    /// What the session would be if a question that was withdrawn had been accepted before.
+    /// The session if a question that was withdrawn had been accepted before.
     otherwise: Vec<Otherwise>,
     recovery: Recovery,
-    /// Nothing can be said of the rest.
+    /// The rest cannot be judged.
     is_given_up: bool,
-    /// It is only the one event that was meant for another session.
+    /// It consists only of one event that was meant for another session.
     is_stray: bool,
 }
 
@@ -74,7 +74,7 @@ impl Recorded {
         self.sessions.len()
     }
 
-    /// One more event.
+    /// Adds one more event.
     pub fn event(&mut self, event: &Event<'_>) -> Option<Remark> {
         let id = event.envelope.session_id.as_ref();
         if !self.sessions.contains_key(id) {
@@ -102,8 +102,9 @@ impl Recorded {
         remark
     }
 
-    /// Whether an event of a session that never began is, but for its `session_id`, the next event
-    /// of the session before it. It then counts there, so that nothing is missing in that one.
+    /// Whether an event of a session that never began is, apart from its `session_id`, the next
+    /// event of the session before it. It then counts there, so that nothing is missing in that
+    /// one.
     fn belongs_to_last(&mut self, event: &Event<'_>) -> bool {
         if matches!(event.payload, Payload::SessionStarted { .. }) {
             return false;
@@ -123,12 +124,11 @@ impl Recorded {
         true
     }
 
-    /// A document that is no valid event. What it did all the same is taken from it as far as it
-    /// can be read, so that it breaks no rule for those that come after it; what cannot be read
-    /// explains one of them.
+    /// A document that is no valid event. Its effect is salvaged as far as it can be read, so that
+    /// later events break no rule because of it. An unreadable one excuses one later flaw.
     pub fn broken(&mut self, session_id: Option<&str>, salvaged: Option<&Event<'_>>) {
         if let Some(event) = salvaged {
-            // That it is wrong was said already.
+            // The flaw is reported already.
             let _ = self.event(event);
         } else if let Some(session_id) = session_id {
             self.sessions.entry(session_id.to_owned()).or_default().recovery.lose();
@@ -138,8 +138,8 @@ impl Recorded {
         }
     }
 
-    /// The first event that was recorded of a session under way. Without its start, the order of
-    /// the rest says nothing.
+    /// The first recorded event of a session that had already begun. Without its start, the rest
+    /// cannot be judged.
     pub fn joined(&mut self, session_id: &str) -> Option<Remark> {
         if self.sessions.contains_key(session_id) {
             return None;
@@ -150,7 +150,7 @@ impl Recorded {
         Some(remark(Weight::Assumed, &rules::STARTS, "type", expected))
     }
 
-    /// Somebody's answer. The first one counts; others change nothing.
+    /// A recorded answer. The first one counts; others change nothing.
     pub fn reply(&mut self, reply: &Handshake) -> Option<Remark> {
         let token = match reply {
             Handshake::ConfirmationReply(reply) => &reply.reply_token,
@@ -167,11 +167,11 @@ impl Recorded {
             return None;
         }
         let due = one.session.pending().iter().find(|it| it.reply_token() == token)?.due();
-        // Whether it came in time, a third clock said. Here it is its place among the events.
+        // Another clock decided whether it was in time. Here its place among the events decides.
         let at = before(due);
         let settled = match reply {
             Handshake::ConfirmationReply(reply) => {
-                // Whoever proposes another action has refused this one.
+                // Proposing another action refuses this one.
                 let is_refusal = reply.modified_action.is_some();
                 let decision = if is_refusal { Decision::Reject } else { reply.decision };
                 one.session.resolve(token, decision, at, Lasts::WithoutEnd)
@@ -193,7 +193,7 @@ impl Recorded {
         settled.err().map(idle)
     }
 
-    /// The sessions that have no end, by their ids.
+    /// The sessions without an end, by their ids.
     pub fn unfinished(&self) -> Vec<(&str, Remark)> {
         let is_open = |one: &One| {
             one.session.phase() == Phase::Active
@@ -224,7 +224,7 @@ impl One {
         }
     }
 
-    /// What is wrong with an event; or nothing, and what was assumed for that.
+    /// The flaw of an event; otherwise the assumption that was needed, if any.
     fn judge(&mut self, event: &Event<'_>) -> Result<Option<Remark>, Flaw> {
         let is_change = matches!(event.payload, Payload::StateChanged { .. });
         let before =
@@ -252,7 +252,7 @@ impl One {
         Ok(assumed)
     }
 
-    /// What would be if each question that is withdrawn here, or all of them, had been accepted.
+    /// Keeps alternatives in which one or all of the questions withdrawn here had been accepted.
     fn suppose(&mut self, before: &Session, event: &Event<'_>) {
         let asked = confirmations(before);
         let each = asked.iter().map(std::slice::from_ref);
@@ -286,7 +286,7 @@ impl One {
                 Some(remark(Weight::Assumed, &rules::CONSENT, "reply_token", expected))
             }
             Payload::SessionCompleted if flaw.rule == rules::SETTLED.number => {
-                // Only an end that withdraws what waits differs in nothing else.
+                // A cancelled end withdraws the open questions, and is otherwise the same.
                 let open = self.session.pending().first().map(|it| it.event_id().to_owned())?;
                 let other = Event { payload: Payload::SessionCancelled, ..event.clone() };
                 follow(&mut self.session, &other, &self.used, uses).ok()?;
@@ -330,7 +330,7 @@ impl Otherwise {
     }
 }
 
-/// Whether the event withdraws a question, or what is wrong with it.
+/// Whether the event withdraws a question, or its flaw.
 fn follow(
     session: &mut Session,
     event: &Event<'_>,
@@ -343,7 +343,7 @@ fn follow(
     Ok(!followed.withdrawn.is_empty())
 }
 
-/// Token, event and due time of each confirmation that waits.
+/// Token, event and due time of each open confirmation.
 fn confirmations(session: &Session) -> Vec<(String, String, Time)> {
     let asked = session.pending().iter().filter(|it| it.kind() == QuestionKind::Confirmation);
     asked.map(|it| (it.reply_token().to_owned(), it.event_id().to_owned(), it.due())).collect()
@@ -353,7 +353,7 @@ fn before(due: Time) -> Time {
     Time::from_millis(due.as_millis() - Span::from_millis(1).as_millis())
 }
 
-/// Ids are many and their texts are long: what is kept of one is a fingerprint of 128 bits.
+/// Ids are many and long, so only a fingerprint of 128 bits is kept.
 fn digest(used: &Used) -> u128 {
     let half = |salt: u8| {
         let mut hasher = DefaultHasher::new();

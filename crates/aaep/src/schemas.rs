@@ -1,5 +1,5 @@
-//! The JSON Schemas of all messages, as they are published: each stands alone, without references.
-//! They hold what the upstream schemas hold, and for what upstream has none, our own.
+//! The published JSON Schemas of all messages: each is self-contained, without references. They are
+//! equivalent to the upstream schemas; where upstream has none, they are our own.
 
 macro_rules! schemas {
     ($($name:literal),* $(,)?) => {

@@ -1,5 +1,5 @@
-//! Secrets in what is told: keys, passwords and card numbers that a producer let through. What is
-//! found here is looked for by its form, so it is less than there may be.
+//! Secrets in announced texts: keys, passwords and card numbers that a producer let through. They
+//! are found by their form, so some may be missed.
 
 use std::ops::Range;
 
@@ -7,13 +7,13 @@ use serde_json::{Map, Value};
 
 use super::flaw::{Flaw, Tier};
 
-/// What stands for a secret. Shorter than any of them, so that a text never grows.
+/// Replaces a secret. It is no longer than any of them, so that a text never grows.
 const HIDDEN: &str = "***";
 
 /// Fewer characters are hardly a secret; a card has three on its back.
 const VALUE_CHARS_MIN: usize = 3;
 
-/// What is called so, or ends so, is followed by a secret. Without case, `_` and `-`.
+/// A secret follows a word that equals one of these, or ends with one. Without case, `_` and `-`.
 const NAMES: [&str; 17] = [
     "password",
     "passwd",
@@ -34,7 +34,7 @@ const NAMES: [&str; 17] = [
     "cvv",
 ];
 
-/// What tokens of well-known services begin with, and how much more of them there is at least.
+/// Prefixes of the tokens of well-known services, and the least number of characters after them.
 const PREFIXES: [(&str, usize); 17] = [
     ("sk_live_", 8),
     ("sk_test_", 8),
@@ -88,7 +88,7 @@ pub fn masked(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut end = 0;
     for span in spans {
-        // One may be found in two ways.
+        // One secret may be found in two ways.
         if span.start >= end {
             out.push_str(&text[end..span.start]);
             out.push_str(HIDDEN);
@@ -99,7 +99,7 @@ pub fn masked(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// The texts of an event that have secrets, for whoever checks it.
+/// Warnings about the texts of an event that have secrets.
 pub fn warnings(event: &str) -> Vec<Flaw> {
     let fields: Map<String, Value> = serde_json::from_str(event).unwrap_or_default();
     let has = |name: &&str| fields.get(*name).and_then(Value::as_str).is_some_and(has_secret);
@@ -114,7 +114,7 @@ pub fn warnings(event: &str) -> Vec<Flaw> {
         .collect()
 }
 
-/// Where they are, from the first on.
+/// The places of the secrets, in order.
 fn spans(text: &str) -> Vec<Range<usize>> {
     let mut spans = Vec::new();
     named(text, &mut spans);
@@ -132,7 +132,7 @@ fn named(text: &str, spans: &mut Vec<Range<usize>>) {
     let is_quote = |c: char| matches!(c, '"' | '\'' | '`' | '\\');
     let is_space = |c: char| c == ' ' || is_quote(c);
     let is_end = |c: char| c.is_whitespace() || is_quote(c) || ",;&)}、。".contains(c);
-    // Looked for once: a text may have thousands of signs.
+    // Searched once: a text may have thousands of signs.
     let ends: Vec<usize> = text.match_indices(is_end).map(|(at, _)| at).collect();
     for (at, sign) in text.match_indices([':', '=', '：']) {
         let before = text[..at].trim_end_matches(is_space);
@@ -165,7 +165,7 @@ fn is_of_name(character: char) -> bool {
 }
 
 fn is_name(word: &str) -> bool {
-    // Longer ones are not names.
+    // A longer word is no name.
     if word.is_empty() || word.len() > 64 {
         return false;
     }
@@ -174,7 +174,7 @@ fn is_name(word: &str) -> bool {
     NAMES.iter().any(|name| plain.ends_with(name))
 }
 
-/// Somebody has hidden it already, or it stands for one.
+/// Whether the value is hidden already, or is a placeholder.
 fn is_hidden(value: &str) -> bool {
     value.starts_with(['[', '<', '{', '$', '('])
         || value.chars().all(|c| matches!(c, '*' | '•' | '.' | '…' | 'x' | 'X' | '-' | '_' | '#'))
@@ -196,8 +196,7 @@ fn prefixed(text: &str, spans: &mut Vec<Range<usize>>) {
     }
 }
 
-/// Numbers that cards have: their lengths and beginnings, in groups or not, with a right check
-/// digit.
+/// Card numbers: by length and prefix, in groups or not, with a valid check digit.
 fn cards(text: &str, spans: &mut Vec<Range<usize>>) {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -319,7 +318,7 @@ mod tests {
         }
     }
 
-    /// What somebody wrote to keep the server busy takes no longer than another text.
+    /// A text made to keep the server busy takes no longer than another one.
     #[test]
     fn many_names_hide_one_text() {
         let text = "token=".repeat(2_730);

@@ -1,14 +1,15 @@
-//! The events as one subscription gets them: filtered, at its rate, joined where they may be, in
-//! its language. Pure: events come in with [`Shaper::push`], in order; what goes out is asked for
-//! with [`Shaper::poll`], and [`Shaper::next_at`] tells when to ask again.
+//! The events as one subscription gets them: filtered, at its rate, merged where allowed, in its
+//! language. Pure: events go in with [`Shaper::push`], in order; deliveries come out of
+//! [`Shaper::poll`], and [`Shaper::next_at`] tells when to poll again.
 //!
-//! - Critical events go out at once, whatever the terms say: they overtake what has to wait.
-//! - Of each session the others keep their order. What may become one is text of the same output,
-//!   progress, and changes of state; it takes the place of the last event in it, and is never told
-//!   across an event of another kind.
-//! - Nothing is lost: an event that passes the filters is delivered, or is in one that says so.
-//! - Memory is bounded: [`Shaper::wants_more`] says when to stop pushing. Critical events beyond
-//!   that come in with [`Shaper::push_critical`].
+//! - Critical events go out at once, whatever the terms say: they overtake events that wait.
+//! - The other events of each session keep their order. Text of the same output, progress, and
+//!   changes of state may be merged. A merged event takes the place of its last event, and is never
+//!   merged across an event of another kind.
+//! - Nothing is lost: an event that passes the filters is delivered, or is part of one that says
+//!   so.
+//! - Memory is bounded: [`Shaper::wants_more`] says when to stop pushing. Further critical events
+//!   come in with [`Shaper::push_critical`].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -40,26 +41,25 @@ pub use prepared::{Kind, Output, Prepared};
 use terms::Terms;
 
 /// How many deliveries are held for a subscription. A slow one is served from the ledger, which
-/// keeps everything, so this needs to be no more than what merging finds partners in.
+/// keeps everything, so only enough for merging is held.
 pub const HELD_EVENTS_MAX: usize = 512;
 
 /// How many bytes are held for a subscription: a few of the longest events, or thousands of chunks.
 pub const HELD_BYTES_MAX: usize = 256 * 1024;
 
-/// How many critical events wait for a subscriber who does not read. They are few: ingest limits
-/// them.
+/// How many critical events wait for a slow subscriber. They are few: ingest limits them.
 pub const CRITICAL_MAX: usize = 256;
 
-/// How many critical events that were told ahead of their turn are remembered, so as not to tell
-/// them again. Of more, the oldest come twice.
+/// How many critical events that were delivered early are remembered, so that they are not
+/// delivered twice. Beyond this, the oldest are repeated.
 pub const AHEAD_MAX: usize = 4_096;
 
-/// As long as no more than this is held, critical events come in their turn where they can: those
-/// before them are a few writes to the same connection.
+/// If no more than this is held, critical events keep their order where possible: the events before
+/// them are a few writes to the same connection.
 pub const LEADING_EVENTS_MAX: usize = 32;
 
-/// A long text is not waited for longer than this, however slowly it is spoken. A text of the
-/// longest event that is advised is spoken in this time at a usual pace.
+/// The longest wait for a text to be spoken, however slow the pace. A text of the longest advised
+/// event is spoken in this time at a usual pace.
 pub const PACE_WAIT_MS_MAX: i64 = 3_600_000;
 
 const MS_PER_MINUTE: i64 = 60_000;
@@ -68,7 +68,7 @@ const MS_PER_MINUTE: i64 = 60_000;
 #[derive(Debug)]
 pub struct Delivery {
     pub body: Body,
-    /// The `event_id` to resume after: there is one if everything up to it was delivered.
+    /// The `event_id` to resume after; present if everything up to it was delivered.
     pub id: Option<Arc<str>>,
     /// Of the last event in it.
     pub cursor: Cursor,
@@ -83,7 +83,7 @@ pub struct Delivery {
 /// The JSON of a delivery.
 #[derive(Debug)]
 pub enum Body {
-    /// The event as it was sent, shared by all who get it so.
+    /// The event as it was sent, shared by all subscriptions that get it so.
     Verbatim(Arc<Prepared>),
     /// The same without its sequence number, shared as well.
     Unnumbered(Arc<Prepared>),
@@ -96,33 +96,31 @@ pub struct Shaper {
     terms: Terms,
     bucket: Option<Bucket>,
     critical: VecDeque<(Arc<Prepared>, Cursor)>,
-    /// What is held if it is all that is held, and may go out: most events need no lane. With the
-    /// cursor before it.
+    /// The only held event, if it may go out: most events need no lane. With the cursor before it.
     direct: Option<(Held, Cursor)>,
     lanes: Vec<Lane>,
     lane_of: HashMap<Arc<str>, usize>,
     free: Vec<usize>,
     /// Lanes whose first event may go out, in turn.
     turns: VecDeque<usize>,
-    /// The earliest time at which another lane may have something.
+    /// The earliest time at which another lane may be ready.
     wake_at: Option<Time>,
-    /// The oldest event of everything that was pushed and not delivered, each with the cursor
-    /// before it.
+    /// The oldest undelivered event of each held delivery, with the cursor before it.
     outstanding: BTreeMap<Cursor, Cursor>,
     /// The last event that was pushed.
     pushed: Cursor,
     /// The last event that came in by `push_critical`.
     scouted: Cursor,
-    /// Those that came in so and were not pushed since.
+    /// Events that came in by `push_critical` and were not pushed since.
     ahead: BTreeSet<Cursor>,
     n_held: usize,
     n_bytes: usize,
-    /// When what was told last is spoken.
+    /// When the last text will have been spoken.
     spoken_at: Time,
 }
 
 impl Shaper {
-    /// `start` is the place that everything comes after.
+    /// `start` is the cursor that all events come after.
     pub fn new(honored: &Capabilities, start: Cursor) -> Self {
         let terms = Terms::new(honored);
         Self {
@@ -145,14 +143,14 @@ impl Shaper {
         }
     }
 
-    /// The same for a customer, who does not hear what is for colleagues.
+    /// The same for a customer, who does not get what is for colleagues.
     pub fn for_customer(mut self) -> Self {
         self.terms.is_customer = true;
         self
     }
 
-    /// Other terms, for everything that goes out from now on. What was let in stays, and does not
-    /// wait; numbers that were left out stay out.
+    /// Other terms, for everything that goes out from now on. Held events stay, and do not wait any
+    /// more; if sequence numbers were left out, they stay out.
     pub fn retune(&mut self, honored: &Capabilities, now: Time) {
         self.settle(now);
         let Terms { keeps_numbers, is_customer, .. } = self.terms;
@@ -170,7 +168,7 @@ impl Shaper {
         !self.is_full() && self.wants_critical()
     }
 
-    /// Whether another critical event may be pushed ahead of its turn.
+    /// Whether another critical event may be pushed early.
     pub fn wants_critical(&self) -> bool {
         self.critical.len() < CRITICAL_MAX
     }
@@ -182,7 +180,7 @@ impl Shaper {
         oldest.into_iter().chain(direct).min().unwrap_or(self.pushed)
     }
 
-    /// The last event that was pushed: what to push comes after it.
+    /// The last pushed event: the next one comes after it.
     pub fn pushed(&self) -> Cursor {
         self.pushed
     }
@@ -195,7 +193,7 @@ impl Shaper {
         self.n_bytes
     }
 
-    /// The next event, in the order of its cursor. What came before is passed over.
+    /// Pushes the next event, in the order of its cursor. Earlier ones are ignored.
     pub fn push(&mut self, event: &Arc<Prepared>, cursor: Cursor, now: Time) {
         if cursor <= self.pushed {
             return;
@@ -210,7 +208,7 @@ impl Shaper {
             if is_new || self.critical.iter().any(|(_, one)| *one == cursor) {
                 self.outstanding.insert(cursor, before);
             }
-            // Nothing is said later that leads up to it.
+            // No event before it is delivered later.
             if let Some(lane) = self.lane_of.get(&event.session_id).copied() {
                 self.close(lane);
                 self.arrange(lane, now);
@@ -220,21 +218,21 @@ impl Shaper {
         }
     }
 
-    /// A critical event that lies ahead of what was pushed. All that lie between must have been
-    /// pushed so, too.
+    /// Pushes a critical event ahead of its turn. All critical events before it must have been
+    /// pushed too.
     pub fn push_critical(&mut self, event: &Arc<Prepared>, cursor: Cursor) {
         if event.is_critical && cursor > self.pushed && cursor > self.scouted {
             self.scouted = cursor;
             self.ahead.insert(cursor);
             if self.ahead.len() > AHEAD_MAX {
-                // Told once more when its turn comes, rather than forgotten.
+                // Delivered twice, rather than lost.
                 self.ahead.pop_first();
             }
             self.critical.push_back((Arc::clone(event), cursor));
         }
     }
 
-    /// What goes out now.
+    /// The delivery that goes out now.
     pub fn poll(&mut self, now: Time) -> Option<Delivery> {
         let leading = self.lane_before_critical(now);
         if leading.is_none()
@@ -277,13 +275,13 @@ impl Shaper {
         self.n_held >= HELD_EVENTS_MAX || self.n_bytes >= HELD_BYTES_MAX
     }
 
-    /// Whether the rate lets another one out.
+    /// Whether the rate allows another delivery.
     fn is_allowed(&self, now: Time) -> bool {
         self.bucket.as_ref().is_none_or(|bucket| bucket.allows(now))
     }
 
-    /// The lane of what leads up to the next critical event, if it can all go out at once: then the
-    /// order is kept, and nothing is delayed by it.
+    /// The lane of the events before the next critical one, if all of them can go out at once: then
+    /// the order is kept without a delay.
     fn lane_before_critical(&self, now: Time) -> Option<usize> {
         let (event, cursor) = self.critical.front()?;
         if self.n_held > LEADING_EVENTS_MAX || !self.is_allowed(now) {
@@ -293,7 +291,7 @@ impl Shaper {
         self.is_first_before(lane, *cursor).then_some(lane)
     }
 
-    /// Whether there is more than may go out at this moment.
+    /// Whether more is held than may go out now.
     fn is_over_budget(&self, now: Time) -> bool {
         self.bucket.as_ref().is_some_and(|bucket| bucket.available(now) <= self.n_held)
             || now < self.spoken_at

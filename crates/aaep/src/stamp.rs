@@ -1,5 +1,5 @@
-//! A moment as events write it: RFC 3339 in UTC, always with three digits of a fraction. Other
-//! numbers of digits are not allowed there.
+//! A time as events write it: RFC 3339 in UTC, always with three fractional digits. No other number
+//! of digits is allowed there.
 
 use base::time::Time;
 

@@ -1,5 +1,5 @@
-//! Where a text may be cut for somebody who listens: after a word, a sentence, a paragraph, in any
-//! script, and never inside what a reader takes for one character.
+//! Where a text may be cut for a listener: after a word, a sentence, a paragraph, in any script,
+//! and never inside a user-perceived character.
 
 use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 
@@ -9,18 +9,18 @@ use super::event::Boundary;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Boundaries(u8);
 
-/// A place where a text may be cut, in bytes, and the coarsest boundary that lies there.
+/// A place where a text may be cut, in bytes, and its coarsest boundary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
     pub at: usize,
     pub boundary: Boundary,
 }
 
-/// Quotes and brackets that may stand between the end of a sentence and the space. More than these
-/// are not looked through, so that a text of brackets costs no more than any other.
+/// Quotes and brackets that may stand between the end of a sentence and the space. No more than
+/// these are skipped, so that a text of brackets costs no more than any other.
 const CLOSERS_MAX: usize = 4;
 
-/// The kinds that lie inside a text, the coarsest first.
+/// The boundaries inside a text, the coarsest first.
 const INSIDE: [Boundary; 3] = [Boundary::Paragraph, Boundary::Sentence, Boundary::Word];
 
 impl Boundaries {
@@ -28,7 +28,7 @@ impl Boundaries {
         self.0 & (1 << boundary as u8) != 0
     }
 
-    /// Whether there is one that lies inside a text.
+    /// Whether one of them lies inside a text.
     pub fn cut_inside(self) -> bool {
         INSIDE.iter().any(|one| self.contains(*one))
     }
@@ -40,8 +40,8 @@ impl FromIterator<Boundary> for Boundaries {
     }
 }
 
-/// The last place at or after `from` where the text may be cut. The text goes on: its end is a
-/// boundary only if nothing that follows can change that much.
+/// The last place at or after `from` where the text may be cut. More text may follow: the end is a
+/// boundary only if no continuation can change that.
 pub fn last_cut(text: &str, from: usize, boundaries: Boundaries) -> Option<Cut> {
     let from = from.max(1);
     let places = text.char_indices().rev().map(|(at, _)| at).take_while(|at| *at >= from);
@@ -52,7 +52,7 @@ pub fn last_cut(text: &str, from: usize, boundaries: Boundaries) -> Option<Cut> 
     })
 }
 
-/// How many words somebody has to speak.
+/// How many words are to be spoken.
 pub fn n_words(text: &str) -> usize {
     text.unicode_words().count()
 }
@@ -113,7 +113,7 @@ fn is_between_characters(text: &str, at: usize) -> bool {
     GraphemeCursor::new(at, text.len(), true).is_boundary(text, 0).unwrap_or(false)
 }
 
-/// What ends a sentence in some script.
+/// Marks that end a sentence in some script.
 fn is_mark(c: char) -> bool {
     is_mark_without_space(c)
         || matches!(
@@ -128,7 +128,7 @@ fn is_mark(c: char) -> bool {
         )
 }
 
-/// Scripts that put no space after a sentence.
+/// Marks of scripts without a space after a sentence.
 fn is_mark_without_space(c: char) -> bool {
     matches!(c, '。' | '！' | '？' | '｡' | '．')
 }
@@ -153,7 +153,7 @@ fn is_closer(c: char) -> bool {
     )
 }
 
-/// Scripts that put no space between words.
+/// Scripts without spaces between words.
 fn is_unspaced(c: char) -> bool {
     matches!(c,
         '\u{0e00}'..='\u{0eff}' // Thai, Lao

@@ -1,8 +1,8 @@
-//! The one text of a JSON value (RFC 8785), and the hash that names it.
+//! The canonical text of a JSON value (RFC 8785), and its hash.
 //!
-//! Signatures and hash chains are taken over this text, so two values that are equal must have the
-//! same bytes here, in every implementation. The writer is direct, because every package and every
-//! journal entry passes through it.
+//! Signatures and hash chains are computed over this text, so equal values must have equal bytes in
+//! every implementation. The writer is a direct one for speed: every package and every journal
+//! entry passes through it.
 
 use std::cmp::Ordering;
 use std::fmt::{self, Write};
@@ -18,7 +18,7 @@ use crate::json::INTEGER_MAX;
 /// A SHA-256 digest.
 pub type Hash = [u8; 32];
 
-/// What SHA-256 takes at once.
+/// The block size of SHA-256.
 const BLOCK_BYTES: usize = 64;
 
 /// The canonical text. Integers beyond 2^53 − 1 are written as the nearest double, as the RFC
@@ -31,8 +31,8 @@ pub fn canonical(value: &Value) -> String {
     out
 }
 
-/// The canonical text of a type that declares its fields in the order of their names, at every
-/// depth, and has no maps: it is written as it stands, without a [`Value`] in between.
+/// The canonical text of a type without maps that declares its fields in the order of their names,
+/// at every depth. It is serialized directly, without a [`Value`] in between.
 pub fn of(value: &impl Serialize) -> String {
     let mut bytes = Vec::with_capacity(1_024);
     value
@@ -95,7 +95,7 @@ pub fn hmac(key: &[u8; 32], parts: &[&[u8]]) -> Hash {
     HmacKey::new(key).sign(parts)
 }
 
-/// A key of [`hmac`] that is used often: both hashes have taken it in already.
+/// A key of [`hmac`] that is used often: both hash states have absorbed it already.
 #[derive(Clone)]
 pub struct HmacKey {
     inner: Sha256,
@@ -152,8 +152,9 @@ pub fn parse_hex32(text: &str) -> Option<Hash> {
 fn write_object(object: &Map<String, Value>, out: &mut String) {
     let in_order = |a: &&String, b: &&String| utf16_order(a, b) == Ordering::Less;
     out.push('{');
-    // The map is sorted by bytes, which is the same order for all but very exotic keys. Asking
-    // is cheap, and it stays right if another crate turns on insertion order in `serde_json`.
+    // The map is sorted by bytes, which is the same order for all but very exotic keys. The check
+    // is cheap, and the result stays right if another crate turns on insertion order in
+    // `serde_json`.
     if object.keys().is_sorted_by(in_order) {
         for (index, (key, value)) in object.iter().enumerate() {
             write_entry(index, key, value, out);
@@ -279,8 +280,8 @@ struct Decimal {
     point: i32,
 }
 
-/// The digits come from `serde_json`, because the standard library breaks ties between two shortest
-/// forms upwards, and ECMAScript takes the even one. Its layout is not relied upon.
+/// The digits come from `serde_json`: the standard library breaks ties between two shortest forms
+/// upwards, but ECMAScript takes the even one. Its layout is not relied upon.
 fn shortest_decimal(positive: f64) -> Decimal {
     let number = Number::from_f64(positive).expect("a JSON number is finite");
     let text = number.to_string();
@@ -447,7 +448,7 @@ mod tests {
         Value::Object(entries.into_iter().collect())
     }
 
-    /// Short, so that keys share beginnings, and from all the ranges that sort differently.
+    /// Short keys that share prefixes, from all the ranges that sort differently.
     fn keys() -> impl Strategy<Value = String> {
         let characters = vec![
             'a',
@@ -464,7 +465,7 @@ mod tests {
             .prop_map(|characters| characters.into_iter().collect())
     }
 
-    /// Values that `json::parse` would let in.
+    /// Values that `json::parse` accepts.
     fn values() -> impl Strategy<Value = Value> {
         let integer_max = INTEGER_MAX as i64;
         let doubles = any::<f64>().prop_filter("accepted from outside", |double| {

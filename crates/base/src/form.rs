@@ -1,10 +1,9 @@
-//! The form of what comes from outside, as JSON Schema. A type says which fields there are; the
-//! functions here add what it cannot say, from the constants that the rules use: lengths, ranges,
-//! patterns. [`Form`] holds a value against the result, so that what is published is what is
-//! checked.
+//! The form of input, as JSON Schema. A type declares the fields. The functions here add what a
+//! type cannot express, from the constants that the rules use: lengths, ranges, patterns. [`Form`]
+//! validates a value against the result, so the published schema is the one that is checked.
 //!
-//! JSON Schema counts characters and knows no spans. What it has no word for is said in keywords
-//! of our own, which other readers ignore: see [`BYTES_MAX`], [`SPAN_MIN`] and [`SPAN_MAX`].
+//! JSON Schema counts characters and has no spans of time. For these we use keywords of our own,
+//! which other readers ignore: see [`BYTES_MAX`], [`SPAN_MIN`] and [`SPAN_MAX`].
 
 mod check;
 mod node;
@@ -28,19 +27,19 @@ pub const BYTES_MAX: &str = "x-maxBytes";
 pub const SPAN_MIN: &str = "x-minSpan";
 pub const SPAN_MAX: &str = "x-maxSpan";
 
-/// What is expected, in words: the answer to a value that does not fit.
+/// The expected value in words, for the error about a value that does not fit.
 pub const EXPECTED: &str = "x-expected";
 
-/// At least one character that is not a blank.
+/// At least one character that is not white space.
 pub const NOT_BLANK: &str = r"\S";
 
 /// Not blank, and without line breaks, tabs and other controls.
 pub const LINE: &str = r"^[^\x00-\x1F\x7F-\x9F]*[^\s\x00-\x1F\x7F-\x9F][^\x00-\x1F\x7F-\x9F]*$";
 
-/// The same, but it may be blank or empty.
+/// The same, but blank or empty text is allowed.
 const ONE_LINE_OR_NONE: &str = r"^[^\x00-\x1F\x7F-\x9F]*$";
 
-/// How our schemas are made, whoever publishes them.
+/// The settings from which all our schemas are generated.
 pub fn settings() -> SchemaSettings {
     SchemaSettings::draft2020_12().with_transform(RecursiveTransform(bound_integers))
 }
@@ -65,12 +64,12 @@ fn bound_integers(schema: &mut Schema) {
     fields.entry("maximum").or_insert_with(|| max.into());
 }
 
-/// At most so many bytes.
+/// At most `max` bytes.
 pub fn bytes(max: usize) -> impl FnMut(&mut Schema) {
     move |schema| limit(schema, max, &format!("text of at most {max} bytes"))
 }
 
-/// So many bytes.
+/// From `min` to `max` bytes.
 pub fn bytes_from(min: usize, max: usize) -> impl FnMut(&mut Schema) {
     move |schema| {
         limit(schema, max, &format!("text of {min} to {max} bytes"));
@@ -78,14 +77,14 @@ pub fn bytes_from(min: usize, max: usize) -> impl FnMut(&mut Schema) {
     }
 }
 
-/// An object of at most so many bytes as canonical JSON; `null` where it may be.
+/// An object of at most `max` bytes as canonical JSON; `null` if that is allowed.
 pub fn object_bytes(max: usize) -> impl FnMut(&mut Schema) {
     move |schema| {
         schema.insert(BYTES_MAX.to_owned(), max.into());
     }
 }
 
-/// Text of at most so many bytes, a number, or a truth value.
+/// Text of at most `max` bytes, a number, or a boolean.
 pub fn scalar(max: usize) -> impl FnMut(&mut Schema) {
     move |schema| {
         schema.insert("type".to_owned(), json!(["string", "number", "boolean"]));
@@ -93,7 +92,7 @@ pub fn scalar(max: usize) -> impl FnMut(&mut Schema) {
     }
 }
 
-/// Text that is not blank, of at most so many bytes.
+/// Text that is not blank, of at most `max` bytes.
 pub fn text(max: usize) -> impl FnMut(&mut Schema) {
     move |schema| {
         limit(schema, max, &format!("1 to {max} bytes of text"));
@@ -101,12 +100,12 @@ pub fn text(max: usize) -> impl FnMut(&mut Schema) {
     }
 }
 
-/// One line that is not blank, of at most so many bytes.
+/// One line that is not blank, of at most `max` bytes.
 pub fn line(max: usize) -> impl FnMut(&mut Schema) {
     patterned(LINE, max, format!("one line of 1 to {max} bytes"))
 }
 
-/// One line of at most so many bytes, or nothing.
+/// One line of at most `max` bytes, or nothing.
 pub fn line_or_none(max: usize) -> impl FnMut(&mut Schema) {
     patterned(ONE_LINE_OR_NONE, max, format!("one line of at most {max} bytes"))
 }
@@ -116,7 +115,7 @@ pub fn not_blank(expected: &'static str) -> impl FnMut(&mut Schema) {
     pattern(NOT_BLANK, expected)
 }
 
-/// Text of this pattern, and of at most so many bytes.
+/// Text that matches this pattern, of at most `max` bytes.
 pub fn patterned(pattern: &'static str, max: usize, expected: String) -> impl FnMut(&mut Schema) {
     move |schema| {
         limit(schema, max, &expected);
@@ -142,7 +141,7 @@ pub fn sha256(schema: &mut Schema) {
     pattern("^[0-9a-f]{64}$", "64 lower-case hexadecimal digits")(schema);
 }
 
-/// A number from one to another.
+/// A number from `min` to `max`.
 pub fn range(min: impl Into<Value>, max: impl Into<Value>) -> impl FnMut(&mut Schema) {
     let (min, max) = (min.into(), max.into());
     move |schema| {
@@ -151,7 +150,7 @@ pub fn range(min: impl Into<Value>, max: impl Into<Value>) -> impl FnMut(&mut Sc
     }
 }
 
-/// A span from one to another.
+/// A span from `min` to `max`.
 pub fn span(min: Span, max: Span) -> impl FnMut(&mut Schema) {
     move |schema| {
         schema.insert(SPAN_MIN.to_owned(), json!(min));
@@ -161,7 +160,7 @@ pub fn span(min: Span, max: Span) -> impl FnMut(&mut Schema) {
     }
 }
 
-/// A span that is not shorter than this.
+/// A span of at least `min`.
 pub fn at_least(min: Span) -> impl FnMut(&mut Schema) {
     move |schema| {
         schema.insert(SPAN_MIN.to_owned(), json!(min));
@@ -169,7 +168,7 @@ pub fn at_least(min: Span) -> impl FnMut(&mut Schema) {
     }
 }
 
-/// A list of so many items.
+/// A list of `min` to `max` items.
 pub fn items(min: usize, max: usize) -> impl FnMut(&mut Schema) {
     move |schema| {
         if min > 0 {
@@ -179,17 +178,17 @@ pub fn items(min: usize, max: usize) -> impl FnMut(&mut Schema) {
     }
 }
 
-/// What holds for each item of a list.
+/// Applies a rule to each item of a list.
 pub fn each(mut rule: impl FnMut(&mut Schema)) -> impl FnMut(&mut Schema) {
     move |schema| within(schema, "items", &mut rule)
 }
 
-/// What holds for each value of an object that names its own fields.
+/// Applies a rule to each value of a map.
 pub fn each_value(mut rule: impl FnMut(&mut Schema)) -> impl FnMut(&mut Schema) {
     move |schema| within(schema, "additionalProperties", &mut rule)
 }
 
-/// How many fields an object may have that names its own, and what holds for their names.
+/// Limits the number of keys of a map, and applies a rule to them.
 pub fn names(max: usize, mut rule: impl FnMut(&mut Schema)) -> impl FnMut(&mut Schema) {
     move |schema| {
         let mut name = json_schema!({ "type": "string" });
@@ -206,17 +205,17 @@ fn within(schema: &mut Schema, part: &str, rule: &mut impl FnMut(&mut Schema)) {
     schema.insert(part.to_owned(), inner.into());
 }
 
-/// This and nothing else.
+/// Exactly this value.
 pub fn exactly(choice: &'static str) -> impl FnMut(&mut Schema) {
     one_of([choice])
 }
 
-/// A truth value where only text can be written, as in a query.
+/// A boolean where only text can be written, as in a query.
 pub fn true_or_false(schema: &mut Schema) {
     one_of(["true", "false"])(schema);
 }
 
-/// One of these, as they are written. A field that may be `null` still may.
+/// One of these values, in their serialized form. A field that may be `null` still may.
 pub fn one_of<T: Serialize>(choices: impl IntoIterator<Item = T>) -> impl FnMut(&mut Schema) {
     let choices: Vec<Value> = choices.into_iter().map(|choice| json!(choice)).collect();
     move |schema| {
@@ -227,8 +226,8 @@ pub fn one_of<T: Serialize>(choices: impl IntoIterator<Item = T>) -> impl FnMut(
     }
 }
 
-/// Fields that must be there, at their place: `task.title` is a field of a field. They are not
-/// `null` then, and what a list must have is there.
+/// Requires the field at a path; `task.title` is a field of a field. The field is then not `null`,
+/// and the rule applies to it.
 pub fn needed(schema: &mut Schema, path: &str, rule: &mut dyn FnMut(&mut Schema)) {
     let (name, rest) = path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest)));
     require(schema, name);
@@ -243,7 +242,7 @@ pub fn needed(schema: &mut Schema, path: &str, rule: &mut dyn FnMut(&mut Schema)
     fields[name] = field.into();
 }
 
-/// A field that must be there, be it `null` where it may be.
+/// Requires a field to be present; it may still be `null` where that is allowed.
 pub fn require(schema: &mut Schema, name: &str) {
     let required = schema.ensure_object().entry("required").or_insert_with(|| json!([]));
     if let Some(names) = required.as_array_mut()
@@ -253,7 +252,7 @@ pub fn require(schema: &mut Schema, name: &str) {
     }
 }
 
-/// Takes `null` away from what a field may be.
+/// Removes `null` from the types of a field.
 fn not_null(schema: &mut Schema) {
     if let Some(Value::Array(names)) = schema.get("type").cloned() {
         let names: Vec<_> = names.into_iter().filter(|name| name != "null").collect();

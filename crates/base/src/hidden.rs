@@ -1,7 +1,7 @@
-//! Characters that nobody sees: a person reads one text, and a program has another. They are how
-//! prompts are hidden from people. What languages and emoji need of them is not hidden: joiners
-//! between letters, marks of direction in text from right to left, and sequences that make one
-//! picture. The rest is pointed out, shown as a mark in a terminal, and written out for programs.
+//! Invisible characters: with them a person reads one text and a program another, which is how
+//! prompts are hidden from people. Those that languages and emoji need do not count as hidden:
+//! joiners between letters, direction marks in right-to-left text, and the sequences that make one
+//! emoji. All others are reported, shown as a mark in a terminal, and escaped for programs.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -13,29 +13,29 @@ use crate::json::is_forbidden;
 const JOINER: char = '\u{200D}';
 const NON_JOINER: char = '\u{200C}';
 
-/// Which tags make another flag of it.
+/// Tags after it turn it into another flag.
 const BLACK_FLAG: char = '\u{1F3F4}';
 const TAGS_END: char = '\u{E007F}';
 
-/// The flags that are built of tags: England, Scotland, Wales. Tags that spell anything else are
-/// a message, however short.
+/// The flags that are spelled with tags: England, Scotland, Wales. Tags that spell anything else
+/// are a hidden message, however short.
 const TAGGED_FLAGS: [&str; 3] = ["gbeng", "gbsct", "gbwls"];
 
-/// A tag is its ASCII character, moved here.
+/// A tag is its ASCII character plus this offset.
 const TAGS: u32 = 0xE0000;
 
-/// The first character of a text that hides in it.
+/// The first hidden character of a text.
 pub fn first_hidden(text: &str) -> Option<char> {
     all_hidden(text).next()
 }
 
-/// Every character of a text that hides in it.
+/// Every hidden character of a text.
 pub fn all_hidden(text: &str) -> impl Iterator<Item = char> {
     let marks = if is_plain(text) { Vec::new() } else { hidden(text) };
     marks.into_iter().zip(text.chars()).filter_map(|(is_hidden, it)| is_hidden.then_some(it))
 }
 
-/// Of each character of a text, whether it hides in it.
+/// For each character of a text, whether it is hidden.
 pub fn hidden(text: &str) -> Vec<bool> {
     if is_plain(text) {
         return vec![false; text.chars().count()];
@@ -53,7 +53,7 @@ pub fn hidden(text: &str) -> Vec<bool> {
     hidden
 }
 
-/// The text with what hides in it written out, as in `\u{202E}`, so that a program has what a
+/// The text with its hidden characters escaped, as in `\u{202E}`, so that a program reads what a
 /// person would see.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if first_hidden(text).is_none() {
@@ -94,20 +94,20 @@ pub fn make_members_visible(members: &mut Map<String, Value>) {
     }
 }
 
-/// Nearly all text is: then nothing has to be looked at twice.
+/// True of nearly all text, which then needs no closer look.
 fn is_plain(text: &str) -> bool {
     let is_plain = |byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
     text.bytes().all(is_plain) || !text.chars().any(is_suspect)
 }
 
-/// Whether a character can hide: it does, unless something around it needs it.
+/// Whether a character is hidden, unless its neighbours need it.
 fn is_suspect(character: char) -> bool {
     let is_blank = matches!(
         character,
-        // Fillers, which look like nothing or like a space.
+        // Fillers, which show nothing or a space.
         '\u{00AD}' | '\u{034F}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}'
             | '\u{2800}' | '\u{2D7F}' | '\u{3164}' | '\u{FFA0}' | '\u{16FE4}' | '\u{1D159}'
-            // Selectors of a variation.
+            // Variation selectors.
             | '\u{180B}'..='\u{180F}' | '\u{FE00}'..='\u{FE0F}'
     );
     let is_format = matches!(
@@ -116,12 +116,12 @@ fn is_suspect(character: char) -> bool {
             | '\u{FEFF}' | '\u{FFF0}'..='\u{FFFB}' | '\u{13430}'..='\u{1345F}'
             | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}'
     );
-    // What no standard gives a picture: most fonts show nothing, or the same box for all.
+    // Private use: most fonts show nothing, or the same box for all.
     let is_private = matches!(
         character,
         '\u{E000}'..='\u{F8FF}' | '\u{FDD0}'..='\u{FDEF}' | '\u{F0000}'..='\u{10FFFF}'
     ) || u32::from(character) & 0xFFFE == 0xFFFE;
-    // Alone it writes over the line that it ends.
+    // A lone carriage return overwrites its line in a terminal.
     is_blank || is_format || is_private || character == '\r' || is_forbidden(character)
 }
 
@@ -130,7 +130,7 @@ fn is_hidden(characters: &[char], at: usize, is_leftward: bool) -> bool {
     let before = at.checked_sub(1).and_then(|before| characters.get(before)).copied();
     let after = characters.get(at + 1).copied();
     match character {
-        // They shape many scripts, and stand alone between letters.
+        // Many scripts need a single one between letters.
         JOINER | NON_JOINER => {
             let is_letter = |it: char| !it.is_ascii() && !it.is_whitespace() && !is_picture(it);
             let is_shaped = |it: char| is_letter(it) && !is_suspect(it);
@@ -140,7 +140,7 @@ fn is_hidden(characters: &[char], at: usize, is_leftward: bool) -> bool {
             let is_alone = [before, after].into_iter().flatten().all(|it| !is_suspect(it));
             !(is_leftward && is_alone)
         }
-        // A space between letters of braille.
+        // A space between braille letters.
         '\u{2800}' => {
             let is_braille = |it: char| matches!(it, '\u{2801}'..='\u{28FF}');
             ![before, after].into_iter().flatten().any(is_braille)
@@ -154,7 +154,7 @@ fn is_hidden(characters: &[char], at: usize, is_leftward: bool) -> bool {
     }
 }
 
-/// Whether a letter belongs to a script that runs from right to left.
+/// Whether a letter belongs to a right-to-left script.
 fn runs_leftward(character: char) -> bool {
     matches!(
         character,
@@ -163,7 +163,7 @@ fn runs_leftward(character: char) -> bool {
     ) && !is_suspect(character)
 }
 
-/// How many characters make the picture with which these begin; 0 if they begin with none.
+/// How many characters make up the emoji at the start; 0 if there is none.
 fn emoji(characters: &[char]) -> usize {
     let mut n_characters = picture(characters);
     if n_characters == 0 {
@@ -178,7 +178,7 @@ fn emoji(characters: &[char]) -> usize {
     n_characters
 }
 
-/// The same for one picture, not joined to others.
+/// The same for one emoji that is not joined to others.
 fn picture(characters: &[char]) -> usize {
     match characters {
         ['0'..='9' | '#' | '*', '\u{FE0F}', '\u{20E3}', ..] => 3,
@@ -193,7 +193,7 @@ fn picture(characters: &[char]) -> usize {
     }
 }
 
-/// How many tags name a part of a country, with their end.
+/// How many tags, with the end tag, spell a known flag.
 fn tags(characters: &[char]) -> usize {
     let spelled = |flag: &&&str| {
         let tags = flag.chars().map(|it| TAGS + u32::from(it)).chain([u32::from(TAGS_END)]);
@@ -202,7 +202,7 @@ fn tags(characters: &[char]) -> usize {
     TAGGED_FLAGS.iter().find(spelled).map_or(0, |flag| flag.len() + 1)
 }
 
-/// Whether a character can be a picture of its own.
+/// Whether a character can be an emoji on its own.
 fn is_picture(character: char) -> bool {
     matches!(
         character,

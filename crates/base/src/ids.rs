@@ -1,5 +1,5 @@
-//! Names of things. Each is a newtype whose only constructor checks it, so that a value of the type
-//! is a valid name wherever it appears. Names are shared, not copied: every state, event and entry
+//! Names of things. Each is a newtype whose only constructor validates it, so a value of the type
+//! is always a valid name. Names are shared, not copied, because every state, event and entry
 //! carries several.
 
 use std::borrow::Cow;
@@ -18,7 +18,8 @@ use crate::time::Time;
 /// Long enough for any scheme of names people use, short enough to be a file name.
 pub const NAME_BYTES_MAX: usize = 64;
 
-/// Task and thread ids come from trackers and URLs, so they are freer and longer than our names.
+/// Task and thread ids come from trackers and URLs, so they are less restricted and longer than our
+/// names.
 pub const REFERENCE_BYTES_MAX: usize = 200;
 
 /// Why a text is not a valid id.
@@ -37,7 +38,7 @@ const SUBSCRIPTION: &str = "^sub_[A-Za-z0-9]+$";
 const SESSION: &str = "^sess_[A-Za-z0-9]+$";
 const UUID: &str = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$";
 
-/// How long the texts of [`SUBSCRIPTION`] and [`SESSION`] may be.
+/// The maximum lengths of the texts of [`SUBSCRIPTION`] and [`SESSION`].
 const SUBSCRIPTION_BYTES_MAX: usize = "sub_".len() + NAME_BYTES_MAX;
 const SESSION_BYTES_MAX: usize = "sess_".len() + NAME_BYTES_MAX;
 
@@ -134,7 +135,7 @@ macro_rules! uuid_id {
             fn from_str(text: &str) -> Result<Self, InvalidId> {
                 let invalid = InvalidId { expected: UUID_EXPECTED };
                 let uuid = Uuid::try_parse(text).map_err(|_| invalid.clone())?;
-                // One spelling per id: other forms of the same UUID would be other strings in
+                // One spelling per id: other forms of the same UUID would be different strings in
                 // paths, logs and chains.
                 let mut spelt = Uuid::encode_buffer();
                 let is_ours = uuid.hyphenated().encode_lower(&mut spelt) == text;
@@ -179,11 +180,11 @@ text_id!(
     TeamspaceId, is_name, NAME, NAME_BYTES_MAX, NAME_EXPECTED
 );
 text_id!(
-    /// Anyone who can hold work. One spelling, no look-alikes: lower-case ASCII only.
+    /// Any party that can hold work. Lower-case ASCII only: one spelling, no look-alikes.
     AgentId, is_name, NAME, NAME_BYTES_MAX, NAME_EXPECTED
 );
 text_id!(
-    /// A piece of work, named by whoever tracks it.
+    /// A piece of work, named by the tracker it comes from.
     TaskId, is_reference, REFERENCE, REFERENCE_BYTES_MAX, REFERENCE_EXPECTED
 );
 text_id!(
@@ -203,7 +204,8 @@ text_id!(
     GraphId, is_name, NAME, NAME_BYTES_MAX, NAME_EXPECTED
 );
 text_id!(
-    /// Somebody who listens to what agents announce. Drawn at random; a name, not a credential.
+    /// The subscription of one listener to what agents announce. Drawn at random; a name, not a
+    /// credential.
     SubscriptionId, is_subscription, SUBSCRIPTION, SUBSCRIPTION_BYTES_MAX, SUBSCRIPTION_EXPECTED
 );
 text_id!(
@@ -211,19 +213,19 @@ text_id!(
     SessionId, is_session, SESSION, SESSION_BYTES_MAX, SESSION_EXPECTED
 );
 uuid_id!(
-    /// One message, for ever. UUIDv7, so that messages sort by the time they were sent.
+    /// One message, never reused. UUIDv7, so that messages sort by the time they were sent.
     MessageId
 );
 uuid_id!(
-    /// One conversation, for ever. UUIDv7, so that conversations sort by the time they began.
+    /// One conversation, never reused. UUIDv7, so that conversations sort by the time they began.
     ConversationId
 );
 uuid_id!(
-    /// One transfer of a conversation to a person, for ever.
+    /// One transfer of a conversation to a person, never reused.
     TransferId
 );
 uuid_id!(
-    /// One handoff, for ever. UUIDv7, so that handoffs sort by the time they were made.
+    /// One handoff, never reused. UUIDv7, so that handoffs sort by the time they were made.
     HandoffId
 );
 uuid_id!(
@@ -232,14 +234,14 @@ uuid_id!(
 );
 
 impl TransferId {
-    /// The id of a transfer that a rule of the conversation asks for: there is one at most in each
-    /// of its epochs.
+    /// The id of a transfer that a rule of the conversation asks for. There is at most one in each
+    /// epoch.
     pub fn derived(conversation: ConversationId, epoch: u64, now: Time) -> Self {
         let hash = canonical::sha256(&[conversation.0.as_bytes(), &epoch.to_be_bytes()]);
         Self::from_hash(&hash, now)
     }
 
-    /// A UUIDv7 of this moment, with the beginning of a hash for its random bits.
+    /// A UUIDv7 of this moment that takes its random bits from a hash.
     pub fn from_hash(hash: &canonical::Hash, now: Time) -> Self {
         let mut tail = [0; 10];
         tail.copy_from_slice(&hash[..10]);
@@ -255,7 +257,7 @@ impl TeamspaceId {
     }
 }
 
-/// A text that is read as a name later.
+/// The schema of a text that is parsed as a name later.
 pub fn name_form(schema: &mut Schema) {
     form::patterned(NAME, NAME_BYTES_MAX, NAME_EXPECTED.to_owned())(schema);
 }

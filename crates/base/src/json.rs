@@ -1,10 +1,10 @@
-//! Strict parsing of JSON that came from outside, and plain writing of our own.
+//! Strict parsing of JSON input, and plain writing of our own.
 //!
-//! One pass over the bytes either gives a value that every reader understands alike, or an error
-//! that names the place. Refused are the spots where JSON readers differ (repeated keys, integers
-//! a double cannot hold), whatever is too large to keep, and characters that make a person see
-//! another text than the machine does. What is accepted here has a canonical form that is accepted
-//! here again, as the same value.
+//! One pass over the bytes gives either a value that every reader understands alike, or an error
+//! with its place. It refuses the cases where JSON readers differ (repeated keys, integers a double
+//! cannot hold), values that are too large to keep, and characters that show a person another text
+//! than a machine reads. Every accepted value has a canonical form that is accepted too, as the
+//! same value.
 
 use std::fmt;
 
@@ -17,12 +17,12 @@ use serde_json::{Map, Number, Value};
 /// leaves room for a caller's payload and keeps every recursive reader far from its stack.
 pub const DEPTH_MAX: usize = 32;
 
-/// The longest string or key, in bytes. It holds a long page of text in any script; whatever is
-/// longer belongs in an artifact, which is referred to by its hash.
+/// The longest string or key, in bytes. It holds a long page of text in any script. Longer text
+/// belongs in an artifact, which is referred to by its hash.
 pub const STRING_BYTES_MAX: usize = 64 * 1024;
 
-/// The longest array. Nobody reads a list of a thousand entries during a handoff, and a value costs
-/// ten times its text in memory, so a body of commas must end somewhere.
+/// The longest array. No agent reads a list of a thousand entries during a handoff. A value takes
+/// ten times the memory of its text, so a body of commas must be bounded.
 pub const ARRAY_ITEMS_MAX: usize = 1_000;
 
 /// The most keys in one object. Our largest message has about thirty; metadata with more than 256
@@ -32,24 +32,24 @@ pub const OBJECT_KEYS_MAX: usize = 256;
 /// The largest integer that every JSON reader holds exactly, 2^53 − 1.
 pub const INTEGER_MAX: u64 = (1 << 53) - 1;
 
-/// `serde_json` gives up at 128 levels with an error of its own; below that, ours is always first.
+/// `serde_json` fails at 128 levels with an error of its own; below that, ours always comes first.
 const DEPTH_MAX_OF_PARSER: usize = 126;
 
 /// From here on the canonical form writes an exponent. Doubles between `INTEGER_MAX` and this would
-/// be written as an integer that we refuse to read back, so they are refused at once.
+/// be written as an integer that we refuse to read back, so they are refused too.
 const EXPONENT_FORM_MIN: f64 = 1e21;
 
 /// Long enough to recognise a key in an error, short enough for a log line.
 const PATH_KEY_CHARS_MAX: usize = 64;
 
-/// What a document may have at most. A depth above 126 counts as 126.
+/// The limits of a document. A depth above 126 counts as 126.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     pub depth_max: usize,
     pub string_bytes_max: usize,
     pub array_items_max: usize,
     pub object_keys_max: usize,
-    /// Keys whose texts people wrote in a chat: they are kept as they were sent, whatever their
+    /// Keys whose texts people wrote in a chat. These texts are kept as they were sent, with any
     /// characters. Only U+0000 is refused, which many programs take for the end of a text.
     pub free_text: &'static [&'static str],
 }
@@ -66,8 +66,8 @@ impl Default for Bounds {
     }
 }
 
-/// Why a document was refused, and where. The path holds no character that `parse` refuses and
-/// shortens long keys, so it is safe to show.
+/// Why a document was refused, and where. The path has no character that `parse` refuses, and long
+/// keys are shortened, so it is safe to show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonError {
     /// As in `task.success_criteria[2]`; empty for the document as a whole.
@@ -120,8 +120,8 @@ pub fn parse(bytes: &[u8], bounds: &Bounds) -> Result<Value, JsonError> {
         .map_err(|error| reading.into_error(&error))
 }
 
-/// Our own data as text. `about` is how many bytes to make room for: a buffer that grows is copied
-/// each time.
+/// Our own data as text. `about` is how many bytes to reserve, because a buffer that grows is
+/// copied each time.
 pub fn text_of(data: &impl Serialize, about: usize) -> String {
     let mut bytes = Vec::with_capacity(about);
     serde_json::to_writer(&mut bytes, data).expect("our own data is strings, numbers and lists");
@@ -138,7 +138,7 @@ pub fn is_forbidden(character: char) -> bool {
     }
 }
 
-/// What the visitors share while one document is read.
+/// State that the visitors share while one document is read.
 ///
 /// The path costs nothing until something fails: each level adds its own step while the error
 /// passes through it, innermost first.
@@ -174,7 +174,7 @@ impl Reading<'_> {
         if text.len() > bytes_max {
             return Err(self.refuse(JsonErrorKind::StringTooLong { bytes_max }));
         }
-        // Nearly all text is plain ASCII, and bytes are quicker to look at than characters.
+        // Nearly all text is plain ASCII, and bytes are faster to check than characters.
         let is_plain = |byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t' | b'\r');
         if !text.bytes().all(is_plain)
             && let Some(character) = text.chars().find(|character| match is_free {
@@ -200,7 +200,7 @@ impl Reading<'_> {
 
     fn into_error(self, error: &serde_json::Error) -> JsonError {
         let kind = self.refusal.unwrap_or_else(|| {
-            // The parser tells this case from a syntax error in its text only.
+            // Only the error text of the parser tells this case from a syntax error.
             if error.to_string().starts_with("number out of range") {
                 JsonErrorKind::NumberNotExact
             } else {
@@ -223,12 +223,12 @@ impl Reading<'_> {
 struct AnyValue<'r, 'b> {
     reading: &'r mut Reading<'b>,
     depth: usize,
-    /// The text of a chat.
+    /// Whether it is the text of a chat.
     is_free: bool,
 }
 
 impl<'r, 'b> AnyValue<'r, 'b> {
-    /// One level further in, or a refusal.
+    /// One level deeper, or an error.
     fn entered<E: Error>(self) -> Result<AnyValue<'r, 'b>, E> {
         let depth_max = self.reading.bounds.depth_max;
         if self.depth == depth_max {
@@ -360,9 +360,9 @@ impl<'de> Visitor<'de> for Key<'_, '_> {
     }
 }
 
-/// Looks up how a number was written. The parser turns an integer of more than 64 bits into a
-/// double without a word, so for huge numbers, which are rare, we follow it through the source. All
-/// look-ups together read the source once.
+/// Looks up how a number was written. The parser silently turns an integer of more than 64 bits
+/// into a double, so for huge numbers, which are rare, we look at the source. All lookups together
+/// read the source once.
 struct NumberLiterals<'b> {
     bytes: &'b [u8],
     at: usize,
@@ -371,8 +371,8 @@ struct NumberLiterals<'b> {
 
 impl NumberLiterals<'_> {
     /// Whether the number with this ordinal, counted from one, has neither fraction nor exponent.
-    /// Ordinals must increase from call to call. The parser has been there already, so the source
-    /// is known to be well formed up to the end of that number.
+    /// Ordinals must increase from call to call. The parser has read this far already, so the
+    /// source is well formed up to the end of that number.
     fn is_integer(&mut self, ordinal: usize) -> bool {
         loop {
             let start = self.at;

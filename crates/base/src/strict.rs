@@ -1,5 +1,5 @@
-//! JSON as our types mean it. Derived readers also take an object's fields as a list, in order;
-//! here an object is an object, so that a wrong type is refused and not guessed at.
+//! Strict deserialization. Derived readers also accept the fields of an object as a list, in order;
+//! here an object must be an object, so that a wrong type is refused and not guessed at.
 
 use serde::de::value::{MapDeserializer, SeqDeserializer};
 use serde::de::{Deserializer, Error as _, IntoDeserializer, Unexpected, Visitor};

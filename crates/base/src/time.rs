@@ -1,4 +1,4 @@
-//! Server time as a value. It is always handed in; nothing here reads a clock.
+//! Server time as a value. It is always a parameter; nothing here reads a clock.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::form::EXPECTED;
 
-/// Milliseconds since the Unix epoch, written as RFC 3339 in UTC. What is shown ([`fmt::Display`])
-/// always has three digits of a fraction, so that times sort as text. What is stored and hashed
-/// ([`Serialize`]) leaves out zeros at the end, and must stay so: entries were hashed in that form.
+/// Milliseconds since the Unix epoch, written as RFC 3339 in UTC. The displayed form
+/// ([`fmt::Display`]) always has three fractional digits, so that times sort as text. The stored
+/// and hashed form ([`Serialize`]) leaves out trailing zeros, and must stay so: entries were hashed
+/// in that form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Time(i64);
@@ -30,7 +31,7 @@ pub enum InvalidTime {
     OutOfRange,
 }
 
-/// The last day of the year 9999 is out of reach: in some time zones it is the year 10000 by then,
+/// The last day of the year 9999 is excluded: in some time zones it is already the year 10000,
 /// which has no RFC 3339 form.
 const MILLIS_MAX: i64 = 253_402_207_199_999;
 
@@ -41,7 +42,7 @@ const RFC_3339: &str = concat!(
 );
 
 impl Time {
-    /// Moments outside the range of RFC 3339 become the nearest one inside.
+    /// Times outside the range of RFC 3339 become the nearest one inside.
     pub fn from_millis(millis: i64) -> Self {
         Self(millis.clamp(0, MILLIS_MAX))
     }
@@ -73,7 +74,7 @@ impl FromStr for Time {
     }
 }
 
-/// Whether a text that names no moment of the calendar has at least the form of one.
+/// Whether a text that is no valid time has at least the form of one.
 fn not_a_moment(text: &str) -> InvalidTime {
     match jiff::fmt::temporal::Pieces::parse(text) {
         Ok(pieces) if pieces.time().is_some() && pieces.offset().is_some() => {
@@ -106,17 +107,18 @@ impl fmt::Display for Time {
 const TEXT_BYTES: usize = 24;
 
 impl Time {
-    /// For fields of what is shown, with `serialize_with`: as it is displayed, not as it is stored.
+    /// For `serialize_with` on fields that are shown: writes the displayed form, not the stored
+    /// one.
     pub fn serialize_shown<S: Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(time)
     }
 
-    /// As entries of the ledger have it.
+    /// The form in entries of the ledger.
     pub fn to_stored_string(self) -> String {
         self.stored_text(&mut [0; TEXT_BYTES]).to_owned()
     }
 
-    /// Zeros at the end of the fraction are left out, and so is a fraction of nothing.
+    /// Without trailing zeros of the fraction, and without a fraction of zero.
     fn stored_text(self, buffer: &mut [u8; TEXT_BYTES]) -> &str {
         let millis = self.0 % 1_000;
         self.text(buffer);
@@ -129,7 +131,7 @@ impl Time {
         std::str::from_utf8(&buffer[..=end]).expect("digits are ASCII")
     }
 
-    /// Written by hand, because every entry is hashed with its time.
+    /// Hand-written for speed, because every entry is hashed with its time.
     fn text(self, buffer: &mut [u8; TEXT_BYTES]) -> &str {
         let (seconds, millis) = (self.0 / 1_000, self.0 % 1_000);
         let (year, month, day) = date(seconds / 86_400);
@@ -146,8 +148,8 @@ impl Time {
     }
 }
 
-/// Year, month and day of a day since 1970-01-01. Years begin in March here, so that the odd day of
-/// a leap year is the last one; 400 of them always have 146,097 days.
+/// Year, month and day of a day since 1970-01-01. Years begin in March here, so that the leap day
+/// is the last of the year; 400 of them always have 146,097 days.
 fn date(days: i64) -> (i64, i64, i64) {
     let since_march_of_year_0 = days + 719_468;
     let (era, day_of_era) = (since_march_of_year_0 / 146_097, since_march_of_year_0 % 146_097);
@@ -196,7 +198,7 @@ impl Span {
 }
 
 impl Span {
-    /// As limits are documented: in days from two days on, otherwise as it is shown.
+    /// The form for documented limits: days from two days on, otherwise the displayed form.
     pub fn in_days(self) -> String {
         const DAY_MS: i64 = 86_400_000;
         match self.0 / DAY_MS {
@@ -207,7 +209,7 @@ impl Span {
 }
 
 impl fmt::Display for Span {
-    /// The largest unit that loses nothing; below a second, milliseconds.
+    /// In the largest unit that is exact; below a second, in milliseconds.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = [(3_600_000, "h"), (60_000, "m"), (1_000, "s")];
         for (millis, unit) in units {
@@ -219,7 +221,7 @@ impl fmt::Display for Span {
     }
 }
 
-/// Why a text is no span.
+/// The text is no span.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected a span such as 90s, 15m, 2h or 3d")]
 pub struct InvalidSpan;
@@ -245,7 +247,7 @@ impl FromStr for Span {
 
 impl Serialize for Span {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // What people are shown is rounded; what is kept is not.
+        // The displayed form is rounded; the stored form is not.
         match self.0 % 1_000 {
             0 if self.0 > 0 => serializer.collect_str(self),
             _ => serializer.collect_str(&format_args!("{}ms", self.0)),
@@ -266,7 +268,7 @@ impl JsonSchema for Span {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        // As many digits as can be counted in milliseconds.
+        // As many digits as fit into a count of milliseconds.
         json_schema!({
             "type": "string",
             "pattern": "^([0-9]{1,15}ms|[0-9]{1,10}(s|m|h|d))$",
@@ -326,7 +328,7 @@ mod tests {
         }
     }
 
-    /// Against a library, around every kind of boundary.
+    /// Compared with a library, around every kind of boundary.
     #[test]
     fn times_are_written_as_the_library_writes_them() {
         let day = 86_400_000;

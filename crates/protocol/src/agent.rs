@@ -1,4 +1,4 @@
-//! An agent of the directory: anyone who can hold work.
+//! An agent of the directory: any party that can hold work.
 
 pub mod presence;
 pub mod profile;
@@ -31,16 +31,18 @@ pub struct Agent {
     pub profile: Profile,
     #[serde(default)]
     pub roles: BTreeSet<Role>,
-    /// Called when it is sent something critical. Shown to operators only: it may hold a password.
+    /// Called when the agent is sent something critical. Shown to operators only: it may hold a
+    /// password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wake_url: Option<String>,
-    /// Where turns of a conversation reach it. Shown to operators only, as it may hold a password.
+    /// Where turns of a conversation are delivered. Shown to operators only: it may hold a
+    /// password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
-    /// Of a human; nothing is ever known of others.
+    /// Where a human is. Empty for other kinds.
     #[serde(default, skip_serializing_if = "is_default")]
     pub attendance: Attendance,
-    /// How a queue works, if somebody said so.
+    /// How a queue works, if that was configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<Fixed<queue::Settings>>,
 }
@@ -65,21 +67,21 @@ pub enum Kind {
 pub enum Command {
     /// Adds an agent, or changes what a known one shows.
     Register { kind: Kind, profile: Profile },
-    /// Says what a member is trusted with; what it was trusted with before ends.
+    /// Sets the roles of a member, in place of its old ones.
     SetRoles { roles: BTreeSet<Role> },
-    /// Says where it is called when it is sent something critical, or that it is not.
+    /// Sets or removes the URL that is called when the agent is sent something critical.
     SetWake { url: Option<String> },
-    /// Says where turns reach it, or that they do not.
+    /// Sets or removes the URL that turns are delivered to.
     SetEndpoint { url: Option<String> },
-    /// Says how a queue works.
+    /// Sets how a queue works.
     SetQueue { settings: Box<queue::Settings> },
-    /// Says where a human is.
+    /// Sets where a human is.
     SetPresence { presence: Presence },
     /// The server has a connection to it, and had none before.
     Connect,
-    /// The server has no connection to it any more.
+    /// The server has lost its last connection to it.
     LoseConnection,
-    /// The time is over in which it could have come back.
+    /// The time to reconnect is over.
     Elapse { due: Time },
 }
 
@@ -105,7 +107,7 @@ pub struct Registered {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RolesChanged {
     pub roles: BTreeSet<Role>,
-    /// What it was trusted with until then. The first releases did not write it down.
+    /// Its roles until then. The first releases did not record them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<BTreeSet<Role>>,
 }
@@ -273,7 +275,7 @@ pub fn evolve(id: AgentId, state: Option<Agent>, event: &Event) -> Result<Agent,
 }
 
 impl Agent {
-    /// One of whom nothing else is known.
+    /// An agent with nothing but its profile.
     pub fn new(id: AgentId, kind: Kind, profile: Profile) -> Self {
         Self {
             id,
@@ -287,7 +289,7 @@ impl Agent {
         }
     }
 
-    /// How a queue works, whether or not anybody said so.
+    /// How a queue works: its own settings, or the defaults.
     pub fn queue_settings(&self) -> queue::Settings {
         self.queue.as_deref().cloned().unwrap_or_default()
     }
@@ -314,7 +316,7 @@ impl Event {
 }
 
 impl Command {
-    /// What to read besides the agent: what the queues are to which a queue sends.
+    /// The facts it needs besides the agent: the kinds of the queues that a queue forwards to.
     pub fn needs(&self) -> Needs {
         let directory = match self {
             Command::SetQueue { settings } => {

@@ -1,6 +1,7 @@
-//! Reading the ledger with suspicion. The auditor is handed every entry in order, and recomputes
-//! what the entries claim: the sequence, the positions and the chain of each stream, the commitment
-//! of each body, the Merkle root at each checkpoint, and that each event follows from those before.
+//! An audit of the ledger that trusts nothing. The auditor is given every entry in order and
+//! recomputes what the entries claim: the sequence, the positions and the chain of each stream, the
+//! commitment of each body, the Merkle root at each checkpoint, and that each event follows from
+//! those before it.
 //!
 //! It does not know where the entries come from, and it does not stop at the first finding: one
 //! damaged entry should not hide another. It keeps one small record per stream, and the states of
@@ -21,11 +22,11 @@ use crate::step::{self, BadHistory, Event, State};
 pub use forks::Fork;
 use forks::Forks;
 
-/// More findings than this are counted and not kept: whoever reads a hundred needs no more, and a
-/// ledger that is not ours would make millions.
+/// Findings beyond this number are counted and not kept. A reader needs no more than a hundred, and
+/// a ledger that is not ours would produce millions.
 pub const FINDINGS_MAX: usize = 100;
 
-/// Whether the states are computed too. It costs the memory of every state that is not settled.
+/// Whether the states are replayed too. That takes memory for every state that is not settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replay {
     States,
@@ -41,9 +42,9 @@ pub struct Finding {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// An entry that is there.
+    /// An entry that exists.
     Entry { seq: u64, stream: Stream, position: u64 },
-    /// Entries that are not there or cannot be read, or of which one is wrong.
+    /// Entries that are missing or unreadable, or one of which is wrong.
     Range { first: u64, last: u64 },
 }
 
@@ -80,22 +81,22 @@ pub struct Report {
     /// Entries below the largest checkpoint that holds.
     pub n_sealed: u64,
     pub n_unsealed: u64,
-    /// Bodies that were erased on the record.
+    /// Bodies whose erasure is recorded.
     pub n_erased: u64,
-    /// Losses that are on the record.
+    /// Losses that are recorded.
     pub forks: Vec<Fork>,
     /// The first of them, in the order they were noticed.
     pub findings: Vec<Finding>,
     pub n_findings: u64,
 }
 
-/// Where a stream ends, as far as the entries went.
+/// The end of a stream, as of the last entry that was read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct End {
     pub seq: u64,
     pub position: u64,
     pub hash: Hash,
-    /// `None` when it cannot be known: a body was erased or could not be read.
+    /// `None` if it is unknown because a body was erased or unreadable.
     pub state: Option<Box<State>>,
 }
 
@@ -103,10 +104,10 @@ pub struct End {
 pub struct Auditor {
     replay: Replay,
     edge: Edge,
-    /// The roots at the sizes that somebody will ask about.
+    /// The roots at the sizes of the announced checkpoints.
     roots: BTreeMap<u64, Option<Hash>>,
     last_seq: u64,
-    /// The first place where the leaves are known to differ from what was sealed.
+    /// The first place where the leaves are known to differ from a checkpoint.
     first_damage: Option<u64>,
     streams: HashMap<Stream, Head>,
     erasures: HashMap<Stream, Erasures>,
@@ -120,8 +121,8 @@ struct Head {
     seq: u64,
     position: u64,
     hash: Hash,
-    /// The hash that the last entry should have had, when it has another: if that hash itself was
-    /// edited, the next entry still follows from this one and is not to blame.
+    /// The hash that the last entry should have, if it has another one. If only that stored hash
+    /// was edited, the next entry still follows from this one and is not at fault.
     doubted: Option<Hash>,
     replayed: Replayed,
 }
@@ -130,13 +131,13 @@ struct Head {
 enum Replayed {
     State(Box<State>),
     Unknown,
-    /// Whoever keeps snapshots compared and took it; no entry should follow.
+    /// The snapshot keeper compared the state and took it; no entry should follow.
     Settled,
-    /// One did.
+    /// An entry followed after it was settled.
     Overrun,
 }
 
-/// The erased bodies of one stream, and what accounts for them.
+/// The erased bodies of one stream, and the records of their erasure.
 #[derive(Debug, Default)]
 struct Erasures {
     bodies: BTreeMap<u64, ErasedBody>,
@@ -199,7 +200,7 @@ impl Auditor {
         event
     }
 
-    /// An entry of which nothing but its number is known.
+    /// An entry that is unreadable but for its number.
     pub fn push_unreadable(&mut self, seq: u64, problem: String) {
         self.check_sequence(seq, None);
         self.damage(seq);
@@ -213,8 +214,8 @@ impl Auditor {
         self.streams.get(stream).map_or(0, |head| head.seq)
     }
 
-    /// The end of a stream, for whoever has a snapshot to compare it with. An entry of the stream
-    /// that comes later is a finding, and the state is forgotten.
+    /// The end of a stream, for a caller that has a snapshot to compare it with. A later entry of
+    /// the stream is a finding, and its state is dropped.
     pub fn settle(&mut self, stream: &Stream) -> Option<End> {
         let head = self.streams.get_mut(stream)?;
         let state = match std::mem::replace(&mut head.replayed, Replayed::Settled) {
@@ -255,7 +256,7 @@ impl Auditor {
         self.roots.get(&size).copied().flatten()
     }
 
-    /// Compares with the checkpoints, whose signatures the caller has checked.
+    /// Compares the entries with the checkpoints. The caller has checked their signatures.
     pub fn finish(mut self, checkpoints: &[Checkpoint]) -> Report {
         let mut checkpoints: Vec<&Checkpoint> = checkpoints.iter().collect();
         let declared = std::mem::take(&mut self.forks);
@@ -379,7 +380,7 @@ impl Auditor {
                 return Replayed::Unknown;
             }
         };
-        // Without its event nobody knows what a stream went through.
+        // Without its event, the state of the stream is unknown.
         let Some(event) = event else { return Replayed::Unknown };
         match step::evolve(&entry.stream, state, event, entry.at) {
             Ok(state) => Replayed::State(Box::new(state)),
@@ -390,8 +391,8 @@ impl Auditor {
         }
     }
 
-    /// The size of the largest checkpoint that holds. Once one does not, none after it can, so only
-    /// the first is reported, and not even that if the reason is known already.
+    /// The size of the largest checkpoint that holds. If one fails, all later ones fail too, so
+    /// only the first is reported, and not even that if the cause is known already.
     fn check_roots(&mut self, mut by_size: Vec<&Checkpoint>) -> u64 {
         by_size.sort_by_key(|checkpoint| checkpoint.size);
         if let Some(largest) = by_size.last().map(|checkpoint| checkpoint.size)
@@ -419,8 +420,8 @@ impl Auditor {
         sealed
     }
 
-    /// The number of erased bodies that the record accounts for; the others are findings. An entry
-    /// that records an erasure can lose its own body: then it may stand for any body before it.
+    /// The number of erased bodies with a recorded erasure; the others are findings. The entry that
+    /// records an erasure can lose its own body. It then accounts for any body before it.
     fn check_erasures(&mut self) -> u64 {
         let mut n_erased = 0;
         for (stream, erasures) in std::mem::take(&mut self.erasures) {
@@ -460,13 +461,13 @@ impl Auditor {
     }
 }
 
-/// How an entry hangs on the one before it.
+/// How an entry is linked to the one before it.
 #[derive(Clone, Copy)]
 enum Link {
     Whole,
     /// Its hash is wrong; this is what it should be.
     Doubted(Hash),
-    /// The entry before it is not there.
+    /// The entry before it is missing.
     Broken,
 }
 

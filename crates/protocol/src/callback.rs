@@ -1,8 +1,9 @@
-//! Somebody shall call the customer back: because nobody is there, or because it takes too long.
+//! A callback: a person of a queue calls the customer later, because the queue is closed or the
+//! wait too long.
 //!
 //! A callback lives inside its conversation, as a transfer does, and at most one is open. The
-//! conversation stays with whoever holds it; what waits for a person is cancelled with it. It
-//! outlives the chat: a customer who leaves is called all the same.
+//! conversation stays with its holder. A transfer that waits for a person is cancelled. The
+//! callback outlives the chat: a customer who leaves is still called.
 
 mod decide;
 
@@ -18,11 +19,11 @@ use crate::ids::AgentId;
 use crate::step::{BadHistory, Directory, Needs, QueueOf};
 use crate::time::Time;
 
-/// One that is open: somebody of its queue settles it.
+/// An open callback. A person of its queue settles it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Callback {
     pub queue: AgentId,
-    /// Who asked for it, as the record names them.
+    /// The caller who asked for it, as the record names them.
     pub by: String,
     pub asked_at: Time,
     /// How to reach the customer; empty once erased.
@@ -43,8 +44,8 @@ pub enum Command {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ask {
-    /// Whose people call; that of the transfer that waits, or the teamspace's default when absent.
-    /// A customer names one only if the conversation or its graph lets customers do so.
+    /// The queue whose people call. When absent: that of the waiting transfer, or the teamspace's
+    /// default. A customer names one only if the conversation or its graph lets customers do so.
     #[serde(default)]
     pub queue: Option<AgentId>,
     /// How to reach the customer: a number, an address. One line of 1 to 200 bytes.
@@ -57,7 +58,7 @@ pub struct Ask {
     /// Not earlier than this; at most 30 days ahead.
     #[serde(default)]
     pub not_before: Option<Time>,
-    /// The epoch in which an agent asks. Customers have none.
+    /// The epoch for which an agent asks. Customers have none.
     #[serde(default)]
     pub epoch: Option<u64>,
 }
@@ -65,7 +66,7 @@ pub struct Ask {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Settle {
-    /// What came of it.
+    /// The result of the call.
     #[schemars(transform = form::text(NOTES_BYTES_MAX))]
     pub outcome: String,
 }
@@ -76,7 +77,7 @@ pub enum Event {
     Settled(Settled),
 }
 
-/// The customer shall be called.
+/// A callback was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
     pub holder: AgentId,
@@ -89,19 +90,19 @@ pub struct Asked {
     pub not_before: Option<Time>,
 }
 
-/// The customer was called, or shall not be any more.
+/// The customer was called, or the callback is not needed any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settled {
     pub holder: AgentId,
     pub queue: AgentId,
-    /// Who says so, if it is an agent.
+    /// The agent who settled it, if it was an agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentId>,
     pub outcome: String,
 }
 
 impl Callback {
-    /// From when on somebody shall call; the first is the first to be called.
+    /// The earliest time of the call. Callbacks are sorted by it.
     pub fn due(&self) -> Time {
         self.not_before.map_or(self.asked_at, |not_before| not_before.max(self.asked_at))
     }
@@ -121,7 +122,7 @@ impl Command {
                 let waits = state.and_then(Conversation::waiting_transfer);
                 let named = ask.queue.as_ref().or(waits.map(|transfer| &transfer.queue));
                 let queue = named.cloned().map_or(QueueOf::Default, QueueOf::Named);
-                // Whoever gets it back is told where turns reach it.
+                // The previous holder gets the conversation back and is told so at its endpoint.
                 let back = waits.map(|it| Directory::Named(vec![it.terms.previous.clone()]));
                 let graph = ask.queue.as_ref().and_then(|_| state?.setup.graph.clone());
                 Needs { queue: Some(queue), directory: back, graph, ..Needs::default() }

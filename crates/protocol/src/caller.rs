@@ -1,5 +1,5 @@
-//! Who asks. A `Caller` is made from a credential by a gateway, or by the engine for its own
-//! timers; nothing in a request body can change it.
+//! The caller of a command. A gateway makes a `Caller` from a credential, or the engine makes one
+//! for its own timers; nothing in a request body can change it.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,7 +16,7 @@ pub struct Caller {
     pub teamspace: TeamspaceId,
     pub principal: Principal,
     pub roles: BTreeSet<Role>,
-    /// Where the caller was working: its runtime session, for provenance.
+    /// The caller's runtime session, for provenance.
     pub session: String,
 }
 
@@ -25,15 +25,15 @@ pub struct Caller {
 pub enum Principal {
     /// An agent of the directory.
     Agent(AgentId),
-    /// Runs the server: manages agents and tokens, and may do what a coordinator may.
+    /// Runs the server: manages agents and tokens, and may do all that a coordinator may.
     Operator(AgentId),
-    /// A customer of a conversation; has no part in handoffs.
+    /// A customer of a conversation, who takes no part in handoffs.
     Customer(AgentId),
     /// The server's own timers.
     System,
 }
 
-/// What a member of a teamspace is trusted with.
+/// A role of a member of a teamspace.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]

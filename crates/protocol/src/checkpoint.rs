@@ -1,9 +1,9 @@
-//! Signed statements of how long the journal is and what it holds (C2SP `tlog-checkpoint`).
+//! Checkpoints: signed statements of the journal's length and content (C2SP `tlog-checkpoint`).
 //!
 //! A checkpoint is a signed note: three lines, a blank line, then one line for each signature. It
-//! is kept outside the database, so that who can write the database still cannot rewrite what was.
-//! Signatures by other keys, such as those of witnesses, may stand beside ours and are passed over.
-//! Extension lines are refused: we write none, and could not say what they mean.
+//! is kept outside the database, so that write access to the database is not enough to rewrite
+//! history. Signatures by other keys, such as those of witnesses, may follow ours and are ignored.
+//! Extension lines are refused: we write none and cannot interpret them.
 
 use std::fmt;
 
@@ -60,17 +60,17 @@ impl Signer {
         Ok(Signer { key_name: key_name.to_owned(), key: SigningKey::from_bytes(seed) })
     }
 
-    /// The key from which the tokens follow with which listeners answer.
+    /// Derives the key for reply tokens, with which listeners answer.
     pub fn reply_key(&self) -> ReplyKey {
         ReplyKey::from_seed(self.key.as_bytes())
     }
 
-    /// The key from which the cursors follow that callers are given.
+    /// Derives the key for the cursors that callers are given.
     pub fn cursor_key(&self) -> CursorKey {
         CursorKey::from_seed(self.key.as_bytes())
     }
 
-    /// The key from which the secrets follow with which agents are called.
+    /// Derives the key for the secrets that sign wake calls to agents.
     pub fn wake_key(&self) -> WakeKey {
         WakeKey::from_seed(self.key.as_bytes())
     }
@@ -120,7 +120,7 @@ impl Verifier {
     /// Reads a verifier key as [`Signer::verifier_key`] writes it.
     pub fn new(verifier_key: &str) -> Result<Verifier, CheckpointError> {
         let wrong = |expected| CheckpointError::VerifierKey { expected };
-        // Base64 has plus signs of its own, so only the first two separate.
+        // Base64 can contain plus signs, so only the first two are separators.
         let mut parts = verifier_key.splitn(3, '+');
         let (Some(key_name), Some(id), Some(encoded)) = (parts.next(), parts.next(), parts.next())
         else {
@@ -135,7 +135,7 @@ impl Verifier {
             Some(_) | None => None,
         };
         let key = key.ok_or(wrong("an Ed25519 key, which is the byte 01 and 32 more"))?;
-        // A key of small order accepts signatures that nobody made.
+        // A key of small order accepts forged signatures.
         let key = VerifyingKey::from_bytes(key)
             .ok()
             .filter(|key| !key.is_weak())
@@ -146,8 +146,8 @@ impl Verifier {
         Ok(Verifier { key_name: key_name.to_owned(), key })
     }
 
-    /// The checkpoint in the note, once our signature on it holds. The caller compares the origin
-    /// with the log that was meant: one key may sign for several.
+    /// The checkpoint in the note, if our signature on it is valid. The caller compares the origin
+    /// with the log it expects: one key may sign for several.
     pub fn open(&self, note: &str) -> Result<Checkpoint, CheckpointError> {
         let wrong = |expected| CheckpointError::Note { expected };
         if note.len() > NOTE_BYTES_MAX {
@@ -181,7 +181,7 @@ impl Verifier {
     }
 }
 
-/// Whether a text can be the origin of a checkpoint, for those who read it from a configuration.
+/// Whether a text can be the origin of a checkpoint, for readers of a configuration.
 pub fn is_origin(text: &str) -> bool {
     !text.is_empty() && !text.chars().any(char::is_control)
 }
@@ -191,7 +191,7 @@ fn is_key_name(text: &str) -> bool {
     !text.is_empty() && !text.chars().any(refused)
 }
 
-/// Tells keys apart; too short to vouch for one.
+/// Tells keys apart. It is too short to authenticate one.
 fn key_id(key_name: &str, key: &VerifyingKey) -> [u8; 4] {
     let [a, b, c, d, ..] = sha256(&[key_name.as_bytes(), b"\n", &[ED25519], key.as_bytes()]);
     [a, b, c, d]
@@ -237,7 +237,7 @@ mod tests {
     const KEY: &str =
         "tasuki.example/journal+1fe7d489+AQOhB7/zzhC+HXDdGOdLwJln5NYwm6UNXx3chmQSVTG4";
 
-    /// Made with another implementation (Python's `cryptography`) from the same seed.
+    /// Signed by another implementation (Python's `cryptography`) with the same seed.
     const NOTE: &str = "tasuki.example/journal\n\
         42\n\
         UZB4pEBujmpqSY3bvdHMSopY2Pd/DtdkeWzytGKO904=\n\
@@ -245,7 +245,7 @@ mod tests {
         — tasuki.example/journal H+fUia1rbZkTpJhVOhY+n3Z+ket08tI+sVNiiK0mtD5kdLO5S4f3hkkQC71HGdqe\
         ysF5T9q1YsEchOsNxF9qLLYNTAE=\n";
 
-    /// A checkpoint of the Go checksum database, beside the signature of a witness.
+    /// A checkpoint of the Go checksum database, with the signature of a witness beside it.
     const GO_KEY: &str = "sum.golang.org+033de0ae+Ac4zctda0e5eza+HJyk9SxEdh+s3Ux18htTTAD8OuAn8";
     const GO_NOTE: &str = "go.sum database tree\n\
         15081221\n\
@@ -274,7 +274,7 @@ mod tests {
         for (at, bit) in (0..NOTE.len()).flat_map(|at| (0..8).map(move |bit| (at, bit))) {
             let mut bytes = NOTE.as_bytes().to_vec();
             bytes[at] ^= 1 << bit;
-            // What is not UTF-8 any more never gets as far as this.
+            // Bytes that are not UTF-8 never reach the verifier.
             if let Ok(changed) = str::from_utf8(&bytes) {
                 assert!(verifier.open(changed).is_err(), "{changed}");
             }
@@ -443,7 +443,7 @@ mod tests {
         Checkpoint { origin: NAME.to_owned(), size: 42, root: sha256(&[b"tasuki"]) }
     }
 
-    /// A note with a valid signature over any body.
+    /// A note with a valid signature over the given body.
     fn signed(body: &str) -> String {
         let Signer { key_name, key } = signer();
         let id = key_id(&key_name, &key.verifying_key());

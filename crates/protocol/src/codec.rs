@@ -1,5 +1,5 @@
-//! Events as durable words: name, version, JSON body. Whatever was ever written must still be read,
-//! so shapes only grow, and a change that is not an addition gets a new version.
+//! The stored form of events: name, version, JSON body. Every event that was ever written must stay
+//! readable, so shapes only grow, and a change that is not an addition gets a new version.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,10 +12,10 @@ use crate::{
     token, transfer,
 };
 
-/// Every event so far is in its first shape.
+/// The version of every event so far.
 const VERSION: u32 = 1;
 
-/// About what the body of an event takes.
+/// A typical size of an event body, to reserve room.
 const BODY_BYTES: usize = 768;
 
 /// An entry that this release cannot read.
@@ -127,7 +127,7 @@ pub fn decode(name: &str, version: u32, body: &str) -> Result<Event, Unreadable>
     event.map_err(unreadable)
 }
 
-/// The first words of the names of events.
+/// The first words of event names.
 const FAMILIES: [&str; 12] = [
     "agent",
     "callback",
@@ -143,7 +143,7 @@ const FAMILIES: [&str; 12] = [
     "transfer",
 ];
 
-/// Whether there are events of this name, or of this family.
+/// Whether a text is the name of an event, or of an event family.
 pub fn is_kind(text: &str) -> bool {
     let is_name = || decode(text, VERSION, "").is_err_and(|it| it.problem != UNKNOWN);
     FAMILIES.contains(&text) || is_name()

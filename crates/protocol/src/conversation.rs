@@ -1,13 +1,12 @@
 //! A chat with a customer. Exactly one agent holds it at any time, and only the holder of the
-//! current epoch may speak: a bot that was handed off cannot talk over whoever came after it.
+//! current epoch may speak: a bot that handed off cannot talk over the agent that holds it now.
 //!
 //! Read [`state`] first, then [`command`] and [`event`], then one file per command in [`decide`].
 //! [`part`] is what a message is made of, [`topology`] who may hand the conversation to whom,
-//! [`graph`] what a graph says about a turn,
-//! [`telling`] what the holder is told at its endpoint, [`reader`] who sees what of it,
-//! [`customer_text`] what a customer is told of a change of hands.
-//! Messages are entries of the ledger and rows of the store; the state knows only how many there
-//! are and what they hash to. Nothing here knows how a command arrived.
+//! [`graph`] what a graph decides about a turn, [`telling`] what the holder is told at its
+//! endpoint, [`reader`] who may read what, [`customer_text`] what a customer is told when the
+//! holder changes. Messages are entries of the ledger and rows of the store; the state holds only
+//! their number and their hash. Nothing here depends on how a command arrived.
 
 pub mod command;
 pub mod customer_text;

@@ -1,4 +1,4 @@
-//! Erasing what an entry says, on request and on the record.
+//! Erases the body of an entry, on request, and records it.
 
 use crate::caller::{Caller, Principal};
 use crate::handoff::Status;
@@ -8,12 +8,12 @@ use crate::message::Message;
 use crate::rejection::Rejection;
 use crate::step::State;
 
-/// The entry of a message that has its text: the first one, which says that it was sent.
+/// The entry that holds a message's text: the first one, which records that it was sent.
 pub const MESSAGE_POSITION: u64 = 1;
 
-/// Of a handoff only what is final can be erased: until then somebody may need it to decide. A
-/// message can be erased at any time, and then it is gone from every mailbox. So can what was said
-/// in a conversation or announced in a session, and then nobody reads it any more.
+/// A handoff can be erased only when it is final: until then its agents may need it to decide. A
+/// message can be erased at any time and then disappears from every mailbox. Messages of a
+/// conversation and events of a session can be erased at any time too, and are then unreadable.
 pub fn decide(
     state: &State,
     position: u64,
@@ -52,7 +52,7 @@ pub fn check_reason(reason: &str) -> Result<(), Rejection> {
     check_text("reason", Some(reason)).map(|_| ())
 }
 
-/// The server itself erases messages that were kept long enough, and nothing else.
+/// The server itself erases only messages past their retention.
 fn check_may_erase(state: &State, caller: &Caller) -> Result<(), Rejection> {
     match (&caller.principal, state) {
         (Principal::Operator(_), _) | (Principal::System, State::Message(_)) => Ok(()),

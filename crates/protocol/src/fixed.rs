@@ -1,5 +1,5 @@
-//! A value that never changes once it is made. States that follow one another share it instead of
-//! copying it, and it is turned into JSON once.
+//! A value that never changes once it is made. Successive states share it instead of copying it,
+//! and it is serialized to JSON once.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};

@@ -1,6 +1,6 @@
-//! A fork of the ledger: entries that a signed checkpoint vouches for are not there any more, as
-//! after a restore, and an operator decides to go on without them. That is declared on the record,
-//! in the stream of the ledger itself, so that an audit can tell a loss from a crime.
+//! A fork of the ledger: entries that a signed checkpoint vouches for are missing, as after a
+//! restore, and an operator decides to continue without them. The fork is recorded in the stream of
+//! the ledger itself, so that an audit can tell a declared loss from tampering.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,29 +9,29 @@ use crate::canonical::{self, Hash};
 use crate::handoff::decide::check_text;
 use crate::rejection::Rejection;
 
-/// What is true of the ledger itself.
+/// The state of the ledger itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Forks {
     pub n_declared: u64,
-    /// What was declared last.
+    /// The last declared fork.
     pub last: Forked,
 }
 
-/// The checkpoint that the ledger does not fulfil any more.
+/// The checkpoint that the ledger no longer matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lost {
     pub size: u64,
     pub root: Hash,
 }
 
-/// Goes on without what was lost.
+/// Declares the loss and continues without the lost entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fork {
     pub lost: Lost,
     pub reason: String,
 }
 
-/// The ledger goes on from the entry before this one, and not from the lost checkpoint.
+/// The ledger continues from the entry before this one, and not from the lost checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Forked {
     pub lost_size: u64,

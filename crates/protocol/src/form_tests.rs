@@ -1,4 +1,4 @@
-//! Values held against the forms of our types, and the words for what does not fit.
+//! Values checked against the forms of our types, and the texts for what does not fit.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::handoff::check::{Delegation, Proposal};
 use crate::handoff::package::Offer;
 use crate::queue::Settings;
 
-/// Where a value does not fit and what was expected there; nothing if it fits.
+/// Where a value does not fit and what is expected there; empty if it fits.
 fn found(form: &Form, value: &Value) -> String {
     form.check(value).map_or_else(|misfit| misfit.to_string(), |()| String::new())
 }

@@ -1,6 +1,6 @@
-//! A graph of a teamspace as something that is saved: who routes the turns of its conversations.
-//! Each save is a version. The text lies beside the entry, which names it by its hash; what makes a
-//! graph a sound one is in [`route`](crate::route).
+//! A saved graph of a teamspace, which routes the turns of its conversations. Each save is a
+//! version. The text is stored beside the entry, which names it by its hash.
+//! [`route`](crate::route) checks that a graph is sound.
 
 mod ready;
 #[cfg(test)]
@@ -20,19 +20,19 @@ use crate::warning::{Named, check_kinds};
 
 pub use ready::Ready;
 
-/// What is true of a graph.
+/// The state of a graph.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Graph {
-    /// What was saved last.
+    /// The last saved version.
     pub saved: Saved,
-    /// Nobody is routed by it any more. It can be saved again, and its versions go on.
+    /// It routes no turns any more. It can be saved again, and its version number then continues.
     pub removed: bool,
 }
 
 /// One version of a graph.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Saved {
-    /// From 1, one more with each save.
+    /// From 1, increased by 1 with each save.
     pub version: u64,
     /// SHA-256 of the text.
     pub hash: String,
@@ -46,7 +46,7 @@ pub struct Saved {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Removed {
-    /// The last version that there was.
+    /// The last version.
     pub version: u64,
 }
 
@@ -54,7 +54,7 @@ pub struct Removed {
 pub enum Command {
     Save {
         graph: Arc<Checked>,
-        /// The version that the caller has seen, if it matters; 0 for none.
+        /// The version that the caller has seen, if it wants that checked; 0 for none.
         version: Option<u64>,
     },
     Remove,
@@ -66,8 +66,7 @@ pub enum Event {
     Removed(Removed),
 }
 
-/// A document that was read, checked and compiled without a complaint, in the one form in which it
-/// is kept.
+/// A document that was read, checked and compiled without a problem, in its stored form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checked {
     graph: AgentGraph,
@@ -76,7 +75,7 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// All that is wrong comes back together. This takes its time with a large graph.
+    /// Returns all problems together. A large graph takes a while.
     pub fn read(bytes: &[u8]) -> Result<Self, Vec<GraphProblem>> {
         let graph = Compiled::new(AgentGraph::read(bytes)?)?.into_graph();
         let value = serde_json::to_value(&graph).expect("a document is plain data");
@@ -89,8 +88,8 @@ impl Checked {
         &self.hash
     }
 
-    /// The agents of its specialists, the queue whose people are asked, and those that customers
-    /// may name.
+    /// The agents of its specialists, the queue for its people, and the queues that customers may
+    /// name.
     pub fn named(&self) -> Vec<Named> {
         let nodes = self.graph.nodes.iter().enumerate();
         let specialists = nodes.filter_map(|(index, node)| {
@@ -124,7 +123,7 @@ impl Checked {
 }
 
 impl Command {
-    /// What to read besides the graph: what those are whom it names.
+    /// The facts it needs besides the graph: the kinds of the agents that it names.
     pub fn needs(&self) -> Needs {
         let directory = match self {
             Command::Save { graph, .. } => {
@@ -144,7 +143,7 @@ impl Graph {
     }
 }
 
-/// What a decision came to: what happened, and the text that it names.
+/// The events of a decision, and the text that they name.
 pub type Decision = (Vec<Event>, Option<Document>);
 
 pub fn decide(

@@ -2,12 +2,12 @@
 //! activated → completed → closed.
 //!
 //! Read [`state`] first, then [`command`] and [`event`], then one file per command in [`decide`].
-//! [`check`] says what an offer must have and [`lint`] what it had better have; [`edit`] changes
-//! one field by field; [`gate`] and
-//! [`artifact`] are the checks of an accept; [`workq`] is what a work queue is asked;
-//! [`completion`] is how work is reported as done. [`derive`] says what follows from a state
-//! (deadlines, effects, the task's hold); [`audit_line`], [`decision_line`] and [`artifact_line`]
-//! turn events into the lines of the audit log. Nothing here knows how a command arrived.
+//! [`check`] says what an offer must have, [`lint`] what it should have; [`edit`] changes an offer
+//! field by field; [`gate`] and [`artifact`] are the checks of an accept; [`workq`] is what a work
+//! queue is asked; [`completion`] is how work is reported as done. [`derive`] computes what follows
+//! from a state (deadlines, effects, the task's hold); [`audit_line`], [`decision_line`] and
+//! [`artifact_line`] turn events into the lines of the audit log. Nothing here depends on how a
+//! command arrived.
 
 pub mod artifact;
 pub mod artifact_line;

@@ -1,9 +1,10 @@
-//! The record: every event of every stream as an entry, and the hash chain that ties the entries of
-//! a stream together.
+//! The ledger: every event of every stream as an entry, and the hash chain that links the entries
+//! of a stream.
 //!
-//! The hashed part of an entry names its stream and position and a salted commitment to its body,
-//! not the body: a body can be erased later, by a recorded entry, and the chain still verifies. The
-//! global sequence is not hashed; it is the entry's place in the Merkle tree of the whole ledger.
+//! The hashed part of an entry has its stream, its position and a salted commitment to its body,
+//! but not the body. So a body can be erased later, by a recorded entry, and the chain still
+//! verifies. The global sequence is not hashed; it is the entry's place in the Merkle tree of the
+//! whole ledger.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -24,7 +25,7 @@ use crate::time::Time;
 /// The hash before the first entry of a stream.
 pub const GENESIS: Hash = [0; 32];
 
-/// About what the hashed form of an entry takes.
+/// A typical size of the hashed form of an entry, to reserve room.
 const HASHED_BYTES: usize = 512;
 
 /// What a stream is about.
@@ -44,7 +45,7 @@ pub enum Subject {
     Session(SessionId),
 }
 
-/// What stands for an id where there is nothing to tell apart.
+/// The id of a subject that exists once.
 const SELF_ID: &str = "self";
 
 /// The name of a stream: one aggregate in one teamspace.
@@ -55,20 +56,20 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Where what happens to the ledger itself is recorded.
+    /// The stream that records events of the ledger itself.
     pub fn of_ledger() -> Self {
         Self { teamspace: TeamspaceId::default_teamspace(), subject: Subject::Ledger }
     }
 
-    /// Where what happens to a teamspace itself is recorded.
+    /// The stream that records events of a teamspace itself.
     pub fn of_teamspace(teamspace: TeamspaceId) -> Self {
         Self { teamspace, subject: Subject::Teamspace }
     }
 }
 
 impl std::hash::Hash for Stream {
-    /// The subject tells streams apart well enough; hashing the teamspace would cost as much again.
-    /// Only where all have the same subject does it count.
+    /// The subject alone tells streams apart well enough; hashing the teamspace would double the
+    /// cost. The teamspace is hashed only where every subject is the same.
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.subject.hash(state);
         if self.subject == Subject::Teamspace {
@@ -99,7 +100,7 @@ pub struct Entry {
     pub hash: Hash,
 }
 
-/// The content of an entry, which may be gone while its commitment stays.
+/// The content of an entry. It may be erased while its commitment stays.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
     Kept { salt: [u8; 16], text: String },

@@ -1,21 +1,21 @@
-//! The pure rules of Tasuki: what may happen, and what is then true.
+//! The pure rules of Tasuki: which commands are allowed, and the state that results.
 //!
 //! Nothing here waits, reads a clock, draws a random number, touches a file or knows how a request
 //! arrived. Time, ids and facts are arguments; the result is a value. Read in this order:
 //!
-//! 1. [`ids`], [`time`], [`caller`]: the words everything else is written in.
+//! 1. [`ids`], [`time`], [`caller`]: the basic types of everything else.
 //! 2. [`step`]: one command against one aggregate, and the [`step::Change`] that follows.
 //! 3. [`handoff`]: a task moves to a new owner. [`message`]: agents tell each other things.
-//!    [`conversation`]: a chat with a customer, in the hands of one agent at a time.
-//!    [`agent`] and [`token`]: who takes part. [`teamspace`]: what they all work in.
-//!    [`route`]: who answers a turn of a conversation; [`graph`]: as it was saved. [`signal`]: how
-//!    it goes. [`queue`]: waiting for a person. [`session`]: what an agent announces.
-//!    [`visibility`]: who may read what.
+//!    [`conversation`]: a chat with a customer, held by one agent at a time.
+//!    [`agent`] and [`token`]: who takes part. [`teamspace`]: the tenant they all work in.
+//!    [`route`]: which agent answers a turn of a conversation. [`graph`]: a saved routing graph.
+//!    [`signal`]: the mood of a conversation. [`queue`]: waiting for a person.
+//!    [`session`]: what an agent announces. [`visibility`]: who may read what.
 //! 4. [`ledger`], [`merkle`], [`checkpoint`]: how the record is chained, summed up and signed;
-//!    [`audit`]: how it is checked; [`fork`]: how it goes on after a loss.
-//! 5. [`tools`]: how a model asks for a handoff, and how its history goes on.
-//! 6. [`json`], [`canonical`]: JSON from outside, and JSON to be hashed. [`sealed_cursor`]: places
-//!    in the ledger that tell a caller nothing.
+//!    [`audit`]: how it is checked; [`fork`]: how it continues after a loss.
+//! 5. [`tools`]: how a model asks for a handoff, and how its history continues.
+//! 6. [`json`], [`canonical`]: JSON input, and JSON to be hashed. [`sealed_cursor`]: positions
+//!    in the ledger that reveal nothing to a caller.
 
 pub use base::{canonical, form, hidden, ids, json, strict, time};
 

@@ -1,16 +1,16 @@
 //! The Merkle tree of RFC 6962 over the journal, without keeping the tree.
 //!
 //! A tree of n leaves splits at the largest power of two below n; leaves and nodes are hashed with
-//! different first bytes, so neither can be passed off as the other. Whoever holds a root can be
-//! shown that an entry is in the journal (inclusion), and that a later journal begins with the
+//! different first bytes, so neither can be passed off as the other. To the holder of a root one
+//! can prove that an entry is in the journal (inclusion), and that a later journal begins with the
 //! earlier one (consistency).
 
 use crate::canonical::{Hash, sha256};
 
-/// The right edge of the tree: what is needed to add leaves and to name the root, and no more.
+/// The right edge of the tree: just enough to add leaves and to compute the root.
 ///
-/// Invariant: there is one root for each one bit of `size`, from the highest bit to the lowest, and
-/// it is the root of the perfect subtree over that many leaves; the subtrees stand side by side
+/// Invariant: there is one root for each one bit of `size`, from the highest bit to the lowest.
+/// Each is the root of the perfect subtree over that many leaves. The subtrees stand side by side
 /// and together cover all leaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edge {
@@ -28,12 +28,12 @@ impl Edge {
         self.size
     }
 
-    /// Adds a leaf at the right.
+    /// Appends a leaf at the right.
     pub fn push(&mut self, leaf: &[u8]) {
         self.push_hash(leaf_hash(leaf));
     }
 
-    /// Adds a leaf of which only the [`leaf_hash`] is at hand.
+    /// Appends a leaf by its [`leaf_hash`].
     pub fn push_hash(&mut self, leaf_hash: Hash) {
         // As in binary addition: each trailing one bit is a subtree as large as the one in hand.
         let mut root = leaf_hash;
@@ -45,20 +45,20 @@ impl Edge {
         self.size += 1;
     }
 
-    /// The root of the whole tree; that of the empty tree is the hash of nothing.
+    /// The root of the whole tree; that of the empty tree is the hash of no bytes.
     pub fn root(&self) -> Hash {
         let joined =
             self.roots.iter().rev().copied().reduce(|right, left| node_hash(&left, &right));
         joined.unwrap_or_else(|| sha256(&[]))
     }
 
-    /// The roots one after the other, to be kept beside the size.
+    /// The roots in order, to be stored beside the size.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.roots.concat()
     }
 
-    /// Reads what [`Edge::to_bytes`] wrote; `None` if the length does not fit the size. Whether
-    /// the hashes are right shows only when the root is compared with a signed one.
+    /// Reads what [`Edge::to_bytes`] wrote; `None` if the length does not fit the size. Wrong
+    /// hashes show only when the root is compared with a signed one.
     pub fn from_bytes(size: u64, bytes: &[u8]) -> Option<Edge> {
         let (roots, rest) = bytes.as_chunks::<32>();
         let fits = rest.is_empty() && roots.len() == size.count_ones() as usize;
@@ -66,7 +66,7 @@ impl Edge {
     }
 }
 
-/// The hash under which an entry stands in the tree.
+/// The hash of an entry as a leaf of the tree.
 pub fn leaf_hash(leaf: &[u8]) -> Hash {
     sha256(&[&[0x00], leaf])
 }
@@ -103,9 +103,9 @@ pub fn verify_inclusion(
     index < size && root_above(*leaf_hash, index, size, proof) == Some(*root)
 }
 
-/// The proof that the tree of the first `old_size` leaves is a beginning of that of the first
-/// `new_size`. `None` unless `old_size` ≤ `new_size` and the leaves are there. It is empty for
-/// equal sizes and for an empty old tree, with which every tree begins. Hashes all leaves.
+/// The proof that the tree of the first `old_size` leaves is a prefix of that of the first
+/// `new_size`. `None` unless `old_size` ≤ `new_size` and the leaves exist. It is empty for equal
+/// sizes and for an empty old tree, which is a prefix of every tree. Hashes all leaves.
 pub fn consistency_proof(leaf_hashes: &[Hash], old_size: u64, new_size: u64) -> Option<Vec<Hash>> {
     let mut leaves = leaf_hashes.get(..usize::try_from(new_size).ok()?)?;
     let mut old_size = usize::try_from(old_size).ok().filter(|size| *size <= leaves.len())?;
@@ -134,8 +134,8 @@ pub fn consistency_proof(leaf_hashes: &[Hash], old_size: u64, new_size: u64) -> 
     Some(proof)
 }
 
-/// Whether the proof shows that the new tree begins with the old one. No proof shows this for two
-/// different roots of one size, nor for a tree that became smaller.
+/// Whether the proof shows that the new tree begins with the old one. No proof can show this for
+/// two different roots of one size, nor for a tree that became smaller.
 pub fn verify_consistency(
     old_size: u64,
     old_root: &Hash,
@@ -153,13 +153,13 @@ pub fn verify_consistency(
             == Some(Roots { old: *old_root, new: *new_root })
 }
 
-/// What the old tree is, seen from the subtree in hand.
+/// How the old tree relates to the current subtree.
 #[derive(Clone, Copy)]
 enum OldPart {
-    /// The old tree begins where this subtree does; a verifier who ends up with exactly its leaves
+    /// The old tree begins where this subtree does. A verifier that ends up with exactly its leaves
     /// knows their root already, so the proof does not repeat it.
     WholeTree,
-    /// Some of the old tree lies to the left of this subtree.
+    /// Part of the old tree lies to the left of this subtree.
     Subtree,
 }
 
@@ -190,7 +190,7 @@ fn root_above(leaf_hash: Hash, index: u64, size: u64, proof: &[Hash]) -> Option<
     }
 }
 
-/// The roots of the old and the new tree that the proof implies, by the same descent.
+/// The roots of the old and the new tree that the proof implies, by the same recursion.
 fn roots_above(sizes: Sizes, part: OldPart, old_root: &Hash, proof: &[Hash]) -> Option<Roots> {
     if sizes.old == sizes.new {
         let known = match (part, proof) {
@@ -403,7 +403,7 @@ mod tests {
     }
 
     impl Change {
-        /// The proof with the change; a proof too short for it gets one hash more.
+        /// The proof with the change applied; a proof too short for it gets one more hash.
         fn apply(&self, proof: &[Hash]) -> Vec<Hash> {
             let mut proof = proof.to_vec();
             match self {

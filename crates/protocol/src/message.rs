@@ -3,8 +3,8 @@
 //!
 //! Read [`state`] first, then [`command`] and [`event`], then one file per command in [`decide`].
 //! [`kind`] lists what a message can be about; [`thread`] bounds how long an exchange may get;
-//! [`notice`] says what the server itself has to tell; [`audit_line`] turns events into the lines
-//! of the audit log. Nothing here knows how a command arrived.
+//! [`notice`] makes the server's own messages; [`audit_line`] turns events into the lines of the
+//! audit log. Nothing here depends on how a command arrived.
 
 pub mod audit_line;
 pub mod command;

@@ -1,10 +1,8 @@
-//! What the server itself announces of a conversation: a transfer from its request to its end, a
-//! change of hands, a callback, and that a request came to nothing. Each is a session of its own,
-//! by an agent that is in no directory. Reasons, notes and whoever is asked in stay between
-//! colleagues.
+//! The server's own announcements about a conversation: a transfer from its request to its end, a
+//! change of holder, a callback, and a refused request. Each is a session of its own, by an agent
+//! that is in no directory. Reasons, notes and the person asked in stay between colleagues.
 //!
-//! The id of an event follows from the entry that is told, so that telling it again changes
-//! nothing.
+//! The id of an event derives from its entry, so that announcing it again changes nothing.
 
 pub mod manifest;
 pub mod settled;
@@ -28,18 +26,18 @@ use crate::transfer;
 use aaep::event::TargetKind;
 use aaep::{AGENT_ID, CONNECTED, ON_HOLD, RINGING, WAITING};
 
-/// What the ids of our own sessions begin with. Nobody else begins one.
+/// The prefix of our own session ids. No producer may use it.
 pub const SESSION_PREFIX: &str = "sess_tasuki";
 
-/// An entry of a conversation, and what its words need.
+/// An entry of a conversation, and what its texts need.
 #[derive(Debug, Clone, Copy)]
 pub struct Cause<'a> {
     pub conversation: &'a Conversation,
     pub at: Time,
     pub hash: &'a Hash,
-    /// Who did it, as the record names them.
+    /// The actor, as the record names them.
     pub actor: &'a str,
-    /// What agents are called, by id.
+    /// The display names of agents, by id.
     pub names: &'a BTreeMap<AgentId, String>,
     /// The request of an agent that led to it.
     pub asked: Option<&'a Asked>,
@@ -52,7 +50,7 @@ pub struct Cause<'a> {
 pub struct Line {
     /// The first is 1.
     pub place: u64,
-    /// Nothing when nobody could know.
+    /// `None` if it cannot be estimated.
     pub wait: Option<EstimatedWait>,
 }
 
@@ -63,7 +61,7 @@ pub struct Asked {
     pub handover: Handover,
 }
 
-/// What is said of an entry, and in which state the session is then.
+/// The announcements about an entry, and the state of the session after them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
     pub events: Vec<String>,
@@ -71,7 +69,7 @@ pub struct Told {
 }
 
 impl Asked {
-    /// From the value of the key of a change of hands.
+    /// Parses the value of the key of a change of holder.
     pub fn parse(value: &str) -> Option<Self> {
         let mut words = value.split(' ');
         let (session, event_id) = (words.next()?.parse().ok()?, words.next()?.to_owned());
@@ -102,12 +100,12 @@ pub fn route_session(id: ConversationId, number: u64) -> SessionId {
     session(&format!("{}r{number}", plain(&id.to_string())))
 }
 
-/// For a callback, by the entry in which it was asked for.
+/// The session of a callback, by the entry in which it was asked for.
 pub fn callback_session(hash: &Hash) -> SessionId {
     session(&canonical::hex(hash)[..32])
 }
 
-/// For a request that came to nothing.
+/// The session of a refused request.
 pub fn refusal_session(asked_in: &SessionId, event_id: &str) -> SessionId {
     let parts = [asked_in.as_str().as_bytes(), b"\n", event_id.as_bytes()];
     session(&canonical::hex(&canonical::sha256(&parts))[..32])
@@ -121,7 +119,7 @@ fn plain(uuid: &str) -> String {
     uuid.replace('-', "")
 }
 
-/// How one of our sessions stands, by its state, for somebody who comes later.
+/// The status of one of our sessions, by its state, for listeners that join later.
 pub fn stands(state: &str) -> Option<Message<'static>> {
     match state {
         WAITING => Some(Message::StateWaiting),
@@ -132,7 +130,7 @@ pub fn stands(state: &str) -> Option<Message<'static>> {
     }
 }
 
-/// In which session an entry of a conversation is told; most are not.
+/// The session in which an entry of a conversation is announced; most are not.
 pub fn session_of(
     id: ConversationId,
     event: &conversation::Event,
@@ -144,7 +142,7 @@ pub fn session_of(
             event.moved().map(|_| transfer_session(event.transfer()))
         }
         conversation::Event::Callback(callback::Event::Asked(_)) => Some(callback_session(hash)),
-        // What came of it is between colleagues.
+        // The result is for colleagues only.
         conversation::Event::Callback(callback::Event::Settled(_))
         | conversation::Event::Opened(_)
         | conversation::Event::Said(_)
@@ -155,7 +153,7 @@ pub fn session_of(
     }
 }
 
-/// Whom an entry names.
+/// The agents that an entry names.
 pub fn named(event: &conversation::Event) -> Vec<&AgentId> {
     match event {
         conversation::Event::Routed(routed) => vec![&routed.holder, &routed.to],
@@ -185,7 +183,7 @@ pub fn named(event: &conversation::Event) -> Vec<&AgentId> {
     }
 }
 
-/// Where somebody is to be found, as `target_uri` has it.
+/// The address of an agent or a queue, in the form of `target_uri`.
 fn target_uri(kind: TargetKind, id: &AgentId) -> String {
     let scheme = match kind {
         TargetKind::Human | TargetKind::EscalationQueue => "queue",

@@ -1,8 +1,9 @@
-//! Waiting for a person: who is next, who takes it, how long it may last, when somebody is there.
+//! Waiting for a person: the order, the choice of a person, the maximum wait, and the opening
+//! hours.
 //!
-//! Sums and comparisons only. A queue's rows, claims and clocks are elsewhere; here are the keys
-//! they are sorted by and the choices that are made from them, the same for the same arguments.
-//! Read in this order: [`order`], [`choose`], [`patience`], [`wait`], [`hours`], [`settings`].
+//! Pure computation only. A queue's rows, claims and clocks are elsewhere; here are the sort keys
+//! and the choices made from them, which depend on nothing but their arguments. Read in this order:
+//! [`order`], [`choose`], [`patience`], [`wait`], [`hours`], [`settings`].
 
 pub mod choose;
 pub mod hours;

@@ -1,4 +1,4 @@
-//! How the domain says no: a closed set of reasons, each with a stable code. A rejection changes
+//! The reasons to reject a command: a closed set, each with a stable code. A rejection changes
 //! nothing; the caller may correct what it names and try again.
 
 use crate::conversation::event::Why;
@@ -20,8 +20,8 @@ pub enum Rejection {
     #[error("{}", describe_conflict(.task_id, .conflict))]
     OwnershipConflict { task_id: TaskId, conflict: Conflict },
 
-    /// Whoever asked for the work asked for evidence too. Names no criterion if all of it is
-    /// missing and only the teamspace asks.
+    /// The sender or the teamspace requires evidence. Names no criterion if all evidence is missing
+    /// and only the teamspace requires it.
     #[error("{}", describe_unanswered(.unanswered))]
     EvidenceMissing { unanswered: Vec<String> },
 
@@ -31,7 +31,7 @@ pub enum Rejection {
     #[error("only {who} may {action}")]
     NotAllowed { action: &'static str, who: &'static str },
 
-    /// Also the answer for what belongs to another teamspace: the two cannot be told apart.
+    /// Also the answer for anything in another teamspace, so that the two cases look alike.
     #[error("no such {what}")]
     NotFound { what: &'static str },
 
@@ -47,43 +47,43 @@ pub enum Rejection {
     )]
     PayloadTooLarge { n_bytes: usize, bytes_max: usize },
 
-    /// A thread is as long as it may get, in all or within a while.
+    /// A thread has reached its maximum length, in all or within a span of time.
     #[error("{}", describe_guard(*.n_max, *.within))]
     LoopGuard { n_max: usize, within: Option<Span> },
 
     #[error("sequence: expected more than {last}, the last one of the thread, not {given}")]
     SequenceOutOfOrder { given: u64, last: u64 },
 
-    /// Somebody else has changed it since the caller looked.
+    /// Another caller has changed it since this caller read it.
     #[error("revision: expected {current}, the current one, not {given}; look again first")]
     RevisionOutdated { given: u64, current: u64 },
 
-    /// Agents say for which epoch they speak.
+    /// Agents must say for which epoch they speak.
     #[error("epoch: expected the epoch of the conversation for which the agent speaks")]
     EpochRequired,
 
-    /// An agent spoke, or handed on, when it was not its turn.
+    /// An agent spoke, or handed on, without holding the conversation.
     #[error("{}; `{holder}` holds the conversation in epoch {epoch}", describe_why(*.why))]
     NotHeard { why: Why, holder: AgentId, epoch: u64 },
 
     #[error("agent_id: customers cannot choose `{agent}`")]
     NotSelectable { agent: AgentId },
 
-    /// The agents hand a conversation round among themselves.
+    /// The agents hand a conversation round in circles.
     #[error("{}", describe_loop(*.hops_max))]
     HandoffLoop { hops_max: u16 },
 
     #[error("cannot {action}: the conversation is closed")]
     ConversationClosed { action: &'static str },
 
-    /// Of several who want a transfer, the first has it.
+    /// Another caller claimed the transfer first.
     #[error("`{by}` has it already")]
     AlreadyClaimed { by: AgentId },
 
     #[error("a transfer is open already: {transfer} is {}", .status.as_str())]
     DuplicateRequest { transfer: TransferId, status: TransferStatus },
 
-    /// Names the status unless a later transfer has taken its place.
+    /// Names the status, unless a later transfer has replaced this one.
     #[error("{}", describe_gone(*.status))]
     TransferGone { status: Option<TransferStatus> },
 
@@ -94,7 +94,7 @@ pub enum Rejection {
     #[error("cannot {action} a transfer that nobody has picked up; `pickup` takes it")]
     NotPickedUp { action: &'static str },
 
-    /// Another person is asked in, and nobody else can be until that is over.
+    /// Another person is being asked in; only one can be at a time.
     #[error("{}", describe_leg(*.leg, .to, .agent.as_ref()))]
     LegOpen { leg: u16, to: AgentId, agent: Option<AgentId> },
 
@@ -110,15 +110,15 @@ pub enum Rejection {
     #[error("{}", describe_closed_queue(.field, .queue, *.opens_at))]
     QueueClosed { field: &'static str, queue: AgentId, opens_at: Option<Time> },
 
-    /// An event of a session breaks these rules, the first of which is named.
+    /// An event of a session breaks these rules; the first one is named.
     #[error("{}", describe_event(*.index, .flaws))]
     EventRefused { index: usize, flaws: Vec<Flaw> },
 
-    /// A session has as much of something as it may, in all or for the moment.
+    /// A session has reached a limit, for good or for a while.
     #[error("{}", describe_full(*.index, .what, *.n_max, *.retry_after))]
     SessionFull { index: usize, what: &'static str, n_max: u64, retry_after: Option<Span> },
 
-    /// An answer that does not count. Whoever sent it is not told why.
+    /// An answer that does not count. Its sender is not told why.
     #[error("the answer does not count")]
     NotAnswered { why: Unanswered },
 }
@@ -135,9 +135,9 @@ pub enum Conflict {
     NotPrevious { target: AgentId, previous: Option<AgentId>, chain: Vec<AgentId> },
     /// The sender never owned the task.
     NotOwner { sender: AgentId, chain: Vec<AgentId> },
-    /// The chain is as long as it may get.
+    /// The chain has reached its maximum length.
     TooManyHops { chain: Vec<AgentId> },
-    /// One of the others, for a caller who may not know whose task it is.
+    /// One of the other reasons, for a caller who may not know whose task it is.
     Withheld,
 }
 
@@ -181,7 +181,7 @@ impl Rejection {
         }
     }
 
-    /// Which of the announced events is at fault, where it is one of them.
+    /// The index of the announced event at fault, if one of them is.
     pub fn event_index(&self) -> Option<usize> {
         if let Rejection::EventRefused { index, .. } | Rejection::SessionFull { index, .. } = self {
             Some(*index)
@@ -190,7 +190,7 @@ impl Rejection {
         }
     }
 
-    /// The same about the event with another index.
+    /// The same rejection for the event with another index.
     pub fn at_event(mut self, at: usize) -> Self {
         if let Rejection::EventRefused { index, .. } | Rejection::SessionFull { index, .. } =
             &mut self
@@ -200,7 +200,7 @@ impl Rejection {
         self
     }
 
-    /// The field of the request that is at fault, where there is one.
+    /// The field of the request that is at fault, if there is one.
     pub fn field(&self) -> Option<&str> {
         match self {
             Rejection::SchemaInvalid { field, .. } | Rejection::PolicyViolation { field, .. } => {
@@ -273,7 +273,7 @@ fn describe_conflict(task_id: &TaskId, conflict: &Conflict) -> String {
     }
 }
 
-/// What is missing where the state is right, and parts of the work are still with others.
+/// What is missing if the state is right but delegated parts of the work are still open.
 pub const PARTS_AT_AN_END: &str = "every delegated part to be at an end";
 
 fn describe_wrong_state(action: &str, state: Status, needed: &str) -> String {

@@ -1,6 +1,6 @@
 //! Who may do what, by role: the table of the ACP design. A member without a role may do all that
-//! the rules allow; roles restrict those who have one. What a coordinator may beyond that stands
-//! with its commands. `docs/roles.md` maps each row of the table to commands.
+//! the rules allow; a role restricts the members who have one. The extra rights of a coordinator
+//! are described at the commands. `docs/roles.md` maps each row of the table to commands.
 
 pub mod audit_line;
 
@@ -10,12 +10,12 @@ use crate::caller::{Caller, Principal, Role};
 use crate::handoff::package::TaskKind;
 use crate::rejection::Rejection;
 
-/// A row of the table that restricts.
+/// A restricting row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deed {
     /// The first handoff of a task.
     CreateTask,
-    /// A human's word on a handoff.
+    /// A human approves or refuses a handoff.
     Approve {
         guarded: bool,
     },
@@ -48,7 +48,7 @@ impl Deed {
         }
     }
 
-    /// Who may, in words.
+    /// The allowed callers, in words.
     pub fn who(self) -> &'static str {
         match self {
             Deed::CreateTask => "a coordinator, or a member without a role,",
@@ -65,8 +65,8 @@ pub fn may(roles: &BTreeSet<Role>, deed: Deed) -> bool {
     roles.is_empty() || roles.iter().any(|role| deed.is_open_to(*role))
 }
 
-/// Whether a caller may say whose task it is without owning it. This row does not restrict, it
-/// opens: whoever has no role may not.
+/// Whether a caller may assign a task that it does not own. This row grants instead of restricting:
+/// a member without a role may not.
 pub fn may_assign(caller: &Caller, kind: TaskKind) -> bool {
     let merges = match kind {
         TaskKind::Merge => caller.agent().is_some() && caller.roles.contains(&Role::Integrator),
@@ -75,7 +75,7 @@ pub fn may_assign(caller: &Caller, kind: TaskKind) -> bool {
     merges || caller.is_coordinator()
 }
 
-/// Refuses what the caller's roles do not allow. Operators stand above the table.
+/// Refuses what the caller's roles do not allow. The table does not apply to operators.
 pub fn check(caller: &Caller, deed: Deed, action: &'static str) -> Result<(), Rejection> {
     match caller.principal {
         Principal::Operator(_) | Principal::System => Ok(()),
@@ -115,7 +115,7 @@ mod tests {
         }
     }
 
-    /// The row of the table that opens something.
+    /// The row of the table that grants something.
     #[test]
     fn who_assigns_a_task_of_somebody_else() {
         let table = "

@@ -1,14 +1,14 @@
-//! Who answers a turn of a conversation: an agent graph, written as data.
+//! Which agent answers a turn of a conversation: an agent graph, written as data.
 //!
-//! A graph has routers, which choose, and specialists, which answer. A router's rules are looked at
-//! in order, and the first that holds says where the turn goes next; so every turn ends at exactly
-//! one specialist, or with a person. Nothing here knows conversations, agents of the directory, or
+//! A graph has routers, which choose, and specialists, which answer. A router's rules are tried in
+//! order, and the first match says where the turn goes next; so every turn ends at exactly one
+//! specialist, or with a person. Nothing here depends on conversations, agents of the directory, or
 //! a clock: a turn and a graph go in, a [`Routed`] comes out. Read in this order:
 //!
-//! 1. [`graph`]: the document. [`read`] and [`check`]: everything that is wrong with one, at once.
-//! 2. [`compiled`]: a document made ready, and the decision. [`decision`]: what is said of it.
+//! 1. [`graph`]: the document. [`read`] and [`check`]: report all its problems at once.
+//! 2. [`compiled`]: a document made ready, and the decision. [`decision`]: its record.
 //! 3. [`intent`]: what a turn is about, in one word.
-//! 4. [`words`]: what counts as a word, whatever the script. [`regexes`]: many at once.
+//! 4. [`words`]: what counts as a word, in any script. [`regexes`]: many patterns at once.
 
 pub mod check;
 pub mod compiled;

@@ -1,8 +1,9 @@
-//! Cursors as callers see them. The sequence number of an entry counts what all teamspaces do, so a
-//! caller gets it encrypted and authenticated, for its own teamspace and for one purpose. A cursor
-//! says nothing to the caller, and one that the server did not make for it is refused.
+//! Cursors as callers see them. The sequence number of an entry counts the entries of all
+//! teamspaces, so a caller gets it encrypted and authenticated, for its own teamspace and for one
+//! purpose. A cursor reveals nothing to the caller, and a cursor that the server did not make for
+//! it is refused.
 //!
-//! Nothing is stored: all cursors follow from one key of the server, so they are still good after a
+//! Nothing is stored: all cursors derive from one key of the server, so they stay valid after a
 //! restart. The construction is a synthetic initialisation vector: the tag is an HMAC over the
 //! plain cursor, and the mask that hides the plain cursor is an HMAC over the tag.
 
@@ -17,25 +18,25 @@ use crate::ids::{HandoffId, TeamspaceId};
 use crate::time::Time;
 use aaep::cursor::Cursor;
 
-/// So that a cursor is told from other ids, and never begins with a dash on a command line.
+/// Tells a cursor from other ids, and keeps it from beginning with a dash on a command line.
 const PREFIX: &str = "cur_";
 
-/// A forged cursor passes once in 2^64 tries, and then names some place of the caller's own
-/// teamspace, which it may read anyway.
+/// A forged cursor passes once in 2^64 tries. It then names a place in the caller's own teamspace,
+/// which the caller may read anyway.
 const TAG_BYTES: usize = 8;
 
 /// The sequence number, the index, and the salt.
 const PLAIN_BYTES: usize = 16;
 
-/// From which all cursors follow. The state of both HMACs after their keys is kept, because every
-/// streamed entry gets a cursor.
+/// The key of all cursors. The state of both HMACs after their keys is kept, because every streamed
+/// entry gets a cursor.
 #[derive(Clone)]
 pub struct CursorKey {
     tag: HmacKey,
     mask: HmacKey,
 }
 
-/// For whom and for what a cursor is good.
+/// The teamspace and the purpose that a cursor is valid for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scope<'a> {
     pub teamspace: &'a TeamspaceId,
@@ -44,9 +45,9 @@ pub struct Scope<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// A place in the events of a teamspace.
+    /// A position in the events of a teamspace.
     Events,
-    /// A place among the events that agents announce in sessions.
+    /// A position in the events that agents announce in sessions.
     Announced,
     /// A row of the list with this name.
     List(&'static str),
@@ -78,21 +79,20 @@ impl Purpose {
 }
 
 impl CursorKey {
-    /// Of a secret that is used for something else, too: what follows from this one tells nothing
-    /// about it.
+    /// From a secret that has other uses too. The derived keys reveal nothing about it.
     pub fn from_seed(seed: &[u8; 32]) -> Self {
         let key = |name: &[u8]| HmacKey::new(&hmac(seed, &[name]));
         Self { tag: key(b"tasuki cursor tags"), mask: key(b"tasuki cursor masks") }
     }
 
-    /// The cursor of an entry, an event or a row: each time the same, so that a repeat is
-    /// recognised.
+    /// The cursor of an entry, an event or a row. It is the same each time, so that a caller
+    /// recognises a repeat.
     pub fn seal(&self, scope: Scope<'_>, cursor: Cursor) -> String {
         self.seal_salted(scope, cursor, 0)
     }
 
-    /// The cursor of a place that moves on with what others do. It is another one at each moment,
-    /// so that a caller cannot tell whether the place has moved.
+    /// The cursor of a position that moves when other callers act. It differs at each moment, so
+    /// that a caller cannot tell whether the position has moved.
     pub fn seal_moving(&self, scope: Scope<'_>, cursor: Cursor, now: Time) -> String {
         let [.., a, b, c, d] = now.as_millis().to_be_bytes();
         self.seal_salted(scope, cursor, u32::from_be_bytes([a, b, c, d]).max(1))
@@ -113,7 +113,8 @@ impl CursorKey {
         text
     }
 
-    /// What a caller gave back; `None` if it was not made for this teamspace and this purpose.
+    /// Opens a cursor that a caller sent; `None` if it was not made for this teamspace and this
+    /// purpose.
     pub fn open(&self, scope: Scope<'_>, text: &str) -> Option<Cursor> {
         let mut sealed = [0; TAG_BYTES + PLAIN_BYTES];
         let body = text.strip_prefix(PREFIX)?;
@@ -125,7 +126,7 @@ impl CursorKey {
         let tag: [u8; TAG_BYTES] = tag.try_into().expect("it was split there");
         let masked: [u8; PLAIN_BYTES] = masked.try_into().expect("it is the rest");
         let plain = self.masked(scope, tag, masked);
-        // One comparison of two numbers takes as long wherever they differ.
+        // Comparing two integers takes constant time.
         if u64::from_be_bytes(tag) != u64::from_be_bytes(self.tag_of(scope, &plain)) {
             return None;
         }
@@ -140,11 +141,11 @@ impl CursorKey {
         let (purpose, name) = scope.purpose.name();
         let teamspace = scope.teamspace.as_str().as_bytes();
         let (purpose, name) = (purpose.as_bytes(), name.as_bytes());
-        // No name has a line break, so no two lists of parts look alike.
+        // No name has a line break, so different parts never concatenate to the same bytes.
         first(&self.tag.sign(&[teamspace, b"\n", purpose, b"\n", name, b"\n", plain]))
     }
 
-    /// The plain text masked, or the masked text plain.
+    /// Masks plain text, or unmasks masked text.
     fn masked(
         &self,
         scope: Scope<'_>,
@@ -162,7 +163,7 @@ fn first<const N: usize>(hash: &[u8; 32]) -> [u8; N] {
     std::array::from_fn(|index| hash[index])
 }
 
-/// Whether a text is a sequence number, which cursors were once: `812`, or `812.3` of an event.
+/// Whether a text is a sequence number, the old form of a cursor: `812`, or `812.3` of an event.
 pub fn is_numeric(text: &str) -> bool {
     let mut parts = text.splitn(2, '.');
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
@@ -208,7 +209,7 @@ mod tests {
         assert_eq!(format!("{key:?}"), "CursorKey");
     }
 
-    /// Any change of a cursor makes it worthless, and so does what only looks like one.
+    /// Any change makes a cursor invalid, and so does anything that only looks like one.
     #[test]
     fn a_forged_cursor_is_refused() {
         let red = teamspace("red");
@@ -228,7 +229,7 @@ mod tests {
         }
     }
 
-    /// What a tenant could do with the cursors of its own entries: look at them.
+    /// What a tenant could learn from the cursors of its own entries.
     #[test]
     fn cursors_tell_neither_order_nor_distance_nor_movement() {
         let red = teamspace("red");

@@ -1,9 +1,10 @@
-//! How a conversation goes, as far as words tell: is somebody angry, do they ask for a person?
+//! The mood of a conversation, as far as words tell: is the customer angry, do they ask for a
+//! person?
 //!
-//! Scores come from short lists of words, so they are quick, explainable, and sometimes wrong: they
-//! may call a person, and never decide anything else. A message and what is remembered of the ones
-//! before go in; what was heard, what is remembered from now on, and perhaps an [`Escalate`] come
-//! out. Read in this order: [`lexicon`], [`score`], [`rules`].
+//! Scores come from short lists of words, so they are fast, explainable, and sometimes wrong: they
+//! may call a person, and never decide anything else. The input is a message and the memory of
+//! earlier ones. The output is the scores, the new memory, and perhaps an [`Escalate`]. Read in
+//! this order: [`lexicon`], [`score`], [`rules`].
 
 pub mod lexicon;
 pub mod rules;

@@ -1,6 +1,6 @@
-//! One command against one aggregate. `step` runs decide, evolve and what is derived from the new
-//! state, and returns all of it as one value; whoever calls it stores that value whole or not at
-//! all. This is the only place that knows which aggregates exist.
+//! One command against one aggregate. `step` runs decide and evolve, derives what follows from the
+//! new state, and returns all of it as one value. The caller stores that value whole or not at all.
+//! Only this module knows which aggregates exist.
 
 mod derived;
 mod evolve;
@@ -35,7 +35,7 @@ pub use evolve::evolve;
 pub use facts::{Directory, Facts, Needs, QueueOf};
 pub use outcome::{Outcome, Refused, Went};
 
-/// What is asked.
+/// A command to one aggregate.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
     Handoff(handoff::Command),
@@ -55,7 +55,7 @@ pub enum Command {
     Fork(fork::Fork),
 }
 
-/// What happened.
+/// An event of one aggregate.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     Handoff(handoff::Event),
@@ -71,8 +71,8 @@ pub enum Event {
     Forked(Forked),
 }
 
-/// What is true: the snapshot of one aggregate. Can be rebuilt from its events at any time, so its
-/// stored form is no promise.
+/// The state of one aggregate. It can be rebuilt from its events at any time, so its stored form
+/// may change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum State {
     Handoff(Box<Handoff>),
@@ -87,25 +87,25 @@ pub enum State {
     Session(Box<session::Session>),
 }
 
-/// A moment at which the server must look again.
+/// A time at which the server must act.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Deadline {
     pub name: Cow<'static, str>,
     pub due: Time,
 }
 
-/// Something that must happen outside for as long as the state wants it. What comes of it returns
-/// as a command.
+/// Something that must happen outside for as long as the state wants it. Its result returns as a
+/// command.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Effect {
     /// Unique within the stream.
     pub name: Cow<'static, str>,
 }
 
-/// What is to be done for an effect, as data.
+/// What an effect does, as data.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Work {
-    /// Look at these artifacts.
+    /// Verify these artifacts.
     Look { looked: Looked, artifacts: Vec<Artifact> },
     /// Ask the work queue to hand over the items that the package with this hash names.
     Transfer { package_hash: String, way: Way, transfer: Transfer },
@@ -113,11 +113,11 @@ pub enum Work {
     Wake(Wake),
     /// Tell the holder of a conversation what was said.
     Deliver(Box<telling::Turn>),
-    /// Tell the producer of a session what became of a question.
+    /// Tell the producer of a session the result of a question.
     Tell(Tell),
 }
 
-/// Who is told, and of which question.
+/// The agent to tell, and the question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tell {
     pub agent: AgentId,
@@ -125,7 +125,7 @@ pub struct Tell {
     pub reply_token: String,
 }
 
-/// What an agent that is called is told: that there is something, and not what it says.
+/// What a wake call tells an agent: that there is a message, and not what it says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wake {
     pub agent: AgentId,
@@ -134,7 +134,7 @@ pub struct Wake {
     pub kind: message::Kind,
 }
 
-/// A unique key that a state occupies or leaves free, with a small value that outlives both.
+/// A unique key that a state occupies or leaves free, with a small value that remains either way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hold {
     pub key: String,
@@ -171,7 +171,7 @@ pub struct Change {
     pub state: State,
     pub disarm: Vec<Deadline>,
     pub arm: Vec<Deadline>,
-    /// Effects that the new state wants and the old one did not, and the other way round.
+    /// Effects that the new state wants and the old one did not, and the reverse.
     pub begin: Vec<Effect>,
     pub end: Vec<Effect>,
     pub holds: Vec<HoldWrite>,
@@ -179,13 +179,13 @@ pub struct Change {
     pub erase: Option<u64>,
     /// The events that are part of a transcript.
     pub transcript: Vec<Line>,
-    /// What is asked of other streams of the teamspace, in this order: all of it is stored
-    /// together, or nothing is.
+    /// Commands to other streams of the teamspace, in this order. All of it is stored together, or
+    /// nothing is.
     pub then: Vec<(Subject, Command)>,
     pub outcome: Outcome,
 }
 
-/// A line of a transcript: which event of the change is the one with this number.
+/// A line of a transcript: its number, and the event of the change that it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line {
     pub number: u64,
@@ -220,7 +220,7 @@ impl Command {
     }
 }
 
-/// The holds that a command looks at, all of them, once it turns out that some are not free.
+/// All holds that a command looks at. They are read once some turn out not to be free.
 pub fn holds_needed(stream: &Stream, command: &Command) -> Vec<String> {
     if let (Subject::Session(id), Command::Session(command)) = (&stream.subject, command) {
         command.holds(id)
@@ -229,7 +229,7 @@ pub fn holds_needed(stream: &Stream, command: &Command) -> Vec<String> {
     }
 }
 
-/// The facts a command needs, given the state it meets.
+/// The facts a command needs, given the current state.
 pub fn needs(state: Option<&State>, command: &Command) -> Needs {
     let command = match command {
         Command::Handoff(command) => command,
@@ -312,7 +312,7 @@ pub fn step(
     })
 }
 
-/// What a decision came to.
+/// The result of a decision.
 struct Decided {
     events: Vec<Event>,
     document: Option<Document>,
@@ -339,7 +339,7 @@ fn decide(
     context: Context<'_>,
 ) -> Result<Decided, Rejection> {
     let no_such = || Rejection::NotFound { what: stream.subject.kind() };
-    // Gateways name streams in the caller's own teamspace; should one ever not, nothing is found.
+    // Gateways name streams in the caller's own teamspace. If one ever does not, nothing is found.
     if context.caller.teamspace != stream.teamspace {
         return Err(no_such());
     }
@@ -427,7 +427,7 @@ fn decide_agent(
     context: Context<'_>,
 ) -> Result<Decided, Rejection> {
     let known = if let Some(State::Agent(known)) = state { Some(known) } else { None };
-    // As whom the server announces; nobody else is called so.
+    // The name under which the server announces is reserved.
     if known.is_none() && id.as_str() == AGENT_ID {
         return Err(Rejection::AlreadyExists { what: "the server, which has this name" });
     }

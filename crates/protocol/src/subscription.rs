@@ -1,8 +1,9 @@
-//! Somebody listens to what agents announce, on terms that were agreed. The terms are on the
-//! record, so that a listener who comes back after any break, the server's too, goes on with them.
+//! A subscription: a listener follows what agents announce, on agreed terms. The terms are
+//! recorded, so that a listener that reconnects, even after a restart of the server, continues with
+//! them.
 //!
-//! A subscription is a name and not a credential: whoever uses it is known by its token, and has to
-//! be the one who opened it.
+//! A subscription is a name and not a credential: its user is identified by a token, and must be
+//! the principal that opened it.
 
 #[cfg(test)]
 mod tests;
@@ -16,28 +17,28 @@ use crate::step::{BadHistory, Deadline, Hold, Needs};
 use crate::time::{Span, Time};
 use aaep::capabilities::Capabilities;
 
-/// How long one lasts without being renewed by new terms. A listener that is still there opens
-/// another one.
+/// How long one lasts unless new terms renew it. A listener that is still there then opens another
+/// one.
 pub const LASTS: Span = Span::from_hours(7 * 24);
 
-/// How many one bearer has open at once: a tab, a braille display and a caption bar each have one,
-/// and a bridge has one for each of its users.
+/// How many one bearer may have open at once. A tab, a braille display and a caption bar each have
+/// one; a bridge has one for each of its users.
 pub const OPEN_MAX: u16 = 256;
 
-/// The longest reason for an end.
+/// The longest reason for closing one.
 pub const REASON_BYTES_MAX: usize = 4_096;
 
-/// What is true of a subscription.
+/// The state of a subscription.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Subscription {
-    /// Who listens, as the record names principals.
+    /// The listener, as the record names principals.
     pub listener: String,
     pub subscriber_id: String,
     /// The version of the protocol that both sides speak.
     pub version: String,
     /// The terms: never looser than what was asked for.
     pub honored: Capabilities,
-    /// Which of the places of its listener it has.
+    /// The listener's slot that it occupies.
     slot: u16,
     pub until: Time,
     pub closed: bool,
@@ -46,9 +47,9 @@ pub struct Subscription {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
     Open(Box<Open>),
-    /// New terms, which take the place of the old ones.
+    /// New terms, which replace the old ones.
     Agree {
-        /// The terms that they were made from: two who change them at once do not mix them.
+        /// The terms that the new ones are based on, so that two concurrent changes do not mix.
         before: Box<Capabilities>,
         honored: Box<Capabilities>,
     },
@@ -62,7 +63,7 @@ pub enum Command {
     },
 }
 
-/// A handshake that came to an agreement.
+/// The terms that a handshake agreed on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Open {
     pub subscriber_id: String,
@@ -103,15 +104,15 @@ pub struct Closed {
     pub message: String,
 }
 
-/// Where the places of all listeners begin, among the holds.
+/// The prefix of the slots of all listeners, among the holds.
 pub const LISTENERS: &str = "listener/";
 
-/// Where the places of a listener begin.
+/// The prefix of the slots of one listener.
 pub fn slot_prefix(listener: &Principal) -> String {
     format!("{LISTENERS}{listener}/")
 }
 
-/// The lowest place that is free, of those that a listener has.
+/// The lowest free slot of a listener.
 pub fn free_slot(listener: &Principal, occupied: &[String]) -> Option<u16> {
     let prefix = slot_prefix(listener);
     (1..=OPEN_MAX).find(|k| !occupied.contains(&format!("{prefix}{k:03}")))
@@ -154,7 +155,7 @@ impl Subscription {
         }
     }
 
-    /// Its place among those of its listener.
+    /// The slot that it occupies.
     pub fn hold(&self) -> Hold {
         let key = format!("listener/{}/{:03}", self.listener, self.slot);
         Hold { key, occupied: !self.closed, value: None }

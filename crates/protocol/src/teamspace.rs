@@ -1,5 +1,5 @@
-//! A teamspace as something one can manage: what it is called, and what holds for all work in it
-//! that does not say otherwise. One that nobody configured works with the defaults.
+//! A teamspace that can be managed: its name, and the defaults for all work in it. A teamspace
+//! without a configuration uses the built-in defaults.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,34 +16,35 @@ pub const NAME_BYTES_MAX: usize = 200;
 /// A description is a paragraph.
 pub const DESCRIPTION_BYTES_MAX: usize = 2_000;
 
-/// Whoever wants more wants them kept elsewhere.
+/// Ten years. Messages that must be kept longer belong elsewhere.
 pub const MESSAGE_RETENTION_DAYS_MAX: u32 = 3_650;
 
-/// How long an accept allows what cannot be undone: time to make the call, and not to forget that
-/// somebody said yes.
+/// How long an accept allows an action that cannot be undone: long enough to make the call, short
+/// enough that the approver still remembers.
 pub const CONSENT_SECONDS: u32 = 60;
 
-/// Shorter than this, no call would be in time.
+/// With less, no call would be in time.
 pub const CONSENT_SECONDS_MIN: u32 = 1;
 
-/// Whoever said yes an hour ago may think otherwise by now.
+/// An approver who accepted an hour ago may have changed their mind.
 pub const CONSENT_SECONDS_MAX: u32 = 3_600;
 
-/// After this long a silence a session counts as left: who works for longer says so now and then.
+/// A session counts as abandoned after this long without an event. Longer work reports progress now
+/// and then.
 pub const SESSION_SILENCE_MINUTES: u32 = 24 * 60;
 
-/// Whoever wants longer wants sessions that never end.
+/// With a longer limit, sessions would never end.
 pub const SESSION_SILENCE_MINUTES_MAX: u32 = 30 * 24 * 60;
 
-/// What is true of a teamspace.
+/// The state of a teamspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Teamspace {
     pub configuration: Configuration,
-    /// Grows by 1 with every change, so that nobody replaces what they have not seen.
+    /// Grows by 1 with every change, so that no caller overwrites a version it has not seen.
     pub revision: u64,
 }
 
-/// All that can be said about a teamspace.
+/// Everything that can be configured about a teamspace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Configuration {
     /// The name people see.
@@ -55,8 +56,8 @@ pub struct Configuration {
     pub settings: Settings,
 }
 
-/// What holds for all work that does not say otherwise. Small and plain: it is handed to every
-/// decision that asks for it.
+/// Defaults for all work in the teamspace. Small and plain: every decision that asks for it gets a
+/// copy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
@@ -64,36 +65,37 @@ pub struct Settings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = form::range(CONSENT_SECONDS_MIN, CONSENT_SECONDS_MAX))]
     pub consent_seconds: Option<u32>,
-    /// What is accepted must come with evidence of how it was checked.
+    /// Completed work must come with evidence for its success criteria.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub evidence_required: bool,
-    /// For how many days messages are kept; as the server is configured when absent.
+    /// For how many days messages are kept; when absent, as the server is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = form::range(1, MESSAGE_RETENTION_DAYS_MAX))]
     pub message_retention_days: Option<u32>,
-    /// After how many minutes without a word of its producer a session is ended; 1,440 when absent.
+    /// After how many minutes without an event from its producer a session is ended; 1,440 when
+    /// absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = form::range(1, SESSION_SILENCE_MINUTES_MAX))]
     pub session_silence_minutes: Option<u32>,
-    /// How long each stage of a handoff may take that does not say so itself.
+    /// How long each stage of a handoff may take, unless the handoff sets it.
     #[serde(default, skip_serializing_if = "Slas::is_default")]
     pub sla: Slas,
-    /// What cannot be undone is confirmed by the hash of its call, or not at all.
+    /// An action that cannot be undone must be confirmed by the hash of its call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strong_consent_required: bool,
-    /// Work must be verified by somebody who did not do it.
+    /// Work must be verified by an agent or person who did not do it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verifier_required: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// Makes a teamspace, once.
+    /// Creates a teamspace, once.
     Create { configuration: Configuration },
-    /// Replaces all that was said about it.
+    /// Replaces its whole configuration.
     Configure {
         configuration: Configuration,
-        /// The revision that the caller has seen, if it matters.
+        /// The revision that the caller has seen, if it wants that checked.
         revision: Option<u64>,
     },
 }

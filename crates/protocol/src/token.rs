@@ -1,5 +1,5 @@
-//! A credential: who its bearer is, in which teamspace, with which roles, until when. The secret
-//! itself is never here, only its SHA-256: it is 256 random bits, so the hash gives nothing away.
+//! A credential: its bearer, teamspace, roles and expiry. The secret itself is never here, only its
+//! SHA-256. The secret is 256 random bits, so the hash gives nothing away.
 
 use std::collections::BTreeSet;
 
@@ -90,8 +90,8 @@ pub fn decide(
     }
 }
 
-/// The customer of a conversation gets its tokens from the server, on behalf of whoever opened the
-/// conversation; everybody else from an operator.
+/// The customer of a conversation gets tokens from the server, on behalf of the caller who opened
+/// the conversation. All others get them from an operator.
 fn check_may_manage(command: &Command, caller: &Caller) -> Result<(), Rejection> {
     let is_of_conversation = match command {
         Command::Issue { grant, .. } => {
@@ -134,7 +134,7 @@ pub fn evolve(
 }
 
 impl Token {
-    /// The party a request with this token comes from, if the token is still good.
+    /// The principal of a request with this token, if the token is still valid.
     pub fn bearer(&self, now: Time) -> Option<Principal> {
         let has_ended =
             self.revoked_at.is_some() || self.grant.expires_at.is_some_and(|expiry| expiry <= now);

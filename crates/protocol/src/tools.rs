@@ -1,10 +1,10 @@
 //! Handoffs as a model sees them: tools to call, calls to read, and a history that stays valid.
 //!
 //! A model asks for a handoff by calling a tool. [`definitions`] makes the tools, [`calls`] reads
-//! what a model called, [`answers`] decides which handoff of a turn counts and gives every call its
+//! the model's calls, [`answers`] decides which handoff of a turn counts and gives every call its
 //! result, [`history`] adds them to a history, [`detect`] finds the handoffs in one, and [`check`]
-//! says whether a provider would take it. All of it is a function of JSON that others wrote; who
-//! holds a conversation, and who may take it, is decided elsewhere.
+//! says whether a provider would accept it. All of it is a function of JSON input. Who holds a
+//! conversation, and who may take it, is decided elsewhere.
 
 pub mod answers;
 pub mod calls;
@@ -25,16 +25,16 @@ use serde::Serialize;
 /// The most calls in one turn: what OpenAI takes in `tool_calls`, and more than a turn needs.
 pub const CALLS_MAX: usize = 128;
 
-/// A history beyond this has long left every model's window, and reading it is work.
+/// A longer history has long outgrown every model's context window, and reading it costs time.
 pub const MESSAGES_MAX: usize = 10_000;
 
-/// Why somebody is asked to take over, in a sentence or two.
+/// Why another agent or a person should take over, in a sentence or two.
 pub const REASON_BYTES_MAX: usize = 500;
 
-/// What the next agent should know beyond the conversation itself; as much as a message may carry.
+/// What the next agent should know beyond the conversation itself; the size of a message.
 pub const CONTEXT_BYTES_MAX: usize = 4_096;
 
-/// In whose form the messages of a history are.
+/// The provider format of the messages of a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Form {
@@ -57,7 +57,7 @@ impl Form {
         }
     }
 
-    /// OpenAI refuses longer ids; the others have no limit that they state.
+    /// OpenAI refuses longer ids; the others document no limit.
     fn call_id_bytes_max(self) -> usize {
         match self {
             Form::OpenAi => 64,
@@ -93,7 +93,7 @@ impl FromStr for Form {
     }
 }
 
-/// Why JSON from outside is not what it should be, and where.
+/// Why JSON input is malformed, and where.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("{field}: expected {expected}")]
 pub struct Malformed {
@@ -107,7 +107,7 @@ impl Malformed {
         Malformed { field: field.into(), expected: expected.into() }
     }
 
-    /// The same, seen from one level further out.
+    /// The same error, with the path seen from one level further out.
     pub fn within(self, place: &str) -> Malformed {
         let joint = if self.field.is_empty() || self.field.starts_with('[') { "" } else { "." };
         Malformed { field: format!("{place}{joint}{}", self.field), expected: self.expected }

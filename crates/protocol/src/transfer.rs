@@ -1,10 +1,11 @@
-//! A conversation passes to a person: asked for, queued, ringing, connected, and back again.
+//! The transfer of a conversation to a person: requested, queued, ringing, connected, and back
+//! again.
 //!
-//! A transfer lives inside its conversation, because who holds the conversation is what it changes:
-//! from the request on its queue does, from the moment a person accepts that person does, and in
-//! the end whoever held it before. Read [`status`] first, which is the machine itself, then
-//! [`state`], [`command`] and [`event`], then one file per command in [`decide`]. [`bundle`] is
-//! what the person gets to know beforehand.
+//! A transfer lives inside its conversation, because it changes the holder. From the request on,
+//! the queue holds the conversation; once a person accepts, that person does; in the end the
+//! previous holder gets it back. Read [`status`] first, which is the state machine, then [`state`],
+//! [`command`] and [`event`], then one file per command in [`decide`]. [`bundle`] is what the
+//! person learns beforehand.
 
 pub mod bundle;
 pub mod command;

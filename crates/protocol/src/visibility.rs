@@ -1,8 +1,8 @@
-//! Who may read what. Every gateway asks here, whatever it reads: one thing, a list, a history or
+//! Who may read what. Every gateway asks here before every read: of one thing, a list, a history or
 //! the events. `docs/visibility.md` has the table.
 //!
-//! Most answers follow from the caller and the thing alone. Where it matters whether the caller is
-//! a human, the answer says so, and the engine looks into the directory.
+//! Most answers follow from the caller and the thing alone. If it matters whether the caller is a
+//! human, the answer says so, and the engine looks it up in the directory.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ pub enum Readers {
     /// The sender, the target, the owners in the chain and so the delegator, the approvers and
     /// verifiers that were asked, coordinators and operators.
     Private,
-    /// Those, and every human of the teamspace.
+    /// The same, and every human of the teamspace.
     HumanAudit,
     /// Every member of the teamspace.
     #[default]
@@ -36,7 +36,7 @@ impl Readers {
             (Some(Visibility::Private), _) => Readers::Private,
             (Some(Visibility::HumanAudit), _) => Readers::HumanAudit,
             (Some(Visibility::Team) | None, Classification::Internal) => Readers::Team,
-            // With `team` it is refused when it is proposed.
+            // A proposal with `team` is refused.
             (Some(Visibility::Team) | None, Classification::Restricted) => Readers::Private,
         }
     }
@@ -51,7 +51,7 @@ impl Readers {
 pub enum Sight {
     Yes,
     No,
-    /// If the directory knows the caller as a human.
+    /// Only if the directory lists the caller as a human.
     IfHuman,
 }
 
@@ -66,15 +66,16 @@ impl Sight {
 pub enum EntrySight {
     Yes,
     No,
-    /// As the handoff that it is about, and as the delegated part that it names, if it names one.
+    /// Only if the caller may read its handoff, and the delegated part that it names, if it names
+    /// one.
     AsHandoff {
         part: Option<HandoffId>,
     },
 }
 
-/// Who may read a proposed handoff; `None` if it was proposed before this was recorded, so that
-/// only its package tells. A policy that binds less than what was agreed on opens nothing before a
-/// human has approved it.
+/// Who may read a proposed handoff; `None` if it predates this field, so that only its package
+/// tells. If its policy is laxer than what was agreed on, it gives no access until a human has
+/// approved it.
 pub fn readers(made: &Made) -> Option<Readers> {
     let own = made.terms.readers?;
     Some(match (&made.terms.loosens, made.approval) {
@@ -83,7 +84,7 @@ pub fn readers(made: &Made) -> Option<Readers> {
     })
 }
 
-/// Whether a caller may read a thing, `readers` being those of a proposed handoff.
+/// Whether a caller may read a thing; `readers` applies to a proposed handoff.
 pub fn of(caller: &Caller, state: &State, readers: Readers) -> Sight {
     match state {
         State::Handoff(handoff) => of_handoff(caller, handoff, readers),
@@ -108,7 +109,7 @@ fn of_handoff(caller: &Caller, handoff: &Handoff, readers: Readers) -> Sight {
         Principal::Agent(agent) => agent,
     };
     match handoff {
-        // A draft concerns its sender.
+        // Only its sender and coordinators may read a draft.
         Handoff::Draft(draft) | Handoff::Discarded { draft, .. } => {
             Sight::if_so(draft.from == *agent || caller.is_coordinator())
         }
@@ -133,19 +134,19 @@ fn takes_part(made: &Made, agent: &AgentId) -> bool {
     terms.from == *agent || terms.to == *agent || terms.chain.contains(agent)
 }
 
-/// Whether the caller is one of those whom the policy asks to approve, if it is a human.
+/// Whether the caller, if it is a human, is among the approvers that the policy asks for.
 fn is_asked_to_approve(caller: &Caller, made: &Made) -> bool {
     let deed = Deed::Approve { guarded: made.terms.is_guarded };
     made.terms.needs_human && roles::may(&caller.roles, deed)
 }
 
-/// Whether the caller is one of those who were asked to confirm that the work is done.
+/// Whether the caller is among the verifiers who were asked to confirm the work.
 fn is_asked_to_verify(caller: &Caller, made: &Made) -> bool {
     let is_asked = made.terms.requires_verifier || made.verifier_asked;
     is_asked && caller.roles.contains(&Role::Reviewer)
 }
 
-/// Whether a caller may be told who has owned a task that no handoff holds now.
+/// Whether a caller may learn the past owners of a task that no handoff holds now.
 pub fn of_task(caller: &Caller, task: &Task) -> Sight {
     let is_owner = caller.agent().is_some_and(|agent| task.chain.contains(agent));
     match task.readers {
@@ -156,23 +157,23 @@ pub fn of_task(caller: &Caller, task: &Task) -> Sight {
     }
 }
 
-/// Credentials are the operator's business, a message is that of its sender and its recipients, a
-/// conversation that of its holder then, and a draft is its sender's, also in retrospect.
+/// Credentials are for operators, a message is for its sender and recipients, a conversation for
+/// its holder at the time, and a draft for its sender. The same holds for past entries.
 pub fn of_entry(caller: &Caller, entry: &Entry) -> EntrySight {
     let if_so = |is_so: bool| if is_so { EntrySight::Yes } else { EntrySight::No };
     let is_coordinator = caller.is_coordinator();
     match entry.stream.subject {
         Subject::Token(_) => if_so(caller.is_operator()),
-        // Where an agent is called or reached may hold a password.
+        // The URL of an agent may hold a password.
         Subject::Agent(_) => {
             let names_a_url = ["agent.wake_changed", "agent.endpoint_changed"];
             if_so(caller.is_operator() || !names_a_url.contains(&entry.name.as_ref()))
         }
         Subject::Teamspace | Subject::Graph(_) => EntrySight::Yes,
-        // How much was lost counts what all teamspaces did.
+        // The size of a loss counts the entries of all teamspaces.
         Subject::Ledger => if_so(caller.is_operator()),
-        // Who listens to what is between them and the server, and others hear of a session what is
-        // meant for them.
+        // A subscription concerns only its listener and the server. Other callers get the events of
+        // a session through their own subscriptions.
         Subject::Subscription(_) | Subject::Session(_) => {
             if_so(is_coordinator || *entry.actor == *caller.principal.to_string())
         }
@@ -200,15 +201,15 @@ fn body<'e, T: Deserialize<'e>>(entry: &'e Entry) -> Option<T> {
     entry.body.text().and_then(|text| serde_json::from_str(text).ok())
 }
 
-/// Whom an event of a message concerns; each of them says so.
+/// The agents that an event of a message concerns; every such event has these fields.
 #[derive(Deserialize)]
 struct MessageParties {
     from: AgentId,
     to: Vec<AgentId>,
 }
 
-/// Who held a conversation when something happened in it, who spoke out of turn, who came next, and
-/// who listened.
+/// The holder of a conversation when something happened in it, who spoke out of turn, who came
+/// next, and who listened.
 #[derive(Deserialize)]
 struct ConversationParties {
     holder: AgentId,
@@ -228,7 +229,7 @@ impl ConversationParties {
     }
 }
 
-/// The sender, if this happened to a draft. A body that was erased names no one.
+/// The sender, if this happened to a draft. An erased body names no sender.
 fn drafted_by(entry: &Entry) -> Option<String> {
     #[derive(Default, Deserialize)]
     struct Body {
@@ -248,7 +249,7 @@ fn drafted_by(entry: &Entry) -> Option<String> {
     }
 }
 
-/// The delegated part that an entry is about: it says whose the part is.
+/// The delegated part that an entry is about.
 fn part(entry: &Entry) -> Option<HandoffId> {
     #[derive(Deserialize)]
     struct Body {

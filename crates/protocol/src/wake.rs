@@ -1,6 +1,6 @@
-//! Waking an agent: where to, and how it knows who calls. A call is signed as Standard Webhooks has
-//! it, with a secret of the agent's own that follows from one key of the server, so that no secret
-//! is stored.
+//! Wake calls to an agent: their URL, and their signature. A call is signed as Standard Webhooks
+//! define it, with a secret of the agent's own. The secret derives from one key of the server, so
+//! none is stored.
 
 use std::fmt;
 
@@ -14,10 +14,10 @@ use crate::ids::{AgentId, MessageId, TeamspaceId};
 use crate::rejection::Rejection;
 use crate::time::Time;
 
-/// Longer than addresses that people and programs make.
+/// Longer than the URLs that people and programs make.
 pub const URL_BYTES_MAX: usize = 2_000;
 
-/// From which the secrets of all agents follow.
+/// The key that the secrets of all agents derive from.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WakeKey(Hash);
 
@@ -27,7 +27,7 @@ impl fmt::Debug for WakeKey {
     }
 }
 
-/// Shared with the agent that is woken.
+/// The secret shared with the woken agent.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Hash);
 
@@ -38,8 +38,7 @@ impl fmt::Debug for Secret {
 }
 
 impl WakeKey {
-    /// Of a secret that is used for something else, too: what follows from this one tells nothing
-    /// about it.
+    /// From a secret that has other uses too. The derived key reveals nothing about it.
     pub fn from_seed(seed: &[u8; 32]) -> Self {
         Self(hmac(seed, &[b"tasuki wake secrets"]))
     }
@@ -51,7 +50,7 @@ impl WakeKey {
 }
 
 impl Secret {
-    /// As tools for Standard Webhooks take it.
+    /// In the form that tools for Standard Webhooks take.
     pub fn text(&self) -> String {
         format!("whsec_{}", STANDARD.encode(self.0))
     }
@@ -69,18 +68,18 @@ pub fn seconds(at: Time) -> i64 {
     at.as_millis().div_euclid(1_000)
 }
 
-/// The value of `webhook-id`: the same for each try, and another one for each recipient.
+/// The value of `webhook-id`: the same for each retry, and different for each recipient.
 pub fn id(message: MessageId, agent: &AgentId) -> String {
     let recipient = canonical::hex(&canonical::sha256(&[agent.as_str().as_bytes()]));
     format!("{message}_{}", &recipient[..16])
 }
 
-/// For what an agent has a URL.
+/// What a URL of an agent is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UrlUse {
-    /// It is called when it is sent something critical.
+    /// Wake calls, when the agent is sent something critical.
     Call,
-    /// It is told the turns of its conversations.
+    /// Turns of its conversations.
     Turns,
 }
 
@@ -96,7 +95,7 @@ pub fn url_form(schema: &mut Schema) {
     form::patterned(URL, URL_BYTES_MAX, url_expected())(schema);
 }
 
-/// Where it leads is looked at when it is called, because names change.
+/// The host is checked when the URL is called, because DNS names change.
 pub fn check_url(url: &str) -> Result<(), Rejection> {
     let rest = ["https://", "http://"].iter().find_map(|scheme| url.strip_prefix(scheme));
     let authority = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
@@ -114,8 +113,8 @@ pub fn check_url(url: &str) -> Result<(), Rejection> {
 mod tests {
     use super::*;
 
-    /// The example of the specification of Standard Webhooks, and a key of RFC 4231 filled up with
-    /// zeros, which HMAC does by itself.
+    /// The example of the Standard Webhooks specification, and a key of RFC 4231, which HMAC pads
+    /// with zeros by itself.
     #[test]
     fn it_is_the_hmac_that_others_compute() {
         let mut key = [0; 32];

@@ -1,4 +1,4 @@
-//! What was saved, and does not work as things are. It may work later, so it is no rejection.
+//! A problem in something that was saved. It may go away later, so it is no rejection.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use crate::rejection::Rejection;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {
-    /// Where, as the client wrote it: `topology.members[1]`.
+    /// The place, as the client wrote it: `topology.members[1]`.
     pub field: String,
     pub detail: String,
 }
 
 impl Warning {
-    /// An agent that is named and not in the directory. It may be registered later.
+    /// A named agent that is not in the directory. It may be registered later.
     pub fn missing(field: impl Into<String>, agent: &AgentId) -> Self {
         Self::new(field, format!("no agent `{agent}` in this teamspace yet"))
     }
@@ -27,10 +27,10 @@ impl Warning {
     }
 }
 
-/// What agents are that something names, as far as they exist.
+/// The kinds of the named agents, as far as these exist.
 pub type Kinds = BTreeMap<AgentId, Kind>;
 
-/// An agent that something names, where, and what it must be to work there.
+/// A named agent, the field that names it, and the kind it must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
     pub field: String,
@@ -38,7 +38,7 @@ pub struct Named {
     pub wanted: &'static [Kind],
 }
 
-/// Refuses an agent of a kind that can never work: a kind does not change.
+/// Refuses an agent of the wrong kind: a kind never changes.
 pub fn check_kinds(named: &[Named], kinds: &Kinds) -> Result<(), Rejection> {
     for Named { field, agent, wanted } in named {
         if let Some(kind) = kinds.get(agent).filter(|kind| !wanted.contains(kind)) {
@@ -50,10 +50,10 @@ pub fn check_kinds(named: &[Named], kinds: &Kinds) -> Result<(), Rejection> {
     Ok(())
 }
 
-/// More tell nobody anything.
+/// More warnings help no reader.
 const WARNINGS_MAX: usize = 20;
 
-/// Those that are named and not there.
+/// The named agents that do not exist.
 pub fn missing(named: &[Named], kinds: &Kinds) -> Vec<Warning> {
     let mut gone = named.iter().filter(|named| !kinds.contains_key(&named.agent));
     let first = gone.by_ref().take(WARNINGS_MAX);

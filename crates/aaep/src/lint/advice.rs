@@ -1,4 +1,4 @@
-//! Every finding: its stable name and what to do about it.
+//! Every finding: its stable name and how to fix it.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Advice {

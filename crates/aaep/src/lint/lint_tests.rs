@@ -1,6 +1,6 @@
-//! Sessions in the language of the machine's tables, with what a listener would say about them.
-//! `+12` before a step is 12 seconds after the last one (one second if it is left out); texts are
-//! JSON after the step, and replace good ones.
+//! Sessions in the language of the machine's tables, with the findings about them. `+12` before a
+//! step is 12 seconds after the last one (one second if it is left out); texts are JSON after the
+//! step, and replace good ones.
 
 use std::collections::BTreeSet;
 
@@ -48,7 +48,7 @@ fn texts_are_read_from_the_event() {
     assert_eq!(Texts::read("no JSON"), Texts::default());
 }
 
-/// `story | session | what is said`
+/// `story | session | findings`
 const TABLE: &str = r#"
 a good session | start; state idle>thinking; call look; return look; confirm t1 high irreversible hash=aa; call pay irreversible hash=aa; return pay; chunk 0 Done. last; complete |
 no summary | start; state idle>thinking {"summary_normal": null}; complete | summary_missing
@@ -95,7 +95,7 @@ little time at low risk | start; confirm t1 low timeout=29; cancel | timeout_sho
 enough time at low risk | start; confirm t1 low timeout=30; cancel |
 little time for an answer | start; ask t1 timeout=30; cancel | timeout_short
 accept by default at high risk | start; confirm t1 high default=accept; cancel | default_unsafe
-nobody was told that it cannot be undone | start; confirm t1; call pay irreversible; return pay; complete | irreversible_unsaid
+the confirmation does not say that it cannot be undone | start; confirm t1; call pay irreversible; return pay; complete | irreversible_unsaid
 what cannot be undone, without a hash | start; confirm t1 irreversible; cancel | link_missing
 four questions in a row | start; ask t1; ask t2; ask t3; ask t4; cancel | questions_too_many
 four questions, with time between | start; ask t1; +30 ask t2; +30 ask t3; +30 ask t4; cancel |
@@ -117,7 +117,7 @@ fn findings(session: &str) -> Vec<Finding> {
     lint(&heard)
 }
 
-/// An event with good texts, but for those that the step replaces.
+/// An event with good texts, except those that the step replaces.
 fn step(script: &mut Script, at: &mut i64, line: &str) -> (Event<'static>, Texts) {
     let (line, json) = line.split_once('{').map_or((line, String::from("}")), |(line, json)| {
         (line.trim(), json.replace("LONG", &"on and on ".repeat(40)))

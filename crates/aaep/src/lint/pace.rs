@@ -1,4 +1,4 @@
-//! Whether there is neither too much to hear nor too little.
+//! Whether there is too much or too little to hear.
 
 use super::{Remarks, advice};
 use crate::event::{Chunk, Payload};
@@ -70,8 +70,8 @@ fn progress(remarks: &mut Remarks<'_>) {
     }
 }
 
-/// Between two events, either somebody is waited for, or a tool runs, or the agent works. In each
-/// state of a transfer it is for people to go on.
+/// Between two events the session waits for a person, or a tool runs, or the agent works. In every
+/// state of a transfer it waits for people.
 fn silence(remarks: &mut Remarks<'_>) {
     let mut n_calls = 0_usize;
     let mut is_waiting = false;

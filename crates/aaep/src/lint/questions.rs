@@ -3,10 +3,10 @@
 use super::{Heard, Remarks, advice};
 use crate::event::{Confirmation, Decision, Payload, Reversibility, Risk};
 
-/// Fewer words can hardly say what happens to what.
+/// With fewer words an action is hardly clear.
 const ACTION_WORDS_MIN: usize = 3;
 
-/// By the table of recommended timeouts.
+/// From the table of recommended timeouts.
 const TIMEOUT_GRAVE_SECONDS_MIN: u32 = 180;
 const TIMEOUT_MEDIUM_SECONDS_MIN: u32 = 60;
 const TIMEOUT_LIGHT_SECONDS_MIN: u32 = 30;
@@ -15,7 +15,7 @@ const TIMEOUT_CLARIFICATION_SECONDS_MIN: u32 = 60;
 const QUESTIONS_MAX: usize = 3;
 const QUESTIONS_WINDOW_MICROS: i64 = 60_000_000;
 
-/// What is asked when nothing is said.
+/// Phrases that do not name an action.
 const VAGUE: [&str; 9] = [
     "are you sure",
     "confirm this",

@@ -1,4 +1,4 @@
-//! Whether there is something to say at each verbosity, in a known language, fit to be heard.
+//! Whether there is a text for each verbosity, in a known language, and fit to be heard.
 
 use super::{Heard, Remarks, advice};
 use crate::event::{Payload, Urgency};
@@ -7,7 +7,7 @@ use crate::secrets;
 /// About what is said in one breath.
 const NORMAL_CHARS_MAX: usize = 300;
 
-/// What nobody wants to hear read out.
+/// Signs of technical text, which listeners do not want read out.
 const TECHNICAL: [&str; 10] =
     ["{\"", "\":", "**", "`", "<b", "</", "http://", "https://", "evt_", "call_"];
 

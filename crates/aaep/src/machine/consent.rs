@@ -1,6 +1,6 @@
-//! What is asked, what was allowed, and what may rest on it. An accept is used up by one call. A
-//! confirmation that names its call or the hash of its action allows that one only; one that names
-//! neither allows one later irreversible call, and that is weak.
+//! Questions, accepts, and the calls that may rest on them. An accept is used up by one call. A
+//! confirmation that names its call or the hash of its action allows only that one. A confirmation
+//! that names neither allows one later irreversible call, and that binding is weak.
 
 mod act;
 mod question;
@@ -28,19 +28,19 @@ use base::time::{Span, Time};
 /// The accept that an irreversible call rests on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Consent {
-    /// The confirmation's.
+    /// The id of the confirmation event.
     pub event_id: String,
     pub reply_token: String,
     pub binding: Binding,
 }
 
-/// How surely the call is the one that was confirmed.
+/// How strongly a call is bound to its confirmation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Binding {
     /// By the hash of tool and arguments.
     Strong,
-    /// By its order, or by the id of the call: the arguments may be others.
+    /// By its order, or by the id of the call: the arguments may differ.
     Weak,
 }
 
@@ -48,9 +48,9 @@ pub enum Binding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lasts {
     Until(Time),
-    /// Nobody knows when it was given, or it was before accepts had an end.
+    /// The time of the accept is unknown, or it is from before accepts expired.
     WithoutEnd,
-    /// A rule gave it and no person: nothing irreversible rests on it.
+    /// A rule gave it, not a person: nothing irreversible may rest on it.
     NotAtAll,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct Consents {
     grants: Vec<Grant>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     refused: Vec<Name>,
-    /// Whether a reject waits for an event that tells of it.
+    /// Whether a reject still waits for an event that reports it.
     is_untold: bool,
 }
 
@@ -84,7 +84,7 @@ struct Target {
     action_hash: Option<String>,
 }
 
-/// One of the two, by which something is known to be refused.
+/// One of the two names under which an action is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Name {
@@ -101,9 +101,9 @@ struct Grant {
     /// SHA-256 of the words.
     action: String,
     covers: Covers,
-    /// Whether the session cannot complete before a call.
+    /// Whether the session cannot complete before the call.
     is_owed: bool,
-    /// When it lapses: then nothing irreversible rests on it any more.
+    /// When it lapses: then nothing irreversible may rest on it any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     until: Option<Time>,
 }
@@ -120,12 +120,12 @@ enum Covers {
 }
 
 impl Session {
-    /// The questions that wait, the oldest first.
+    /// The open questions, the oldest first.
     pub fn pending(&self) -> &[Question] {
         &self.consents.questions
     }
 
-    /// What was erased is not to be said again: who waits in vain is then without an answer.
+    /// Drops erased default responses: a question that times out then has no answer.
     pub fn forget_default_responses(&mut self) {
         self.consents.questions.iter_mut().for_each(Question::forget_default_response);
     }
@@ -206,12 +206,12 @@ impl Consents {
         Ok(())
     }
 
-    /// A reject was told of.
+    /// A reject was reported.
     pub(super) fn told(&mut self) {
         self.is_untold = false;
     }
 
-    /// Nobody is asked any more; what was asked for is not done.
+    /// Withdraws all questions; the actions asked about are not done.
     pub(super) fn withdraw(&mut self) -> Vec<Settled> {
         let questions = std::mem::take(&mut self.questions);
         let settled = questions.into_iter().map(|question| {
@@ -230,7 +230,7 @@ impl Consents {
         withdrawn
     }
 
-    /// Whether nothing waits for an answer, for its call or to be told of.
+    /// Whether no question, no accept and no reject is still open.
     pub(super) fn check_settled(&self) -> Result<(), Flaw> {
         if let Some(question) = self.questions.first() {
             let event_id = question.event_id();
@@ -249,7 +249,7 @@ impl Consents {
         Ok(())
     }
 
-    /// Room for one more question, with a token that nobody has used.
+    /// Checks that there is room for one more question, and that its token is new.
     fn new_token(&self, token: &str, step: &Step<'_>) -> Result<Used, Flaw> {
         kept(token, ID_BYTES_MAX, "reply_token")?;
         let used = Used::Token(token.to_owned());
@@ -277,8 +277,8 @@ impl Consents {
         self.told();
     }
 
-    /// Remembers that an action is not to be called: the last word counts, also over an accept that
-    /// was not used yet.
+    /// Remembers that an action must not be called. The last decision counts, even over an unused
+    /// accept.
     fn refuse(&mut self, target: &Target, action: &str) {
         self.grants.retain(|grant| !grant.target.is_same(&grant.action, target, action));
         self.forget(target);
@@ -287,7 +287,7 @@ impl Consents {
         self.refused.drain(..n_over);
     }
 
-    /// An action may be called after all, or is refused again.
+    /// Forgets a refusal: the action is accepted, or refused again.
     fn forget(&mut self, target: &Target) {
         self.refused.retain(|name| !target.names().any(|other| other == *name));
     }
@@ -314,8 +314,8 @@ impl Target {
         call.into_iter().chain(self.action_hash.clone().map(Name::Action))
     }
 
-    /// Whether both are about the same action: the same call, else the same hash, else, where one
-    /// of them has no hash, the same words.
+    /// Whether both are about the same action: the same call, else the same hash, else, if one of
+    /// them has no hash, the same words.
     fn is_same(&self, words: &str, other: &Target, other_words: &str) -> bool {
         let both_hashed = self.action_hash.is_some() && other.action_hash.is_some();
         self.touches(other) || (!both_hashed && words == other_words)
@@ -328,7 +328,7 @@ impl Target {
     }
 }
 
-/// Which of the two decisions may be given: no is always one of them.
+/// The decisions that may be given; a reject is always one of them.
 fn allowed(confirmation: &Confirmation<'_>) -> Vec<Decision> {
     let replies = &confirmation.allowed_replies;
     let is_allowed = |decision: &Decision| match decision {

@@ -1,23 +1,23 @@
-//! How much a session keeps. Whatever would pass a limit is refused, so that a snapshot stays small
-//! whoever writes the events.
+//! The limits of a session's state. An event that would exceed one is refused, so that a snapshot
+//! stays small whatever a producer sends.
 
 use super::rules::{self, flaw};
 use crate::flaw::Flaw;
 
-/// Calls that have not returned. An agent that runs more at once is better split in sessions.
+/// Calls that have not returned. An agent with more parallel calls should split its session.
 pub const CALLS_MAX: usize = 64;
 
 /// Outputs that are not complete.
 pub const OUTPUTS_MAX: usize = 32;
 
-/// Questions that nobody has answered yet. Nobody keeps more than a few in mind.
+/// Open questions. A person cannot keep more than a few in mind.
 pub const QUESTIONS_MAX: usize = 8;
 
-/// Questions about actions, and accepts that no call has used up, together.
+/// Questions about actions, and unused accepts, together.
 pub const CONSENTS_MAX: usize = 16;
 
-/// Ids of calls and hashes of actions that were refused. The oldest is forgotten first; what cannot
-/// be undone needs an accept all the same.
+/// Ids of calls and hashes of actions that were refused. The oldest is forgotten first; an
+/// irreversible call needs an accept in any case.
 pub const REFUSED_MAX: usize = 32;
 
 /// The schemas say 64 characters, each of up to four bytes.

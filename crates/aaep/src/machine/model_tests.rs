@@ -1,6 +1,6 @@
-//! Random sessions, each step taken by the machine and judged by a model that was written apart
-//! from it: both must say the same. `TASUKI_TEST_FULL=1` raises the number of sessions,
-//! `TASUKI_TEST_SEED` chooses others; a failure prints the seed and the session.
+//! Random sessions. The machine takes each step, and an independent model judges it: both must
+//! agree. `TASUKI_TEST_FULL=1` raises the number of sessions, `TASUKI_TEST_SEED` chooses others; a
+//! failure prints the seed and the session.
 
 mod model;
 mod model_consent;
@@ -17,7 +17,7 @@ use crate::event::{Decision, Event, Payload};
 const SESSIONS: u64 = 2_000;
 const SESSIONS_FULL: u64 = 10_000;
 const STEPS: usize = 120;
-/// So many more are tried after the end.
+/// This many more steps are tried after the end.
 const STEPS_AFTER: usize = 5;
 const SEED: u64 = 20_260_524;
 
@@ -44,7 +44,7 @@ fn the_machine_and_the_model_agree() {
     assert!(seen.n_completed >= n_sessions / 20, "{} completed", seen.n_completed);
 }
 
-/// A comparison that cannot fail proves nothing.
+/// Checks the test itself: the comparison must find these faults.
 #[test]
 fn a_faulty_machine_is_caught() {
     let faults: [(&str, Machine); 6] = [
@@ -99,11 +99,11 @@ fn a_faulty_machine_is_caught() {
     ];
     for (name, machine) in faults {
         let caught = sessions(machine, SESSIONS, SEED);
-        assert!(caught.is_err(), "{name}: nobody has noticed");
+        assert!(caught.is_err(), "{name}: the fault was not found");
     }
 }
 
-/// What the sessions went through.
+/// What the sessions covered.
 #[derive(Debug, Default)]
 struct Seen {
     rules: BTreeMap<&'static str, u64>,
@@ -168,7 +168,7 @@ fn session(
     Ok(())
 }
 
-/// Both let it pass, or both refuse it for the same reason.
+/// Both accept it, or both refuse it for the same reason.
 fn agree(judged: &Judgement, taken: &Result<Passed, No>) -> Result<(), String> {
     let is_same = match (judged, taken) {
         (Judgement::Passes, Ok(Passed::Followed(_) | Passed::Waited)) => true,
@@ -188,7 +188,7 @@ fn agree(judged: &Judgement, taken: &Result<Passed, No>) -> Result<(), String> {
     if is_same { Ok(()) } else { Err(format!("the model: {judged:?}, the machine: {taken:?}")) }
 }
 
-/// No irreversible call without exactly one accept by somebody, given before and used up by it.
+/// Every irreversible call needs exactly one accept by a person, given before and used up by it.
 fn consented(
     model: &Model,
     step: &Step,

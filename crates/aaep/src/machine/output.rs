@@ -10,7 +10,7 @@ use crate::flaw::Flaw;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Outputs {
-    /// The one that the chunks without an id make up.
+    /// The output of the chunks without an id.
     unnamed: Unnamed,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     open: Vec<Output>,
@@ -46,7 +46,7 @@ impl Outputs {
         }
     }
 
-    /// A chunk that is not where it should be: it says itself how long the output is.
+    /// A chunk at the wrong position: takes the length from the chunk itself.
     pub(super) fn suppose(&mut self, chunk: &Chunk<'_>) {
         let length = chunk.position.saturating_add(chunk.text.chars().count() as u64);
         match &chunk.output_id {

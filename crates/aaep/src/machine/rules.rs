@@ -1,11 +1,11 @@
-//! Every rule of a session: the number of its section and what it says. Where the specification is
-//! unsafe, ours is stricter, and the words say so.
+//! Every rule of a session: its section number and its text. Where the specification is unsafe,
+//! ours is stricter, and the text says so.
 
 use crate::flaw::{Flaw, Tier};
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// The section of the specification, or `limit` where the limit is ours.
+    /// The section of the specification, or `limit` if the limit is ours.
     pub number: &'static str,
     pub words: &'static str,
 }

@@ -18,12 +18,12 @@ pub(super) const HANDING_OFF: &str = "handing_off";
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct State {
-    /// What the last change led to.
+    /// The state after the last change.
     announced: Option<String>,
     pub(super) implied: Implied,
 }
 
-/// Which states the events since the last change imply.
+/// The states that the events since the last change imply.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Implied {
     pub(super) calling_tool: bool,
@@ -75,8 +75,8 @@ impl Session {
         self.enter(from, to)
     }
 
-    /// Leaving `calling_tool` says that a tool has returned; leaving `awaiting_input` for more
-    /// thought says that nobody is asked any more.
+    /// Leaving `calling_tool` means that a tool has returned; going from `awaiting_input` back to
+    /// thinking withdraws all questions.
     fn enter(&mut self, from: &str, to: &str) -> Result<Followed, Flaw> {
         let is_after_tool =
             from == CALLING_TOOL && ![CALLING_TOOL, AWAITING_INPUT, HANDING_OFF].contains(&to);

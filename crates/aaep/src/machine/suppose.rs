@@ -1,5 +1,5 @@
-//! Going on after a wrong event: what it did all the same, so that what comes after it is judged by
-//! itself. Only for whoever judges a recording; on the road, a wrong event is refused.
+//! Continues after a wrong event with the effect that it probably had, so that later events are
+//! judged on their own. Only for checks of a recording; in live operation a wrong event is refused.
 
 use super::consent::Act;
 use super::output::Outputs;
@@ -10,7 +10,7 @@ use crate::event::{Event, Payload};
 use base::time::Time;
 
 impl Session {
-    /// A session whose start was not heard.
+    /// A session whose start is missing.
     pub fn suppose_started(&mut self, event: &Event<'_>) {
         self.phase = Phase::Active;
         self.session_id = event.envelope.session_id.as_ref().to_owned();
@@ -33,7 +33,7 @@ impl Session {
         self.calls = Calls::default();
     }
 
-    /// The session as if this event, which breaks a rule of its type, had been right.
+    /// Applies an event that breaks a rule of its type as if it were right.
     pub fn suppose(&mut self, event: &Event<'_>) {
         match &event.payload {
             Payload::SessionCompleted | Payload::SessionErrored | Payload::SessionCancelled => {

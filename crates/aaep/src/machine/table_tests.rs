@@ -1,5 +1,5 @@
-//! Sessions in one line each: what is legal, what is refused and by which rule, and the page that
-//! says so.
+//! Sessions in one line each: legal ones, refused ones with their rules, and the page that
+//! documents them.
 
 mod broken;
 mod broken_consent;

@@ -13,7 +13,7 @@ use crate::flaw::Flaw;
 pub(super) struct Calls {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     open: Vec<Call>,
-    /// Whether one has returned since the state changed last.
+    /// Whether one has returned since the last change of state.
     has_returned: bool,
 }
 
@@ -78,7 +78,7 @@ impl Calls {
         self.open.iter().map(|call| (call.tool.as_str(), call.tool_call_id.as_deref())).collect()
     }
 
-    /// A call that was made, whether it should have been or not.
+    /// A call that was made, whether it was allowed or not.
     pub(super) fn suppose_open(&mut self, tool: &str, id: Option<&str>) {
         if self.open.len() < CALLS_MAX {
             let tool_call_id = id.map(str::to_owned);

@@ -1,4 +1,4 @@
-//! The terms: tables of what is granted and why not, and random ones that are never looser than
+//! Negotiation: tables of what is granted or refused, and random terms that are never looser than
 //! asked.
 
 use proptest::prelude::*;
@@ -22,7 +22,7 @@ fn what_is_granted() {
         exclude: vec!["aaep:agent.tool.*".into()],
         ..Offer::default()
     };
-    // what, the offer, what is asked for, what is granted
+    // name, offer, asked, granted
     let rows = [
         ("nothing asked, nothing named", &able, json!({}), json!({})),
         (

@@ -1,4 +1,4 @@
-//! The event, from what was kept of a document in which nothing is wrong.
+//! Builds the event from the values of a document without flaws.
 
 use super::core::{Core, CoreType};
 use super::table::Slot;
@@ -8,7 +8,7 @@ use crate::event::{
     Payload, ResponseKind, Reversibility, Risk, TargetKind, Text, ToolStatus, Urgency, Verbosity,
 };
 
-/// Nothing only if the tables forgot to demand a field, which tests would show.
+/// `None` only if the tables do not require a field that they should, which tests would show.
 pub(super) fn event<'de>(
     walk: &mut Walk<'de>,
     core: Option<&'static CoreType>,
@@ -94,7 +94,7 @@ fn confirmation<'de>(walk: &mut Walk<'de>) -> Option<Confirmation<'de>> {
         timeout_seconds: walk.timeout_seconds()?,
         default_decision: walk.text(Slot::DefaultDecision).and_then(Decision::parse)?,
         risk: walk.text(Slot::Risk).and_then(Risk::parse),
-        // Either word for it counts.
+        // Either of the two markers counts.
         irreversible: walk.is_true(Slot::Irreversible)
             || reversibility == Some(Reversibility::Irreversible),
         said_reversible: *walk.got(Slot::Irreversible) == Got::Truth(false),

@@ -1,5 +1,5 @@
-//! The envelope and the twelve core events, as tables. The order of fields is the one in which
-//! most producers write them: the reader looks for the next field first.
+//! The envelope and the twelve core events, as tables. The fields are in the order in which most
+//! producers write them, because the reader tries the next field first.
 
 use super::form::Form;
 use super::table::{
@@ -7,22 +7,22 @@ use super::table::{
     truth, word,
 };
 
-/// What all core types begin with.
+/// The prefix of all core types.
 pub(super) const CORE_PREFIX: &str = "aaep:";
 
-/// What a core type begins with where it is written as a URI.
+/// The prefix of a core type that is written as a URI.
 pub(super) const CORE_URI: &str = "https://aaep-protocol.org/types/";
 
-/// The site of the protocol. No type of others is there.
+/// The site of the protocol. Types of other namespaces must not use it.
 pub(super) const CORE_SITE: &str = "https://aaep-protocol.org/";
 
 /// One of the twelve.
 #[derive(Debug)]
 pub(super) struct CoreType {
-    /// As it stands in `type`.
+    /// As in `type`.
     pub name: &'static str,
     pub shape: Shape,
-    /// The section of the specification that demands `critical` of it.
+    /// The section of the specification that requires `critical`.
     pub critical: Option<&'static str>,
     pub core: Core,
 }
@@ -43,7 +43,7 @@ pub(super) enum Core {
     HandoffRequested,
 }
 
-/// The core type of this name: as it is usually written, or as a URI.
+/// The core type of this name, as usually written or as a URI.
 pub(super) fn core_type(name: &str) -> Option<&'static CoreType> {
     let local = name.strip_prefix(CORE_PREFIX).or_else(|| name.strip_prefix(CORE_URI))?;
     CORE_TYPES.iter().find(|one| &one.name[CORE_PREFIX.len()..] == local)
@@ -102,7 +102,7 @@ pub(super) static ENVELOPE: Shape = Shape {
     min_fields: 0,
 };
 
-/// `extensions.tasuki`. What it says besides passes.
+/// `extensions.tasuki`. Other members are allowed.
 pub(super) static LINK: Shape = Shape {
     fields: &[
         text("conversation_id", 1, 256).kept(Slot::LinkConversation),

@@ -1,16 +1,16 @@
-//! What a text must look like: ids, languages, moments, addresses. By hand and without regexes,
-//! for every event passes here.
+//! The forms of texts: ids, languages, times, URIs. Hand-written and without regexes, because every
+//! event passes here.
 
 use std::net::Ipv6Addr;
 
 /// The most characters of an id after its prefix.
 pub(super) const ID_CHARS_MAX: usize = 64;
 
-/// A shape that a text must have. Each stands for one `pattern` or `format` of the schemas.
+/// A form of a text. Each stands for one `pattern` or `format` of the schemas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Any,
-    /// A piece of a longer text: what it opens, a later piece may close.
+    /// A piece of a longer text: a later piece may close what it opens.
     Piece,
     /// This prefix and 1 to 64 ASCII letters or digits.
     Id(&'static str),
@@ -73,7 +73,7 @@ impl Form {
         }
     }
 
-    /// The keyword of the schema that holds this shape.
+    /// The schema keyword of this form.
     pub(super) fn keyword(self) -> &'static str {
         match self {
             Form::Uri | Form::Moment => "format",
@@ -92,7 +92,7 @@ impl Form {
         }
     }
 
-    /// What to tell whoever sent something else.
+    /// What to tell the sender of another text.
     pub(super) fn words(self) -> &'static str {
         match self {
             Form::Any | Form::Piece => "a text",
@@ -213,7 +213,7 @@ fn is_address(text: &str) -> bool {
     }
 }
 
-/// Unreserved characters, sub-delimiters, escaped bytes, and those named.
+/// Unreserved characters, sub-delimiters, escaped bytes, and those in `also`.
 fn is_escaped(text: &str, also: &[u8]) -> bool {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -235,10 +235,10 @@ fn is_escaped(text: &str, also: &[u8]) -> bool {
     true
 }
 
-/// A moment as it was written.
+/// A time as it was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Moment {
-    /// Since 1970. What is finer than a microsecond is cut off.
+    /// Since 1970. Finer digits than microseconds are cut off.
     pub micros: i64,
     pub n_fraction_digits: usize,
     /// Whether `T` and `Z` are capitals.
@@ -284,7 +284,7 @@ impl Moment {
             _ => return None,
         };
         let minutes = hour * 60 + minute - offset_minutes;
-        // A leap second is the last one of a day, in universal time.
+        // A leap second is the last one of a day, in UTC.
         if second == 60 && minutes.rem_euclid(24 * 60) != 24 * 60 - 1 {
             return None;
         }
@@ -297,7 +297,7 @@ impl Moment {
     }
 }
 
-/// Microseconds and the number of digits; no digits where no dot is.
+/// Microseconds and the number of digits; no digits without a dot.
 fn fraction(bytes: &[u8]) -> Option<(i64, usize)> {
     if bytes.first() != Some(&b'.') {
         return Some((0, 0));

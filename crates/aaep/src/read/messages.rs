@@ -1,4 +1,4 @@
-//! The messages of a handshake and the replies, as tables. They carry no envelope, and nothing
+//! The messages of a handshake and the replies, as tables. They have no envelope, and no members
 //! that the tables do not name.
 
 use super::core::PRODUCER;
@@ -7,7 +7,7 @@ use super::table::{
     Field, Kind, LONG, Others, SHORT, Shape, any_length, formed, integer, text, truth, word,
 };
 
-/// What a handshake says of itself; `type` is known by then.
+/// The fields of a message; its `type` is known by then.
 #[derive(Debug)]
 pub(super) struct MessageType {
     pub name: &'static str,
@@ -202,7 +202,7 @@ const REJECTED: &[&str] = &[
 static VERSION: Kind = any_length(Form::Version);
 static NAME: Kind = Kind::Text { form: Form::Any, min: 1, max: 256 };
 
-/// What a producer publishes of itself. It may say more than is listed here.
+/// A producer's manifest. It may have more members than are listed here.
 pub(super) static MANIFEST: MessageType = message(
     "aaep:producer.manifest",
     &Shape {

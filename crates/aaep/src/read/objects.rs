@@ -1,4 +1,4 @@
-//! Lists and objects, by their tables: how many items, each once, which fields.
+//! Lists and objects, by their tables: how many items, no duplicates, which fields.
 
 use std::cmp::Ordering;
 
@@ -40,7 +40,7 @@ impl<'de> Reading<'_, 'de, '_> {
             let place = Path::Index(path, at);
             walk.report.schema("uniqueItems", &place, format_args!("each item once"));
         }
-        // Rules look at lists in which nothing is wrong; others are there, but empty.
+        // Rules look only at lists without flaws; a flawed list counts as present, but empty.
         if !is_good || found.contains(&Got::Absent) {
             return Ok(Got::Texts(Vec::new()));
         }
@@ -106,7 +106,7 @@ impl<'de> Reading<'_, 'de, '_> {
             keys.push(key);
         }
         walk.unnamed_twice(&mut keys, path);
-        // An open object was there, which is what `OpenText` asks.
+        // An open object was present, which is all that `OpenText` needs.
         Ok(Got::Truth(true))
     }
 
@@ -220,10 +220,10 @@ impl<'de> DeserializeSeed<'de> for FirstIsText<'_, 'de, '_> {
     }
 }
 
-/// So few are compared with one another; of more, an order is made first.
+/// Up to this many items are compared pairwise; more are sorted first.
 const FEW_ITEMS: usize = 16;
 
-/// The index of an item that was there before.
+/// The index of a duplicate item.
 fn twice(items: &[Got<'_>]) -> Option<usize> {
     if items.len() <= FEW_ITEMS {
         return (1..items.len())
@@ -237,7 +237,7 @@ fn twice(items: &[Got<'_>]) -> Option<usize> {
     Some(same[1])
 }
 
-/// Texts, integers and lists of texts have an order; what is wrong comes first.
+/// Texts, integers and lists of texts have an order; flawed values come first.
 fn compared(left: &Got<'_>, right: &Got<'_>) -> Ordering {
     match (left, right) {
         (Got::Text(left), Got::Text(right)) => left.cmp(right),

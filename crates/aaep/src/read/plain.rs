@@ -1,13 +1,13 @@
-//! Which characters a text from outside may have. People are shown these texts, or hear them, and
-//! decide by them; so nothing may make a text look other than it is. What languages need passes:
-//! line breaks, joiners, marks of direction, and isolates or embeddings that are closed again.
+//! Which characters a text from outside may have. People see or hear these texts and decide by
+//! them, so a text must look like what it is. Characters that languages need are allowed: line
+//! breaks, joiners, direction marks, and isolates or embeddings that are closed again.
 
-/// The flag that a sequence of tags makes into another flag.
+/// The flag that a sequence of tags turns into another flag.
 const BLACK_FLAG: char = '\u{1F3F4}';
 
-/// The first character that may not be there.
+/// The first forbidden character.
 pub(super) fn deceiving(text: &str, may_stay_open: bool) -> Option<char> {
-    // Nearly all text is plain ASCII. Without an early end the loop is done many bytes at a time.
+    // Nearly all text is plain ASCII. Without an early exit the compiler vectorizes the loop.
     let is_plain = text.bytes().fold(true, |plain, byte| {
         plain & (byte.wrapping_sub(b' ') < 0x5F || byte == b'\n' || byte == b'\t' || byte == b'\r')
     });
@@ -20,7 +20,7 @@ fn deceiving_slowly(text: &str, may_stay_open: bool) -> Option<char> {
     for character in text.chars() {
         let deceives = match character {
             '\n' | '\t' | '\r' => false,
-            // Overrides turn the order of letters round. No language is written so.
+            // Overrides reverse the order of letters. No language is written so.
             '\u{202D}' | '\u{202E}' => true,
             '\u{202A}' | '\u{202B}' | '\u{2066}'..='\u{2068}' => {
                 open.push(character);

@@ -1,22 +1,22 @@
-//! What is found while a document is read: where, which rule, what was expected. Costs nothing as
-//! long as nothing is found.
+//! The flaws found while a document is read: place, rule, expected value. It costs nothing as long
+//! as there are none.
 
 use std::fmt;
 
 use crate::flaw::{Flaw, Tier};
 use base::json::is_forbidden;
 
-/// The most flaws that are told of one document in one tier. Whoever gets these knows enough, and
-/// a hostile document does not make us write a book.
+/// The most flaws that are reported of one document in one tier. That is enough for a sender, and
+/// bounds the work for a hostile document.
 const FLAWS_MAX: usize = 32;
 
 /// Long enough to recognise a key, short enough for a line.
 const KEY_CHARS_MAX: usize = 64;
 
-/// What is said of the document as a whole.
+/// The path of the document as a whole.
 const DOCUMENT: &str = "document";
 
-/// A place in a document, while it is read: steps on the stack, from the innermost outwards.
+/// A place in a document that is being read: steps on the stack, innermost first.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Path<'p> {
     Root,
@@ -51,7 +51,7 @@ pub(super) struct Report {
     schema: Vec<Flaw>,
     spec: Vec<Flaw>,
     warnings: Option<Vec<Flaw>>,
-    /// While our own extension is read, what is wrong with it breaks this rule of ours.
+    /// While our own extension is read, its flaws count as breaches of this rule.
     own_rule: Option<&'static str>,
 }
 
@@ -96,7 +96,7 @@ impl Report {
         }
     }
 
-    /// What is not JSON is nothing else either.
+    /// Text that is no JSON has no other flaws.
     pub(super) fn not_json(&mut self, line: usize, column: usize) {
         self.schema.clear();
         self.spec.clear();
@@ -105,7 +105,7 @@ impl Report {
         self.schema("json", &Path::Root, expected);
     }
 
-    /// All that is found until the rule is set back counts as a breach of it.
+    /// All flaws until the rule is reset count as a breach of it.
     pub(super) fn set_own_rule(&mut self, rule: Option<&'static str>) {
         self.own_rule = rule;
     }
@@ -114,7 +114,7 @@ impl Report {
         self.schema.is_empty() && self.spec.is_empty()
     }
 
-    /// What makes the document invalid, the schema's first, and what does not.
+    /// The flaws that make the document invalid, the schema's first, and the warnings.
     pub(super) fn into_flaws(self) -> (Vec<Flaw>, Vec<Flaw>) {
         let Report { mut schema, spec, warnings, own_rule: _ } = self;
         schema.extend(spec);

@@ -1,5 +1,5 @@
-//! What tables cannot say: the words of the specification about one event, by the number of their
-//! section, and where we are stricter, by a name of ours.
+//! Rules that tables cannot express: those of the specification's text about one event, by their
+//! section number, and our stricter ones, by a name of ours.
 
 use serde_json::{Map, Value};
 
@@ -10,12 +10,12 @@ use super::table::Slot;
 use super::walk::{Got, Walk};
 use crate::language;
 
-/// The site and the words that never name a member of ours or of an extension.
+/// Reserved names, which no member of ours or of an extension may have.
 const RESERVED: [&str; 4] = ["@id", "@graph", "@base", "@vocab"];
 
 const RESERVED_PREFIX: &str = "aaep_";
 
-/// The version that we speak begins with this.
+/// The prefix of the versions that we speak.
 const MAJOR: &str = "1.";
 
 const fn at(name: &str) -> Path<'_> {
@@ -63,8 +63,8 @@ pub(super) fn unnamed_member(walk: &mut Walk<'_>, is_core: bool, key: &str, path
     }
 }
 
-/// The schemas say nothing of summaries in other languages. One that could not stand in the place
-/// of its own is told to nobody.
+/// Warns about a summary in another language that could not replace the event's own: no listener
+/// would get it. The schemas have no rule for these.
 pub(super) fn check_translations(walk: &mut Walk<'_>, text: &str) {
     if !walk.report.wants_warnings() {
         return;
@@ -123,8 +123,8 @@ fn check_moment(walk: &mut Walk<'_>) {
     }
 }
 
-/// A prefix must be declared in `@context`. Which context declares which prefix cannot be seen
-/// without fetching it, so the least that can be demanded is that there is one.
+/// A prefix must be declared in `@context`. Which context declares which prefix cannot be known
+/// without fetching it, so we only require that there is one.
 fn check_prefixes(walk: &mut Walk<'_>) {
     if walk.prefixes.is_empty() {
         return;
@@ -146,7 +146,7 @@ fn check_prefixes(walk: &mut Walk<'_>) {
 fn check_critical(walk: &mut Walk<'_>, section: &'static str) {
     match walk.text(Slot::Urgency) {
         Some("critical") => {}
-        // The schemas say what it must be, but not that it must be there.
+        // The schemas restrict its value, but do not require it.
         Some(_) => walk.report.schema("const", &at("urgency"), format_args!("critical")),
         None => walk.report.spec(section, &at("urgency"), format_args!("critical")),
     }

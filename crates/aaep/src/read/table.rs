@@ -1,5 +1,5 @@
-//! The words in which the tables of messages are written: a message is a list of fields, each with
-//! a kind. The reader and the published schemas are made from the same tables.
+//! The types that describe messages: a message is a list of fields, each with a kind. The reader
+//! and the published schemas are made from the same tables.
 
 use super::form::Form;
 
@@ -7,15 +7,15 @@ use super::form::Form;
 pub(super) const LONG: usize = 16_384;
 /// The longest short text: terse summaries, hints, reasons.
 pub(super) const SHORT: usize = 4_096;
-/// A day in milliseconds, the longest duration that can be told.
+/// A day in milliseconds, the longest allowed duration.
 const DAY_MS: u64 = 86_400_000;
 
-/// An object: its fields, and what others there may be.
+/// An object: its fields, and which others are allowed.
 #[derive(Debug)]
 pub(super) struct Shape {
     pub fields: &'static [Field],
     pub others: Others,
-    /// Whether it may be empty.
+    /// The fewest fields it may have.
     pub min_fields: usize,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Field {
     pub name: &'static str,
     pub kind: Kind,
     pub required: bool,
-    /// Where the value is kept, if a rule or the event itself needs it.
+    /// Where the value is kept, if a rule or the event needs it.
     pub slot: Option<Slot>,
 }
 
@@ -64,9 +64,9 @@ pub(super) enum Kind {
         unique: bool,
     },
     Object(&'static Shape),
-    /// An object of texts; in a list it is told from others by all of them, and known by the first.
+    /// An object of texts; in a list, duplicates are found by all of them, and the first is kept.
     Choice(&'static Shape),
-    /// An object of which nothing is known.
+    /// An object of unknown content.
     Open,
     /// The same, kept as its JSON text.
     OpenText,
@@ -74,7 +74,7 @@ pub(super) enum Kind {
     Context,
     /// `extensions`: an object in which each value is an object.
     Extensions,
-    /// The answer to a question: a text, a truth value or a number.
+    /// The answer to a question: a text, a boolean or a number.
     Answer,
     /// Any value.
     Any,

@@ -1,4 +1,4 @@
-//! The reader against the upstream schemas and their examples, and against documents that are
+//! The reader compared with the upstream schemas and their examples, and run on documents that are
 //! broken in one place each.
 
 mod broken;
@@ -13,7 +13,7 @@ use crate::flaw::{Flaw, Tier};
 use crate::handshake::read_message;
 use crate::read::examine;
 
-/// What is wrong with a document, whichever message it is.
+/// The flaws of a document, whichever message it is.
 fn flaws_of(document: &Value) -> Vec<Flaw> {
     read_message(&document.to_string()).err().unwrap_or_default()
 }
@@ -22,7 +22,7 @@ fn breaks_schema(flaws: &[Flaw]) -> bool {
     flaws.iter().any(|flaw| flaw.tier == Tier::Schema)
 }
 
-/// The specification advises 64 KiB; what is longer is pointed out, and far too long is refused.
+/// The specification advises 64 KiB; a longer event is a warning, and a far longer one is refused.
 #[test]
 fn a_long_event_is_a_warning_up_to_a_limit() {
     let of = |n_texts: usize| {

@@ -1,5 +1,5 @@
-//! Reads values by their tables, in one pass over the text. Whatever is wrong is written down and
-//! reading goes on, so that one look finds all; only text that is not JSON ends it.
+//! Reads values by their tables, in one pass over the text. Flaws are recorded and reading
+//! continues, so that one pass finds all of them; only text that is not JSON ends it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,7 +16,7 @@ use crate::{CONTEXT, NESTING_MAX, STRING_BYTES_ADVISED};
 use base::hidden::all_hidden;
 use base::json::INTEGER_MAX;
 
-/// A value that was read, as far as somebody needs it. A value that is wrong is `Absent`.
+/// A value that was read, as far as it is needed. A flawed value is `Absent`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Got<'de> {
     Absent,
@@ -83,7 +83,7 @@ impl<'de> Walk<'de> {
         self.report.spec("tasuki.unique_keys", path, format_args!("each key once"));
     }
 
-    /// Looks at keys that no table names.
+    /// Finds duplicate keys among those that no table names.
     pub(super) fn unnamed_twice(&mut self, keys: &mut [Cow<'de, str>], path: &Path<'_>) {
         keys.sort_unstable();
         if let Some(twice) = keys.windows(2).find(|two| two[0] == two[1]) {
@@ -99,7 +99,7 @@ impl<'de> Walk<'de> {
                 format_args!("text without the character U+{:04X}", u32::from(character)),
             );
         }
-        // Isolates are judged above: announcements set names apart with them.
+        // Isolates are checked above: announcements set names apart with them.
         let is_isolate = |it: &char| matches!(it, '\u{2066}'..='\u{2069}');
         if self.report.wants_warnings()
             && let Some(character) = all_hidden(text).find(|it| !is_isolate(it))
@@ -118,7 +118,7 @@ impl<'de> Walk<'de> {
     }
 }
 
-/// Where a field of this name is, looking at the one after the last one first.
+/// The index of the field of this name; tries the one after the last one first.
 pub(super) fn find(fields: &[Field], key: &str, next: &mut usize) -> Option<usize> {
     let is_next = fields.get(*next).is_some_and(|field| field.name == key);
     let found = if is_next { *next } else { fields.iter().position(|field| field.name == key)? };
@@ -126,7 +126,7 @@ pub(super) fn find(fields: &[Field], key: &str, next: &mut usize) -> Option<usiz
     Some(found)
 }
 
-/// Tells which required fields are not there.
+/// Reports missing required fields.
 pub(super) fn demand(walk: &mut Walk<'_>, shape: &Shape, seen: u64, path: &Path<'_>) {
     for (at, field) in shape.fields.iter().enumerate() {
         if field.required && seen & (1 << at) == 0 {
@@ -141,7 +141,7 @@ pub(super) struct Reading<'w, 'de, 'p> {
     pub walk: &'w mut Walk<'de>,
     pub kind: &'static Kind,
     pub path: &'p Path<'p>,
-    /// How many objects and lists are around the value, the document itself included.
+    /// How many objects and lists are around the value, including the document itself.
     pub depth: usize,
 }
 
@@ -237,7 +237,7 @@ impl<'de> Reading<'_, 'de, '_> {
         }
     }
 
-    /// A number that is not negative and has no fraction.
+    /// An integer that is not negative.
     fn checked_integer(mut self, integer: u64) -> Got<'de> {
         let report = &mut self.walk.report;
         match self.kind {
@@ -297,7 +297,7 @@ impl<'de> Reading<'_, 'de, '_> {
                 self.walk.report.schema("minimum", self.path, format_args!("at least {min}"));
                 Got::Absent
             }
-            // What is beyond 64 bits becomes the largest number, which is too large as well.
+            // A number beyond 64 bits becomes the largest integer, which is too large as well.
             Kind::Integer { .. } | Kind::Level(_) if number.fract() == 0.0 && number >= 0.0 => {
                 self.checked_integer(number as u64)
             }
@@ -321,7 +321,7 @@ impl<'de> Reading<'_, 'de, '_> {
         }
     }
 
-    /// Whether the object or list that begins here is too deep inside others.
+    /// Whether the object or list that begins here is nested too deeply.
     fn is_too_deep(&mut self) -> bool {
         if self.depth <= NESTING_MAX {
             return false;
@@ -337,7 +337,7 @@ impl<'de> Reading<'_, 'de, '_> {
 
 fn has_length(walk: &mut Walk<'_>, text: &str, min: usize, max: usize, path: &Path<'_>) -> bool {
     if text.len() < min {
-        // No table asks for more than one character, so bytes tell as well.
+        // No table requires more than one character, so a check of bytes is enough.
         walk.report.schema("minLength", path, format_args!("at least {min} characters"));
         return false;
     }

@@ -1,5 +1,5 @@
-//! After a wrong event the session goes on: the event counts as what it was probably meant to be,
-//! so that it is one error, hides nothing after it, and makes no later event wrong.
+//! After a wrong event the session continues: the event counts as what it was probably meant to be,
+//! so that it is one error, hides no later one, and makes no later event wrong.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,28 +9,29 @@ use crate::flaw::Flaw;
 use crate::machine::rules::{self, Rule};
 use crate::machine::{Phase, Session, Used};
 
-/// An event has fewer fields that can be wrong.
+/// More than the fields of an event that can be wrong.
 const PATCHES_MAX: usize = 8;
 
-/// As many as may have been lost.
+/// Any number of events may be lost.
 const ANY_NUMBER: u64 = u64::MAX;
 
-/// What a wrong event leaves open: the ways in which the session may go on without another error.
+/// What a wrong event leaves open: the ways in which the session may continue without another
+/// error.
 #[derive(Debug, Default)]
 pub(super) struct Recovery {
-    /// Events that were there and could not be read, or were left out by their numbers. Each
-    /// explains one thing that is missing.
+    /// Events that could not be read, or that are missing by their numbers. Each excuses one
+    /// missing thing.
     n_lost: u64,
-    /// Those that could not be read: each explains one number that is missing.
+    /// Events that could not be read: each excuses one missing number.
     n_unread: u64,
-    /// The number that the next event has if the last one was counted wrongly, and how many events
-    /// were then not left out.
+    /// The number that the next event has if the last one was numbered wrongly, and how many events
+    /// were then not missing.
     number: Option<(Option<u64>, u64)>,
-    /// Another producer that was told of.
+    /// Another producer that was reported.
     agent: Option<String>,
     /// The state before a change that did not fit.
     state: Option<String>,
-    /// How long an output is if its last chunk said a wrong position.
+    /// The length of an output if its last chunk had a wrong position.
     lengths: HashMap<Option<String>, u64>,
     /// Outputs that went on after their end.
     outputs: HashSet<Option<String>>,
@@ -42,10 +43,10 @@ pub(super) struct Recovery {
     is_reopened: bool,
 }
 
-/// Whether something was told of already.
+/// Whether a flaw was reported already.
 enum Known {
     No,
-    /// The event is as it should be now.
+    /// The event is corrected.
     Patched,
     /// The event is left as it is.
     Excused,
@@ -66,7 +67,7 @@ impl Recovery {
     pub(super) fn passed(&mut self, payload: &Payload<'_>) {
         self.number = None;
         match payload {
-            // What could not be read was before it.
+            // The unreadable events were before it.
             Payload::SessionStarted { .. } => *self = Self::default(),
             Payload::StateChanged { .. } => self.state = None,
             Payload::OutputStreaming(chunk) if !self.lengths.is_empty() => {
@@ -90,7 +91,7 @@ impl Recovery {
         self.is_reopened
     }
 
-    /// Whether an event that was lost may be why a rule is broken. It explains one thing.
+    /// Whether a lost event may be the cause of a broken rule. It excuses one flaw.
     fn explains(&mut self, flaw: &Flaw, phase: Phase) -> bool {
         const MISSING: &[(&Rule, &str)] = &[
             (&rules::STARTS, "type"),
@@ -119,7 +120,7 @@ impl Recovery {
 }
 
 impl One {
-    /// Says what is wrong, and takes the event as what it was meant to be.
+    /// Reports the flaw, and takes the event as what it was meant to be.
     pub(super) fn go_on(&mut self, event: &Event<'_>, mut flaw: Flaw) -> Option<Remark> {
         let mut event = event.clone();
         let mut told = None;
@@ -153,7 +154,7 @@ impl One {
         told
     }
 
-    /// Keeps what a session was before its end, in case it goes on.
+    /// Keeps the session from before its end, in case it goes on.
     pub(super) fn ended(&mut self, active: Session) {
         self.recovery.before_end = Some(Box::new(active));
         self.used = HashSet::new();
@@ -166,7 +167,7 @@ impl One {
         Remark { weight, flaw: flaw.clone() }
     }
 
-    /// What was told of with an earlier event is not told of again.
+    /// A flaw that was reported with an earlier event is not reported again.
     fn known(&mut self, event: &mut Event<'_>, flaw: &Flaw) -> Known {
         let (session, recovery) = (&mut self.session, &mut self.recovery);
         let envelope = &mut event.envelope;
@@ -222,7 +223,7 @@ impl One {
         Known::No
     }
 
-    /// Corrects what is wrong, if what is right can be told: false if not.
+    /// Corrects the flaw; false if the right value is unknown.
     fn patch(&mut self, event: &mut Event<'_>, flaw: &Flaw) -> bool {
         if flaw.field == "type" {
             return self.reopen(event);
@@ -269,7 +270,7 @@ impl One {
         true
     }
 
-    /// A session that was not begun, or is over, and goes on all the same.
+    /// A session that was not begun, or is over, and goes on nevertheless.
     fn reopen(&mut self, event: &Event<'_>) -> bool {
         let is_end = event.payload.is_terminal();
         match self.session.phase() {

@@ -1,4 +1,4 @@
-//! What can be known of an event that is not valid: enough to tell what it did to its session.
+//! What can be known of an invalid event: enough to tell its effect on its session.
 
 use serde_json::Value;
 
@@ -8,8 +8,8 @@ use crate::event::{
 };
 use base::time::Time;
 
-/// An event from a document that is not valid, if it says of which session and type it is, and what
-/// the rules of that type look at.
+/// An event from an invalid document, if it names its session and type, and has the fields that the
+/// rules of that type use.
 pub fn salvage(document: &str) -> Option<Event<'static>> {
     let value: Value = serde_json::from_str(document).ok()?;
     let text = |name: &str| text(&value[name]);
@@ -102,7 +102,7 @@ fn confirmation(value: &Value) -> Option<Confirmation<'static>> {
     })
 }
 
-/// What is not said is long enough.
+/// A missing timeout counts as long enough.
 fn timeout(value: &Value) -> u32 {
     let seconds = value["timeout_seconds"].as_u64();
     seconds.and_then(|seconds| u32::try_from(seconds).ok()).unwrap_or(86_400)

@@ -1,4 +1,4 @@
-//! Recordings in one line each, and what is said of them.
+//! Recordings in one line each, and the remarks about them.
 
 use serde_json::Number;
 
@@ -7,7 +7,7 @@ use crate::handshake::{ClarificationReply, ConfirmationReply};
 use crate::machine::table_tests::legal::legal;
 use crate::machine::table_tests::script::{Answer, Script, Step, steps};
 
-/// `story | recording | what is said of it`
+/// `story | recording | remarks`
 const RECORDINGS: &str = r"
 whole | start; confirm t1 irreversible high; accept t1; call f irreversible; return f; complete | 
 refused | start; confirm t1 irreversible high; reject t1; state idle>thinking; complete | 
@@ -63,7 +63,7 @@ fn a_recording_is_judged_by_what_it_has() {
         });
         let mut told: Vec<String> = remarks.map(|remark| tell(&remark)).collect();
         told.extend(recorded.unfinished().iter().map(|(_, remark)| tell(remark)));
-        // Whoever was refused something has not ended either.
+        // A session with a refusal is unfinished too.
         let told = told.join(", ").replace(", assumed 4.1.2", "");
         assert_eq!(told, expected, "{story}");
     }
@@ -106,14 +106,14 @@ fn one_wrong_event_is_one_error() {
     let wrong = ["return never_called", "state nowhere>nowhere", "call f irreversible; return f"];
     for [story, text, _] in legal() {
         let lines: Vec<&str> = steps(text).collect();
-        // A recording has no clock of ours: what lapses and elapses by it is not in one.
+        // A recording does not have our clock, so lapses and timeouts by it cannot be in one.
         let is_other = |line: &&str| ["n=", "elapse", "wait"].iter().any(|it| line.contains(it));
         if lines.iter().any(is_other) {
             continue;
         }
         for (at, wrong) in (1..lines.len()).flat_map(|at| wrong.iter().map(move |it| (at, it))) {
             if wrong.starts_with("call") && text.contains("confirm") {
-                // It may be what was allowed.
+                // It may be the allowed call.
                 continue;
             }
             let mut with = lines.clone();
@@ -135,7 +135,7 @@ fn one_wrong_event_is_one_error() {
     }
 }
 
-/// So is an event that names another session: it is missing nowhere.
+/// An event that names another session is one error too: it counts as missing nowhere.
 #[test]
 fn one_event_of_another_session_is_one_error() {
     let counted = ["counted", "start n=0; state idle>thinking n=1; progress n=2; complete n=3", ""];
@@ -182,7 +182,7 @@ fn a_recording_may_begin_in_the_middle() {
     assert_eq!((recorded.n_sessions(), recorded.unfinished()), (1, Vec::new()));
 }
 
-/// Of a story that has only events.
+/// For a story that has only events.
 fn follow(recorded: &mut Recorded, step: Step) -> Option<Remark> {
     match step {
         Step::Event(event) => recorded.event(&event),

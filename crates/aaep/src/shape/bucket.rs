@@ -1,11 +1,11 @@
-//! The rate of a subscription: a bucket that fills evenly.
+//! The rate limit of a subscription: a token bucket.
 
 use base::time::Time;
 
 /// Times are in microseconds, so that high rates are exact; the clock is in milliseconds.
 #[derive(Debug, Clone)]
 pub struct Bucket {
-    /// What one event costs.
+    /// The time that one event takes at the even pace.
     interval: i64,
     /// How far ahead of the even pace a burst may run.
     ahead: i64,
@@ -15,9 +15,9 @@ pub struct Bucket {
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
-/// The part of a second's events that may come at once. Small rates have none to spare: each event
-/// comes alone. So in any time that has room for five events, and in any second of more than ten,
-/// there are at most 1.2 times as many as the rate says.
+/// The share of a second's events that may come at once. At small rates each event comes alone. So
+/// in any time with room for five events, and in any second of more than ten, there are at most 1.2
+/// times as many as the rate allows.
 const BURST_PART: u32 = 10;
 
 impl Bucket {
@@ -39,7 +39,7 @@ impl Bucket {
         self.even = self.even.max(micros(now)) + self.interval;
     }
 
-    /// How many events may go out at this moment.
+    /// How many events may go out now.
     pub fn available(&self, now: Time) -> usize {
         let spare = micros(now) + self.ahead - self.even.max(micros(now));
         if spare < 0 { 0 } else { (spare / self.interval + 1) as usize }
@@ -47,7 +47,7 @@ impl Bucket {
 
     /// When the next event may go out.
     pub fn next_at(&self) -> Time {
-        // Rounded up to the clock.
+        // Rounded up to milliseconds.
         Time::from_millis((self.even - self.ahead).max(0).saturating_add(999) / 1000)
     }
 }

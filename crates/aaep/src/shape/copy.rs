@@ -1,4 +1,4 @@
-//! Copies: what a subscription gets instead of the event that was sent. Each is a valid event.
+//! Copies: what a subscription gets instead of the original event. Each is a valid event.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::joined::{Head, Joined};
 use super::prepared::Prepared;
 use super::terms::{Changes, DETAILED, TERSE, Terms};
 
-/// What goes out for something held.
+/// The body of a held delivery.
 pub fn body(held: &Held, terms: &Terms) -> Body {
     match &held.more {
         More::One => single(&held.last, terms),
@@ -25,7 +25,7 @@ pub fn body(held: &Held, terms: &Terms) -> Body {
     }
 }
 
-/// What goes out for an event alone.
+/// The body of a single event.
 pub fn single(event: &Arc<Prepared>, terms: &Terms) -> Body {
     let changes = terms.changes(event);
     let is_hint_allowed = output(event).is_none_or(|chunk| terms.allows_hint(chunk.hint));
@@ -49,7 +49,7 @@ pub fn single(event: &Arc<Prepared>, terms: &Terms) -> Body {
     }
 }
 
-/// The id of a part of an event, of which the rest follows: the same each time it is cut there.
+/// The id of the first part of an event that was cut: the same each time it is cut there.
 fn part_id(event_id: &str, position: u64) -> String {
     let digest = Sha256::digest(format!("{event_id} {position}"));
     let mut id = String::from("evt_");
@@ -98,7 +98,7 @@ fn several_as_one(last: &Prepared, several: &Several, terms: &Terms) -> String {
     Value::Object(document).to_string()
 }
 
-/// The event with all that its terms change of an event alone.
+/// The event with all changes that the terms require for a single event.
 fn changed(event: &Prepared, terms: &Terms) -> Map<String, Value> {
     let Changes { language, summary, is_unnumbered, is_masked: _ } = terms.changes(event);
     let mut document = event.document();
@@ -111,7 +111,7 @@ fn changed(event: &Prepared, terms: &Terms) -> Map<String, Value> {
     if let Some(variant) = language {
         language::tell_in(&mut document, variant);
     }
-    // In the language in which it is told there may be no other.
+    // The chosen language may have no such summary.
     if let Some(name) = summary
         && let Some(text) = document.get(name).cloned()
     {
@@ -126,20 +126,20 @@ fn changed(event: &Prepared, terms: &Terms) -> Map<String, Value> {
     document
 }
 
-/// Why an agent hands over, and what it packs, is for whoever takes over. The summary is what it
-/// says to those who listen.
+/// The reason for a handoff and the packed context are for the next agent only. Listeners get the
+/// summary instead.
 fn withhold(document: &mut Map<String, Value>) {
     let told = document.get("summary_normal").cloned().unwrap_or_default();
     document.insert("reason".to_owned(), told);
     document.remove("packaged_context");
 }
 
-/// Says in our extension what became one.
+/// Notes in our extension which events were merged.
 fn note(document: &mut Map<String, Value>, merged: Value) {
     put_into_extension(document, "merged", merged);
 }
 
-/// Says something in our extension of an event.
+/// Adds a member to our extension of an event.
 pub fn put_into_extension(document: &mut Map<String, Value>, name: &str, value: Value) {
     let mut contexts = match document.remove("@context") {
         Some(Value::Array(all)) => all,
@@ -157,14 +157,14 @@ pub fn put_into_extension(document: &mut Map<String, Value>, name: &str, value: 
     extensions[EXTENSION][name] = value;
 }
 
-/// What only the server says in our extension. Listeners rely on it.
+/// Members of our extension that only the server sets. Listeners rely on them.
 const MARKS: [&str; 8] =
     ["by", "due_at", "merged", "n_events", "seconds_left", "settled", "stands", "texts_in"];
 
-/// A producer's event without the marks of the server, if it has any. The record keeps them as they
+/// A producer's event without the server's members, if it has any. The record keeps them as they
 /// were sent.
 pub fn without_marks(text: &str) -> Option<String> {
-    // Most events do not name our extension, and are not read again. An escaped name does.
+    // Most events do not name our extension and need no parsing. An escaped name may be ours.
     if !text.contains(EXTENSION) && !text.contains('\\') {
         return None;
     }
@@ -180,7 +180,7 @@ pub fn without_marks(text: &str) -> Option<String> {
     Some(Value::Object(document).to_string())
 }
 
-/// Takes it back. Where nothing is left in our extension, the event is as if it had none.
+/// Removes a member from our extension. If nothing is left there, the extension is removed too.
 pub fn take_from_extension(document: &mut Map<String, Value>, name: &str) {
     let Some(Value::Object(extensions)) = document.get_mut("extensions") else { return };
     let Some(Value::Object(ours)) = extensions.get_mut(EXTENSION) else { return };

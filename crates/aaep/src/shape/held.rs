@@ -1,4 +1,4 @@
-//! What is held back for a subscription: an event alone, or several as one.
+//! Events that are held for a subscription: single or merged.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::terms::Terms;
 /// One or more events that go out as one.
 #[derive(Debug)]
 pub struct Held {
-    /// The last of them, which the copy is made from.
+    /// The last of them, from which the copy is made.
     pub last: Arc<Prepared>,
     pub oldest: Cursor,
     pub newest: Cursor,
@@ -20,7 +20,7 @@ pub struct Held {
     pub since: Time,
     /// When the last of them came.
     pub latest: Time,
-    /// Nothing is added any more, and nothing is waited for.
+    /// Nothing is added any more, and it does not wait.
     pub is_closed: bool,
     pub more: More,
 }
@@ -33,7 +33,7 @@ pub enum More {
     Several(Box<Several>),
 }
 
-/// Several progresses or states.
+/// Several progress events or changes of state.
 #[derive(Debug)]
 pub struct Several {
     pub n_events: u32,
@@ -43,27 +43,26 @@ pub struct Several {
     pub first_percent: Option<f64>,
 }
 
-/// When something may go out, as far as its own waiting goes.
+/// When a held delivery may go out, by its own waiting rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Readiness {
     Now,
     At(Time),
-    /// Not before something else happens.
+    /// Not before another event.
     Later,
 }
 
-/// A listener who waits for the end of a sentence is not left in silence when a producer pauses in
-/// the middle of it: about as long as people let each other pause.
+/// How long text without a boundary waits when a producer pauses: about as long as people let each
+/// other pause.
 pub const TEXT_PAUSE_MS: i64 = 2_000;
 
-/// A text that goes on and on without a boundary is told in parts of this length.
+/// Text that goes on without a boundary is delivered after this time.
 pub const TEXT_WAIT_MS_MAX: i64 = 10_000;
 
-/// For a listener who takes in little, a state counts once it has lasted this long.
+/// For a listener with low load, a state counts once it has lasted this long.
 pub const STATE_LASTS_MS: i64 = 2_000;
 
-/// For a listener who takes in little, progress comes with each quarter of the way, or after this
-/// time.
+/// For a listener with low load, progress comes with each quarter of the way, or after this time.
 pub const PROGRESS_WAIT_MS: i64 = 10_000;
 
 const PERCENT_PER_STEP: f64 = 25.0;
@@ -108,7 +107,7 @@ impl Held {
             }
     }
 
-    /// Whether an event is of the same sort, so that it may become one with this.
+    /// Whether an event is of the same kind, so that it may be merged into this.
     pub fn is_like(&self, event: &Prepared) -> bool {
         match (&self.last.kind, &event.kind) {
             (Kind::Output(left), Kind::Output(right)) => left.output_id == right.output_id,
@@ -125,7 +124,7 @@ impl Held {
         }
     }
 
-    /// Nothing of the session is told across it.
+    /// Whether nothing of the session is merged across it.
     pub fn is_fence(&self) -> bool {
         match self.last.kind {
             Kind::Question { .. } | Kind::Other { .. } => true,
@@ -133,7 +132,7 @@ impl Held {
         }
     }
 
-    /// Whether this is text that may be told.
+    /// Whether this has text that may go out.
     pub fn has_text_to_tell(&self) -> bool {
         match &self.more {
             More::One => matches!(self.last.kind, Kind::Output(_)),
@@ -150,7 +149,7 @@ impl Held {
         }
     }
 
-    /// Nothing is added any more, and nothing is waited for.
+    /// Nothing is added any more, and it does not wait.
     pub fn close(&mut self) {
         self.is_closed = true;
         if let More::Text(joined) = &mut self.more {
@@ -158,7 +157,7 @@ impl Held {
         }
     }
 
-    /// What may go out of a text, if something of it stays, and what that begins with.
+    /// The part of a text that may go out, if a rest stays, and where the rest begins.
     pub fn take_head(&mut self) -> Option<(Held, Rest)> {
         let More::Text(joined) = &mut self.more else { return None };
         let rest = joined.rest.clone()?;
@@ -176,7 +175,7 @@ impl Held {
         Some((held, rest))
     }
 
-    /// Whether the last event in it ends with it.
+    /// Whether its last event ends with it.
     pub fn is_complete(&self) -> bool {
         match &self.more {
             More::Text(joined) => joined.head.as_ref().is_some_and(|head| head.is_whole),
@@ -184,7 +183,7 @@ impl Held {
         }
     }
 
-    /// One more progress or state.
+    /// Merges one more progress event or change of state.
     pub fn replace(&mut self, event: &Arc<Prepared>, cursor: Cursor, now: Time) {
         match &mut self.more {
             More::Several(several) => several.n_events += 1,
@@ -204,13 +203,13 @@ impl Held {
         self.latest = now;
     }
 
-    /// When this may go out if it stands first. `behind` tells what stands behind it.
+    /// When this may go out if it is first in its lane. `behind` describes what is held behind it.
     pub fn readiness(&self, terms: &Terms, behind: Behind, now: Time) -> Readiness {
         let wait = match &self.last.kind {
             Kind::Question { .. } | Kind::Other { .. } => None,
             Kind::Output(_) if self.has_text_to_tell() => None,
             Kind::Output(_) if terms.is_only_completion() => match behind.since {
-                // What stands behind waits a while for the text, and then no more.
+                // Events behind it wait a while for the text, and then no more.
                 Some(since) => {
                     let pause = self.latest.max(since).plus(Span::from_millis(TEXT_PAUSE_MS));
                     Some(pause.min(since.plus(Span::from_millis(TEXT_WAIT_MS_MAX))))
@@ -239,15 +238,15 @@ impl Held {
     }
 }
 
-/// What stands behind a held event of the same session.
+/// What is held behind a delivery of the same session.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Behind {
     pub since: Option<Time>,
-    /// Text that may be told.
+    /// Text that may go out.
     pub has_text: bool,
 }
 
-/// The output of an event that is one.
+/// The output of an event that has one.
 pub fn output(event: &Prepared) -> Option<&Output> {
     match &event.kind {
         Kind::Output(output) => Some(output),

@@ -1,7 +1,7 @@
-//! Text of an output, joined from its chunks and cut where the listener wants it cut.
+//! Text of an output, joined from its chunks and cut at the listener's boundaries.
 //!
-//! Of the events in it only the last are kept: a cut never lies before the chunk that came last, so
-//! all events before that chunk are told whole, and counting them is enough.
+//! Only the last events are kept: a cut never lies before the last chunk, so all events before that
+//! chunk are delivered whole, and their number is enough.
 
 use std::sync::Arc;
 
@@ -21,9 +21,9 @@ pub struct Joined {
     pub position: u64,
     /// How many events end in it.
     pub n_events: u32,
-    /// The event that it begins with, or in.
+    /// The event in which it begins.
     pub first_id: Arc<str>,
-    /// What may go out.
+    /// The part that may go out.
     pub head: Option<Head>,
     /// The first event that is not wholly in the head.
     pub rest: Option<Rest>,
@@ -39,7 +39,7 @@ pub struct Head {
     pub base: Arc<Prepared>,
     pub newest: Cursor,
     pub is_whole: bool,
-    /// `None` if it was let go without one.
+    /// `None` if it was released without one.
     pub boundary: Option<Boundary>,
 }
 
@@ -51,7 +51,7 @@ pub struct Rest {
     pub first_id: Arc<str>,
 }
 
-/// An event that is added, and where it stands.
+/// An event that is added, and its position.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrival<'a> {
     pub event: &'a Arc<Prepared>,
@@ -74,7 +74,7 @@ impl Joined {
         joined
     }
 
-    /// An event that was held as it is: all of it may go out.
+    /// From an event that was held unchanged: all of it may go out.
     pub fn of_one(event: &Arc<Prepared>, cursor: Cursor, chunk: &Output, terms: &Terms) -> Self {
         let mut joined = Self {
             text: chunk.text.to_string(),
@@ -90,7 +90,7 @@ impl Joined {
         joined
     }
 
-    /// Whether a chunk goes on where this ends, in the same language.
+    /// Whether a chunk continues where this ends, in the same language.
     pub fn continues_with(&self, last: &Output, chunk: &Output) -> bool {
         chunk.position.checked_sub(self.position) == Some(self.n_chars)
             && chunk.language == last.language
@@ -143,7 +143,7 @@ impl Joined {
         self.head.as_ref().is_some_and(|head| head.end == self.text.len()) && self.rest.is_none()
     }
 
-    /// Lets all of it go, boundary or not.
+    /// Releases all of it, boundary or not.
     pub fn release(&mut self, last: &Arc<Prepared>, newest: Cursor) {
         if !self.is_whole() {
             self.head = Some(self.all(last, newest, None));
@@ -151,7 +151,7 @@ impl Joined {
         }
     }
 
-    /// What may go out, if something else stays.
+    /// The head, if a rest stays.
     pub fn take_head(&mut self) -> Option<Joined> {
         let rest = self.rest.clone()?;
         let head = self.head.take()?;

@@ -1,22 +1,22 @@
-//! The lanes of a shaper: what is held of each session, in order.
+//! The lanes of a shaper: the held deliveries of each session, in order.
 
 use super::*;
 use held::Behind;
 
-/// What is held of one session.
+/// The held deliveries of one session.
 #[derive(Debug, Default)]
 pub struct Lane {
     session_id: Option<Arc<str>>,
     held: VecDeque<Held>,
-    /// Whether it stands in the turns.
+    /// Whether it is in the queue of turns.
     has_turn: bool,
 }
 
-/// Lanes that are kept for later sessions once nothing is held any more.
+/// Empty lanes that are kept for later sessions.
 const LANES_KEPT_MAX: usize = 4;
 
 impl Shaper {
-    /// Takes an event into its session's lane, into one that is held there if it may be.
+    /// Adds an event to its session's lane, merged into a held one if allowed.
     pub(super) fn hold(&mut self, arrival: Arrival<'_>, now: Time) {
         if self.n_held == 0 && self.goes_direct(arrival.event, now) {
             let held = Held::one(arrival.event, arrival.cursor, now);
@@ -38,7 +38,7 @@ impl Shaper {
         self.arrange(lane, now);
     }
 
-    /// Whether an event may go out as it is, if nothing else is held.
+    /// Whether an event may go out unchanged if nothing else is held.
     fn goes_direct(&self, event: &Prepared, now: Time) -> bool {
         match &event.kind {
             Kind::Question { .. } | Kind::Other { .. } => true,
@@ -57,7 +57,7 @@ impl Shaper {
         Some(held)
     }
 
-    /// Gives what went direct its lane, as something else comes.
+    /// Moves the direct event into its lane when another one comes.
     pub(super) fn settle(&mut self, now: Time) {
         let Some(before) = self.direct.as_ref().map(|(_, before)| *before) else { return };
         let Some(held) = self.take_direct() else { return };
@@ -99,7 +99,7 @@ impl Shaper {
             return self.add_text(lane, arrival, chunk, now);
         }
         if !joined.has_room_for(chunk) {
-            // What may go out makes room; a sentence that is longer than an event is cut.
+            // The head makes room; a sentence that is longer than an event is cut.
             if let Some((head, rest)) = held.take_head() {
                 self.outstanding.entry(rest.cursor).or_insert(rest.before);
                 self.lower(lane, head);
@@ -124,7 +124,7 @@ impl Shaper {
         self.lower(lane, held);
     }
 
-    /// Text that is joined with nothing so far. If all of it may go out it is held as it is.
+    /// Text that is not joined yet. If all of it may go out, it is held unchanged.
     fn add_text(&mut self, lane: usize, arrival: Arrival<'_>, chunk: &Output, now: Time) {
         let mut held = Held::one(arrival.event, arrival.cursor, now);
         let cut = self.terms.cut(&chunk.text, 0, chunk);
@@ -134,7 +134,7 @@ impl Shaper {
         self.add(lane, held, arrival.before);
     }
 
-    /// What is held of the session that the event may become one with.
+    /// The held delivery that the event may be merged into.
     fn find(&self, lane: usize, event: &Prepared) -> Option<usize> {
         let held = &self.lanes[lane].held;
         let mut open = held.iter().enumerate().rev().take_while(|(_, one)| !one.is_fence());
@@ -148,14 +148,14 @@ impl Shaper {
         self.lower(lane, held);
     }
 
-    /// Takes something out of its lane, to be changed.
+    /// Takes a delivery out of its lane, to be changed.
     fn lift(&mut self, lane: usize, at: usize) -> Held {
         let held = self.lanes[lane].held.remove(at).expect("it was found there");
         self.n_bytes -= held.weight();
         held
     }
 
-    /// Puts something into its place in the lane, which is mostly the end.
+    /// Puts a delivery into its place in the lane, which is mostly the end.
     fn lower(&mut self, lane: usize, held: Held) {
         self.n_bytes += held.weight();
         let lane = &mut self.lanes[lane].held;
@@ -163,7 +163,7 @@ impl Shaper {
         lane.insert(lane.len() - n_later, held);
     }
 
-    /// Nothing more is added to what is held of a session, and nothing is waited for.
+    /// Closes all deliveries of a session: nothing is added, and they do not wait.
     pub(super) fn close(&mut self, lane: usize) {
         let held = &mut self.lanes[lane].held;
         for one in held.iter_mut().rev().take_while(|one| !one.is_fence()) {
@@ -177,7 +177,7 @@ impl Shaper {
         }
     }
 
-    /// The first of what is held of a session, or what may go out of it.
+    /// Takes the first delivery of a session, or the part of it that may go out.
     pub(super) fn take_first(&mut self, lane: usize) -> Held {
         let mut held = self.lift(lane, 0);
         if let More::Text(joined) = &mut held.more
@@ -192,7 +192,7 @@ impl Shaper {
             return head;
         }
         self.n_held -= 1;
-        // The rest of an event that was cut begins where its first part does.
+        // The rest of an event that was cut begins at the same place as its first part.
         let is_rest = |one: &Held| one.oldest == held.oldest;
         if held.is_complete() || !self.lanes[lane].held.iter().any(is_rest) {
             self.outstanding.remove(&held.oldest);
@@ -200,12 +200,12 @@ impl Shaper {
         held
     }
 
-    /// Whether the first of what is held of a session comes before a place.
+    /// Whether the first delivery of a session comes before a place.
     pub(super) fn is_first_before(&self, lane: usize, cursor: Cursor) -> bool {
         self.lanes[lane].held.front().is_some_and(|first| first.place() < cursor)
     }
 
-    /// The next lane whose first event may go out.
+    /// The next lane whose first delivery may go out.
     pub(super) fn next_lane(&mut self, now: Time) -> Option<usize> {
         let is_stuck = self.turns.is_empty() && self.is_full();
         if is_stuck || self.wake_at.is_some_and(|at| at <= now) {
@@ -224,7 +224,7 @@ impl Shaper {
         None
     }
 
-    /// Gives a lane its turn, or notes when it may have one. A lane without events is given back.
+    /// Queues a lane, or notes when it will be ready. An empty lane is released.
     pub(super) fn arrange(&mut self, lane: usize, now: Time) {
         if self.lanes[lane].held.is_empty() {
             return self.give_back(lane);
@@ -246,7 +246,7 @@ impl Shaper {
         let held = &self.lanes[lane].held;
         let Some(first) = held.front() else { return Readiness::Later };
         let is_early = now < self.spoken_at && output(&first.last).is_some();
-        // The end of a session hurries nothing: what was said last is heard at the same pace.
+        // The end of a session speeds up nothing: the last text keeps its pace.
         if is_early && !self.is_full() && (!first.is_closed || self.only_the_end_follows(lane)) {
             return Readiness::At(self.spoken_at);
         }
@@ -260,7 +260,7 @@ impl Shaper {
         first.readiness(&self.terms, behind, now)
     }
 
-    /// Whether nothing but text and the end of the session is held after the first.
+    /// Whether only text and the end of the session are held after the first.
     fn only_the_end_follows(&self, lane: usize) -> bool {
         let mut followers = self.lanes[lane].held.iter().skip(1);
         followers.len() > 0 && followers.all(|one| output(&one.last).is_some() || one.last.is_end())

@@ -1,4 +1,4 @@
-//! An event as the subscriptions share it: its text, and what shaping looks at, read once.
+//! An event as subscriptions share it: its text, and the fields that shaping needs, parsed once.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -20,29 +20,30 @@ pub struct Prepared {
     pub is_critical: bool,
     pub kind: Kind,
     pub has_sequence_number: bool,
-    /// Whether `summary_terse` and `summary_detailed` are there.
+    /// Whether `summary_terse` and `summary_detailed` are present.
     pub has_terse: bool,
     pub has_detailed: bool,
-    /// What `args_summary` has to say instead, if it has secrets.
+    /// The replacement of `args_summary`, if it has secrets.
     pub masked: Option<Box<str>>,
-    /// Whether it says why an agent hands over, in its own words.
+    /// Whether it has the reason of a handoff, in the agent's own words.
     pub is_for_colleagues: bool,
-    /// The other languages that it can be told in, if there are any.
+    /// The other languages that it has, if any.
     pub languages: Option<Box<Offered>>,
-    /// The text without its number, for all subscriptions that get none. Made when first needed.
+    /// The text without its number, shared by all subscriptions without numbers. Made when first
+    /// needed.
     unnumbered: OnceLock<Arc<str>>,
 }
 
-/// What shaping does with an event.
+/// How shaping treats an event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     /// Text of an output: joined with what follows it.
     Output(Box<Output>),
     /// Only the newest counts.
     Progress { percent: Option<f64> },
-    /// One after the other, from the first to the last.
+    /// Consecutive changes merge into one, from the first state to the last.
     State { from: Box<str> },
-    /// Waits for an answer; its `reply_token` is not for the subscribers.
+    /// Waits for an answer; subscribers do not get its `reply_token`.
     Question { name: &'static str },
     /// Delivered one by one, in order.
     Other { name: Box<str> },
@@ -51,7 +52,7 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Output {
     pub text: Box<str>,
-    /// In Unicode scalar values, as `position` is.
+    /// In Unicode scalar values, like `position`.
     pub n_chars: u64,
     pub position: u64,
     pub is_complete: bool,
@@ -61,7 +62,7 @@ pub struct Output {
 }
 
 impl Prepared {
-    /// `text` is the JSON that `event` was read from.
+    /// `text` is the JSON from which `event` was read.
     pub fn new(text: Arc<str>, event: &Event<'_>) -> Self {
         let name = event.payload.name();
         let kind = match &event.payload {
@@ -158,7 +159,7 @@ fn masked(text: &str, payload: &Payload<'_>) -> Option<Box<str>> {
     secrets::masked(&call.args_summary?).map(Into::into)
 }
 
-/// Most events come in one language: they are told from the others without reading them again.
+/// Most events have one language: they are recognised without parsing again.
 fn languages(text: &str) -> Option<Box<Offered>> {
     let may_have = text.match_indices("\"summary_").any(|(at, found)| {
         let name = text[at + found.len()..].split('"').next().unwrap_or_default();

@@ -18,19 +18,19 @@ pub struct Terms {
     pub pace_wpm: Option<u16>,
     /// Whether the listener takes in little at once.
     pub is_low: bool,
-    /// Which of its summaries an event is told with.
+    /// Which summary of an event is delivered.
     pub verbosity: Verbosity,
-    /// Whether every event arrives as it is, so that its number means something.
+    /// Whether every event arrives unchanged, so that sequence numbers are meaningful.
     pub keeps_numbers: bool,
-    /// Whether it is a customer who listens: what colleagues tell each other is not for them.
+    /// Whether the listener is a customer, who does not get what is for colleagues.
     pub is_customer: bool,
 }
 
-/// How a single event has to be changed.
+/// How a single event must be changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Changes<'a> {
     pub language: Option<&'a str>,
-    /// Which other summary takes the place of `summary_normal`.
+    /// The summary that replaces `summary_normal`.
     pub summary: Option<&'static str>,
     pub is_unnumbered: bool,
     pub is_masked: bool,
@@ -65,17 +65,17 @@ impl Terms {
         }
     }
 
-    /// Text goes out as it comes.
+    /// Whether text goes out as it comes.
     pub fn is_immediate(&self) -> bool {
         self.boundaries.contains(Boundary::None)
     }
 
-    /// Text goes out when it is complete, and not before.
+    /// Whether text goes out only when it is complete.
     pub fn is_only_completion(&self) -> bool {
         !self.is_immediate() && !self.boundaries.cut_inside()
     }
 
-    /// Up to where a text that ends with this chunk, which begins at `from`, may go out.
+    /// How much of a text may go out that ends with this chunk, which begins at `from`.
     pub fn cut(&self, text: &str, from: usize, chunk: &Output) -> Option<Cut> {
         let end = |boundary| Some(Cut { at: text.len(), boundary });
         match chunk.hint {
@@ -86,7 +86,7 @@ impl Terms {
         }
     }
 
-    /// What the event's `coalesce_hint` may say.
+    /// Whether the listener accepts this `coalesce_hint` of an event.
     pub fn allows_hint(&self, hint: Option<Boundary>) -> bool {
         hint.is_none_or(|hint| self.boundaries.contains(hint))
     }
@@ -105,7 +105,7 @@ impl Terms {
         self.is_customer && event.is_for_colleagues
     }
 
-    /// Critical events are told in full.
+    /// Critical events keep their full summary.
     fn summary(&self, event: &Prepared) -> Option<&'static str> {
         match self.verbosity {
             Verbosity::Terse => (event.has_terse && !event.is_critical).then_some(TERSE),

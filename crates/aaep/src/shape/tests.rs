@@ -1,5 +1,5 @@
-//! Shaping, told as stories and as random streams. The parts that all of them use: a producer,
-//! whose events are real JSON, and a listener who checks all that it hears.
+//! Shaping, tested with stories and random streams. Here are the shared parts: a producer whose
+//! events are real JSON, and a listener that checks everything it gets.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -77,7 +77,7 @@ fn extend(document: &mut Value, more: Value) {
     document.as_object_mut().unwrap().extend(more);
 }
 
-/// Reads an event as far as shaping looks at it.
+/// Parses the fields of an event that shaping needs.
 fn prepare(document: &Value) -> Arc<Prepared> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned().into();
     let some = |value: &Value| value.as_str().map(|text| text.to_owned().into());
@@ -129,13 +129,13 @@ fn honored(document: Value) -> Capabilities {
     serde_json::from_value(document).expect("the test writes capabilities")
 }
 
-/// Hears everything, and checks it.
+/// Gets everything, and checks it.
 #[derive(Debug, Default)]
 struct Listener {
-    /// Event ids that were delivered, alone or in another.
+    /// Event ids that were delivered, alone or merged.
     heard: BTreeSet<String>,
     texts: HashMap<(String, String), String>,
-    /// The cursor of the last event of each session, critical ones apart.
+    /// The cursor of the last event of each session, without critical ones.
     newest: HashMap<String, Cursor>,
     times: Vec<i64>,
     n_deliveries: usize,
@@ -167,7 +167,7 @@ impl Listener {
         }
     }
 
-    /// Which events are in it, as it says itself.
+    /// The events in it, from its own note.
     fn note_events(&mut self, document: &Value, delivery: &Delivery, from: &Producer) {
         let merged = &document["extensions"]["tasuki"]["merged"];
         let last = merged["part_of"].as_str().or(document["event_id"].as_str()).unwrap();
@@ -186,7 +186,7 @@ impl Listener {
         self.heard.extend(in_it.iter().map(|(event, _)| event.event_id.to_string()));
     }
 
-    /// Text goes on exactly where it ended, or is repeated word for word.
+    /// Text continues exactly where it ended, or is repeated word for word.
     fn read(&mut self, document: &Value) {
         let word = |name: &str| document[name].as_str().unwrap_or_default().to_owned();
         let text = self.texts.entry((word("session_id"), word("output_id"))).or_default();
@@ -198,7 +198,7 @@ impl Listener {
         text.push_str(chunk.strip_prefix(known.as_str()).unwrap_or_default());
     }
 
-    /// Everything that passes the terms was heard, and every text to its last character.
+    /// Everything that passes the terms was delivered, and every text to its last character.
     fn check_all(&self, from: &Producer, terms: &Capabilities) {
         let filters = terms.event_filters.clone().unwrap_or_default();
         for (event, _) in &from.events {
@@ -213,8 +213,8 @@ impl Listener {
         }
     }
 
-    /// Never more than the rate, nor more than 1.2 times as many in any time that is long enough to
-    /// tell.
+    /// Never more than the rate, and never more than 1.2 times as many in any time that is long
+    /// enough to tell.
     fn check_rate(&self, rate: u32) {
         let rate = f64::from(rate);
         let burst = (rate / 10.0).floor().max(1.0);
@@ -232,7 +232,7 @@ impl Listener {
     }
 }
 
-/// What every event must be, and what the terms say of it.
+/// What every event must fulfil, and what the terms require of it.
 fn check_event(document: &Value, terms: &Capabilities) {
     let one = || vec![document["@context"].clone()];
     let contexts = document["@context"].as_array().cloned().unwrap_or_else(one);
@@ -258,7 +258,7 @@ fn check_event(document: &Value, terms: &Capabilities) {
     }
 }
 
-/// What the hub does: reads ahead while the shaper wants more, and beyond that looks out for
+/// Does what the hub does: reads ahead while the shaper wants more, and beyond that looks for
 /// critical events.
 #[derive(Debug)]
 struct Driver<'a> {
@@ -275,7 +275,7 @@ impl<'a> Driver<'a> {
         Self { from, shaper: Shaper::new(terms, start), next, scout: next, terms }
     }
 
-    /// Pushes what there is up to `end`.
+    /// Pushes the events up to `end`.
     fn read(&mut self, end: usize, now: Time) {
         while self.next < end && self.shaper.wants_more() {
             let (event, cursor) = &self.from.events[self.next];
@@ -298,7 +298,7 @@ impl<'a> Driver<'a> {
         true
     }
 
-    /// Everything that is still to come, at the times that the shaper names.
+    /// Delivers everything that is left, at the times that the shaper names.
     fn drain(&mut self, listener: &mut Listener, mut now: Time) -> Time {
         for _ in 0..1_000_000 {
             self.read(self.from.events.len(), now);

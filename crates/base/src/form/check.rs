@@ -1,4 +1,4 @@
-//! Whether a value has a form, and if not, where it does not and what was expected there.
+//! Checks whether a value has a form, and if not, reports the place and what is expected there.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::node::{At, Kind, Node, Others, Reader};
 use crate::time::{Span, Time};
 
-/// A schema, ready to hold values against.
+/// A schema, ready to check values.
 #[derive(Debug)]
 pub struct Form {
     pub(super) nodes: Vec<Node>,
@@ -31,7 +31,7 @@ impl fmt::Display for Misfit {
 }
 
 impl Form {
-    /// The form of a type, as its schema is published.
+    /// The form of a type, from its published schema.
     pub fn of<T: JsonSchema>() -> Self {
         let schema = super::settings().into_generator().into_root_schema_for::<T>();
         Self::new(schema.as_value())
@@ -39,14 +39,14 @@ impl Form {
 
     /// # Panics
     ///
-    /// With a schema that has keywords which nothing here checks.
+    /// If the schema has a keyword that is not checked here.
     pub fn new(schema: &Value) -> Self {
         let mut reader = Reader::new(schema);
         let root = reader.read(schema);
         Self { nodes: reader.nodes, root }
     }
 
-    /// The form of a schema that stands in a larger document and refers to its parts.
+    /// The form of a schema inside a larger document that refers to other parts of it.
     ///
     /// # Panics
     ///
@@ -81,7 +81,7 @@ impl Form {
                 if node.has_number(number) { Ok(()) } else { self.misfit(at) }
             }
             Value::String(text) if !node.has_text(text) => self.misfit(at),
-            // Only the reader of times knows which days and years there are.
+            // Only the time parser knows which days and years exist.
             Value::String(text) if node.is_time => match text.parse::<Time>() {
                 Ok(_) => Ok(()),
                 Err(error) => misfit(super::words::plain(&error)),
@@ -92,7 +92,7 @@ impl Form {
         }
     }
 
-    /// A place may say better what it expects than the type that it refers to.
+    /// The `expected` text of a place is preferred to that of the type it refers to.
     fn in_words_of(&self, at: At, misfit: Misfit) -> Misfit {
         match &self.nodes[at].expected {
             Some(expected) if misfit.path.is_empty() => {
@@ -154,7 +154,7 @@ impl Form {
         }
     }
 
-    /// Of several forms, the one that the value most likely means says what is wrong.
+    /// Of several forms, the likeliest one reports what is wrong.
     fn fits_one(&self, at: At, group: &[At], value: &Value) -> Result<(), Misfit> {
         if group.iter().any(|branch| self.fits(*branch, value).is_ok()) {
             return Ok(());
@@ -175,7 +175,7 @@ impl Form {
         }
     }
 
-    /// None of several objects is meant: their tag is missing or unknown, or each has one field.
+    /// No branch is meant: the tag is missing or unknown, or the single field is.
     fn no_branch(&self, at: At, branches: &[At]) -> Misfit {
         let tags: Vec<_> = branches.iter().filter_map(|branch| self.tag(*branch)).collect();
         let choices: Vec<_> = tags.iter().flat_map(|(_, node)| &node.choices).cloned().collect();
@@ -187,7 +187,7 @@ impl Form {
         }
     }
 
-    /// Whether the value could be meant for this branch: its kind is right.
+    /// Whether the value has the right kind for this branch.
     fn may_be(&self, at: At, value: &Value) -> bool {
         let node = &self.nodes[at];
         node.kinds.iter().any(|kind| kind.has(value))
@@ -196,7 +196,7 @@ impl Form {
                 && node.groups.iter().flatten().any(|branch| self.may_be(*branch, value)))
     }
 
-    /// Whether the tag of an object is that of this branch, or its one field is.
+    /// Whether an object has the tag of this branch, or its single field.
     fn is_meant(&self, at: At, fields: &Map<String, Value>) -> bool {
         let node = &self.nodes[at];
         match self.tag(at) {
@@ -207,7 +207,7 @@ impl Form {
         }
     }
 
-    /// The field that says which of several forms an object has: the one with a single value.
+    /// The field that tells several forms of an object apart: the one with a single value.
     fn tag(&self, at: At) -> Option<(&String, &Node)> {
         let node = &self.nodes[at];
         let fields = node.fields.iter().map(|(name, at)| (name, &self.nodes[*at]));
@@ -222,7 +222,7 @@ impl Form {
 }
 
 impl Misfit {
-    /// The same, seen from further outside.
+    /// The same misfit, with the path seen from one level further out.
     fn inside(self, step: &str) -> Self {
         let path = match self.path.as_str() {
             "" => step.to_owned(),

@@ -1,4 +1,4 @@
-//! A schema made ready for many values: every keyword read once, every reference followed once.
+//! A schema compiled for many values: every keyword is read once, every reference is followed once.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{BYTES_MAX, EXPECTED, SPAN_MAX, SPAN_MIN};
 use crate::time::Span;
 
-/// Where a node is among all of them.
+/// The index of a node.
 pub type At = usize;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum Kind {
     Object,
 }
 
-/// What may stand in an object besides the fields that it names.
+/// Whether an object may have fields that it does not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Others {
     #[default]
@@ -31,7 +31,7 @@ pub enum Others {
     Each(At),
 }
 
-/// A lower and an upper end, both included; `None` for none.
+/// A lower and an upper bound, both included; `None` for no bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ends<T> {
     pub min: Option<T>,
@@ -46,9 +46,9 @@ impl<T> Default for Ends<T> {
 
 #[derive(Debug, Default)]
 pub struct Node {
-    /// All of these hold as well.
+    /// All of these must hold as well.
     pub all_of: Vec<At>,
-    /// Of each group, one holds.
+    /// One of each group must hold.
     pub groups: Vec<Vec<At>>,
     pub kinds: Vec<Kind>,
     pub choices: Vec<Value>,
@@ -71,8 +71,8 @@ pub struct Node {
     pub expected: Option<String>,
 }
 
-/// Reads a schema with its definitions. One of ours has only keywords that are known here; another
-/// word would be published and not checked.
+/// Reads a schema with its definitions. All keywords in our schemas must be known here; an unknown
+/// one would be published and not checked.
 pub struct Reader<'s> {
     root: &'s Value,
     pub nodes: Vec<Node>,
@@ -151,7 +151,7 @@ impl<'s> Reader<'s> {
         list(schemas).iter().map(|schema| self.read(schema)).collect()
     }
 
-    /// The definition of this name; one that refers to itself is met again on the way.
+    /// The definition of this name. A recursive one is already known when it is met again.
     fn referred(&mut self, reference: &str) -> At {
         if let Some(at) = self.known.get(reference) {
             return *at;

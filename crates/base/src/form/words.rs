@@ -6,7 +6,7 @@ use super::check::Form;
 use super::node::{At, Ends, Kind, Node};
 use crate::time::Time;
 
-/// More names than this are not read.
+/// No more names than this are shown.
 const NAMES_SHOWN_MAX: usize = 32;
 
 impl Form {
@@ -57,7 +57,7 @@ impl Form {
         words.join(" or ")
     }
 
-    /// How many items a list has.
+    /// How many items a list must have.
     pub(super) fn count_of(&self, at: At) -> String {
         match self.nodes[at].n_items {
             Ends { min: Some(min), max: Some(max) } => format!("{min} to {max} items"),
@@ -68,7 +68,7 @@ impl Form {
         }
     }
 
-    /// What to say of a field that is not known here.
+    /// The text for an unknown field.
     pub(super) fn known_fields(&self, at: At) -> String {
         let names: Vec<_> = self.nodes[at].fields.keys().take(NAMES_SHOWN_MAX).cloned().collect();
         match names.as_slice() {
@@ -104,13 +104,13 @@ impl Node {
     }
 }
 
-/// What a reader says that it expected.
+/// What a parser says it expected.
 pub fn plain(error: &impl std::fmt::Display) -> String {
     let text = error.to_string();
     text.strip_prefix("expected ").unwrap_or(&text).to_owned()
 }
 
-/// One of several values, as they are written.
+/// One of several values, in their serialized form.
 pub fn one_of<'v>(choices: impl IntoIterator<Item = &'v Value>) -> String {
     let name = |choice: &Value| choice.as_str().map_or_else(|| choice.to_string(), str::to_owned);
     let names: Vec<_> = choices.into_iter().map(name).collect();

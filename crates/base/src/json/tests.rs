@@ -1,4 +1,4 @@
-//! What is refused, with the place it is refused at, and what every reader would take alike.
+//! What is refused, and at which place; and what every reader would take alike.
 
 use proptest::prelude::*;
 
@@ -44,7 +44,7 @@ fn refusals_say_where_and_what_was_expected() {
     check(r#"{"a":{"\u0000":1}}"#, "a: expected text without the character U+0000");
 }
 
-/// In a chat a text is kept as it was sent, and everything else is as strict as ever.
+/// Chat text is kept as it was sent; everything else is as strict as ever.
 #[test]
 fn what_people_wrote_in_a_chat_is_kept() {
     let chat = Bounds { free_text: &["text"], ..Bounds::default() };

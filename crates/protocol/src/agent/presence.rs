@@ -1,6 +1,6 @@
-//! Whether a human is there. What it says of itself and whether it can be reached are two things:
-//! the first is kept until it says otherwise, the second ends with its last connection, or when it
-//! has not been heard of for long. Only both together make it available.
+//! Whether a human is there. The declared presence and the reachability are two things. The
+//! declared presence stays until the human changes it. The reachability ends with the last
+//! connection, or after a long silence. A human is available only if both say so.
 
 use std::str::FromStr;
 
@@ -15,27 +15,28 @@ use crate::rejection::Rejection;
 use crate::step::Deadline;
 use crate::time::{Span, Time};
 
-/// How long a lost connection is waited for: a page that is loaded again or a train in a tunnel is
-/// back by then, and a customer has not given up yet.
+/// The grace period after a lost connection. A reloaded page or a train in a tunnel is back by
+/// then, and a customer has not given up yet.
 pub const RECONNECT_GRACE: Span = Span::from_millis(30_000);
 
-/// How long the word of somebody without a connection counts. It is renewed by saying it again.
+/// How long the declared presence of a human without a connection counts. Declaring it again renews
+/// it.
 pub const WORD_KEPT: Span = Span::from_minutes(15);
 
-/// A word is written down again once half its time has passed: a program that repeats it every few
-/// seconds does not fill the ledger.
+/// A repeated declaration is recorded only after half of that time, so that a program that repeats
+/// it every few seconds does not fill the ledger.
 const WORD_RENEWED_AT: Span = Span::from_millis(7 * 60_000 + 30_000);
 
 /// The name of the one deadline of an agent.
 pub const MISSED: &str = "missed";
 
-/// What somebody says of itself, or what is true of it.
+/// The presence that an agent declares, or the effective one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Presence {
     /// Takes conversations.
     Available,
-    /// There, but takes no more.
+    /// There, but takes no more conversations.
     Busy,
     /// Back soon.
     Away,
@@ -43,12 +44,12 @@ pub enum Presence {
     Offline,
 }
 
-/// Where a human stands.
+/// The declared presence and the reachability of a human.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attendance {
-    /// What it says of itself.
+    /// The declared presence.
     pub said: Presence,
-    /// Who said so, if it was somebody else.
+    /// The agent who set it, if another one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<AgentId>,
     pub reach: Reach,
@@ -58,24 +59,25 @@ pub struct Attendance {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reach {
-    /// Nothing is known of it. Ends when it connects or says something.
+    /// Not reachable. Ends when it connects or declares a presence.
     #[default]
     Gone,
     /// It has a connection. Ends with the last one.
     Connected,
-    /// Its last connection ended. It is gone at that time, unless it is back before.
+    /// Its last connection ended. It counts as gone at that time, unless it reconnects before.
     Lost { until: Time },
-    /// It has no connection, but said something. It is gone at that time, unless it says it again.
+    /// It has no connection, but declared a presence. It counts as gone at that time, unless it
+    /// declares it again.
     Said { until: Time },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PresenceChanged {
     pub presence: Presence,
-    /// Who said so, if it was somebody else.
+    /// The agent who set it, if another one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<AgentId>,
-    /// How long it counts, if there is no connection.
+    /// How long it counts without a connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,
 }
@@ -87,18 +89,18 @@ pub struct Connected {}
 /// The last connection ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectionLost {
-    /// How long it is waited for; nobody waits for whoever said that it leaves.
+    /// The end of the grace period; absent if the human had declared itself offline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,
 }
 
-/// It did not come back in time.
+/// It did not reconnect in time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {}
 
 impl Agent {
-    /// What is true, whatever it says of itself. Only a human is ever anything but available or,
-    /// for a system agent, offline.
+    /// The effective presence. Workers and queues are always available, system agents always
+    /// offline; only that of a human changes.
     pub fn presence(&self) -> Presence {
         match (self.kind, self.attendance.reach) {
             (Kind::Worker | Kind::Queue, _) => Presence::Available,
@@ -109,7 +111,7 @@ impl Agent {
         }
     }
 
-    /// Whether it takes conversations now. Whether it has a slot free is another question.
+    /// Whether it takes conversations now. A free slot is a separate question.
     pub fn is_available(&self) -> bool {
         self.presence() == Presence::Available
     }
@@ -124,7 +126,7 @@ impl Agent {
     }
 }
 
-/// What a human says of itself, or somebody who may for it.
+/// A human, or a caller who may act for it, sets its presence.
 pub(super) fn set(
     state: Option<&Agent>,
     presence: Presence,
@@ -159,7 +161,7 @@ pub(super) fn set(
     Ok(vec![Event::PresenceChanged(PresenceChanged { presence, by, until })])
 }
 
-/// Only humans are waited for; where others are reached is not a matter of connections.
+/// Only humans have a grace period; the reachability of others does not depend on connections.
 pub(super) fn connected(state: Option<&Agent>, caller: &Caller) -> Result<Vec<Event>, Rejection> {
     by_the_server(caller, "say that an agent is connected")?;
     let agent = state.ok_or(Rejection::NotFound { what: "agent" })?;
@@ -199,13 +201,13 @@ pub(super) fn elapse(
     context: Context<'_>,
 ) -> Result<Vec<Event>, Rejection> {
     by_the_server(context.caller, "miss an agent")?;
-    // The world may have moved on since the deadline was armed; then there is nothing to say.
+    // The state may have changed since the deadline was armed; then nothing happens.
     let armed = state.map(Agent::deadlines).unwrap_or_default();
     let is_due = due <= context.now && armed.iter().any(|deadline| deadline.due == due);
     Ok(if is_due { vec![Event::Lost(Lost {})] } else { Vec::new() })
 }
 
-/// What is true of somebody's presence after an event about it.
+/// Presence after an event.
 impl Attendance {
     pub(super) fn said(self, changed: &PresenceChanged) -> Self {
         let reach = match (changed.until, self.reach) {

@@ -1,5 +1,5 @@
-//! What an agent shows of itself, and what follows from that: its identity in a conversation and
-//! how many conversations it holds at once.
+//! The profile of an agent, and what follows from it: its identity in a conversation, and how many
+//! conversations it holds at once.
 
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,8 @@ use crate::ids::AgentId;
 use crate::json;
 use crate::rejection::Rejection;
 
-/// What an agent shows of itself. Written by operators only, because others read it as advice.
+/// What an agent shows of itself. Only operators write it, because other agents follow it as
+/// advice.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
@@ -37,8 +38,8 @@ pub struct Profile {
     /// Whether a customer may choose it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub user_selectable: bool,
-    /// How many conversations it holds at once, 1 to 64. Without one: 3 for a human, any number
-    /// for a worker or a queue.
+    /// How many conversations it holds at once, 1 to 64. When absent: 3 for a human, any number for
+    /// a worker or a queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = form::range(1, CAPACITY_MAX))]
     pub capacity: Option<u16>,
@@ -78,14 +79,14 @@ pub const PROFILE_LIST_ITEMS_MAX: usize = 64;
 /// A family of four as one emoji is 7 characters.
 pub const ICON_CHARACTERS_MAX: usize = 8;
 
-/// Names of teams and skills stand in tables.
+/// Names of teams and skills are shown in tables.
 pub const LABEL_BYTES_MAX: usize = 100;
 
 pub const SKILL_LEVEL_MAX: u8 = 5;
 
-/// What is seen, without blanks; of at most `ICON_CHARACTERS_MAX`.
+/// Visible characters without blanks, at most `ICON_CHARACTERS_MAX` of them.
 const ICON: &str = r"^[^\s\x00-\x1F\x7F-\x9F\u061C\u200E\u200F]*$";
-/// Everybody is told it in the middle of a line.
+/// A name appears in the middle of a line.
 const NAME: &str = r"^[^\x00-\x1F\x7F-\x9F\u061C\u200E\u200F\u2028\u2029]*$";
 const COLOR_EXPECTED: &str = "#rrggbb, such as #2f6fde";
 const LABEL: &str = concat!(
@@ -117,11 +118,11 @@ fn short_items(schema: &mut Schema) {
     form::each(form::bytes(PROFILE_TEXT_BYTES_MAX))(schema);
 }
 
-/// More chats at once than anybody follows. The slots of an agent are read at once, so that their
-/// number must have an end.
+/// More chats at once than anyone can follow. All slots of an agent are read together, so their
+/// number must be bounded.
 pub const CAPACITY_MAX: u16 = 64;
 
-/// What people in contact centers manage without keeping anybody waiting for long.
+/// What people in contact centers manage without long delays.
 pub const HUMAN_CAPACITY: u16 = 3;
 
 impl Agent {
@@ -134,7 +135,7 @@ impl Agent {
         }
     }
 
-    /// Whoever has no name to show is called by its id.
+    /// An agent without a name is called by its id.
     pub fn identity(&self) -> AgentIdentity {
         let Profile { name, icon, color, .. } = &self.profile;
         let agent_name = if name.is_empty() { self.id.as_str() } else { name };
@@ -149,27 +150,27 @@ impl Agent {
 
 const SLOT: &str = "slot/";
 
-/// What the keys of all slots of an agent begin with.
+/// The prefix of the keys of all slots of an agent.
 pub fn slot_prefix(agent: &AgentId) -> String {
     format!("{SLOT}{agent}/")
 }
 
-/// The hold that a conversation occupies while it is the `k`th of an agent; they count from 1.
+/// The hold that a conversation occupies as the `k`th of an agent, counted from 1.
 pub fn slot_key(agent: &AgentId, k: u16) -> String {
     format!("{}{k}", slot_prefix(agent))
 }
 
-/// Whether a hold is somebody's slot.
+/// Whether a hold is a slot of an agent.
 pub fn is_slot(key: &str) -> bool {
     key.starts_with(SLOT)
 }
 
-/// The lowest slot that is free, given the keys of those that are occupied; `None` if the agent
-/// holds as many as it may.
+/// The lowest free slot, given the keys of the occupied ones; `None` if the agent has no capacity
+/// left.
 ///
-/// Whoever takes the lowest one, under a compare at commit, never overruns the capacity, also not
-/// one that was lowered: the slots above it are those that were counted, because nobody takes a
-/// higher one while it is free, and the slots below it were all counted as occupied.
+/// A caller that takes the lowest slot, with a compare at commit, never exceeds the capacity, even
+/// after it was lowered. All slots below it were counted as occupied. No caller takes a higher slot
+/// while this one is free, so the count of those stays right too.
 pub fn free_slot(agent: &AgentId, capacity: u16, occupied: &[String]) -> Option<u16> {
     if occupied.len() >= usize::from(capacity) {
         return None;
@@ -247,7 +248,7 @@ fn is_label(text: &str) -> bool {
         && !text.chars().any(is_unprintable)
 }
 
-/// Controls, and what changes how the text around it is written.
+/// Control characters, and characters that change how the text around them is displayed.
 fn is_unprintable(character: char) -> bool {
     let is_mark =
         matches!(character, '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{2029}');
@@ -314,7 +315,7 @@ mod tests {
             (3, vec![2, 3], Some(1)),
             (3, vec![1, 2, 3], None),
             (0, vec![], None),
-            // After the capacity was lowered: what is held above it counts.
+            // After the capacity was lowered, conversations above it still count.
             (2, vec![4], Some(1)),
             (2, vec![4, 5], None),
             (2, vec![1, 5], None),

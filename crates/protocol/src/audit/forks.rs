@@ -1,25 +1,26 @@
-//! Forks that the ledger itself declares. A checkpoint of the part that was lost cannot hold any
-//! more, and says nothing against the rest.
+//! Forks that the ledger itself declares. A checkpoint of the lost part cannot hold any more, and
+//! is no evidence against the rest.
 
 use crate::checkpoint::Checkpoint;
 use crate::fork::Forked;
 use crate::ledger::{Entry, Subject};
 use crate::time::Time;
 
-/// A loss that is on the record.
+/// A recorded loss.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fork {
-    /// The entry that declares it.
+    /// The sequence number of the entry that declares it.
     pub seq: u64,
     pub actor: String,
     pub at: Time,
-    /// The first that was lost or, when others had taken their place already, that may have been.
+    /// The first lost entry. If new entries had already replaced lost ones, the first that may be
+    /// lost.
     pub first_lost: u64,
     pub last_lost: u64,
     pub reason: String,
 }
 
-/// The declarations so far.
+/// The declared forks so far.
 #[derive(Debug, Default)]
 pub struct Forks {
     declared: Vec<Fork>,
@@ -40,9 +41,9 @@ impl Forks {
         });
     }
 
-    /// Takes out the checkpoints that a declaration accounts for, and returns the declarations that
-    /// count. One counts once a checkpoint that holds has sealed it: then whoever has the key said
-    /// so, and everything before it is vouched for again.
+    /// Removes the checkpoints that a declared fork accounts for, and returns the forks that count.
+    /// A fork counts once a checkpoint that holds covers it: then the holder of the key has
+    /// confirmed it, and everything before it is vouched for again.
     pub fn account_for(
         self,
         checkpoints: &mut Vec<&Checkpoint>,

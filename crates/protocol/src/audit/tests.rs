@@ -1,4 +1,5 @@
-//! A small ledger, damaged in every way that a hand could damage it: each is found and named.
+//! A small ledger, damaged in every way that a person could damage it. Each damage is found and
+//! named.
 
 use proptest::prelude::*;
 
@@ -107,10 +108,10 @@ fn a_declared_loss_excuses_nothing_else() {
     forked.truncate(5);
     declare(&mut forked, 7);
     let sealed = [&before[..], &[checkpoint(&forked, 6)]].concat();
-    // The declaration is about less than was lost.
+    // The declared loss is smaller than the real one.
     let cut_off = "entries 7 to 8: missing, although the first 8 entries were sealed";
     assert_eq!(text(&audit(&forked, &sealed)), cut_off);
-    // Somebody without the key rewrites what was before the fork.
+    // An attacker without the key rewrites entries before the fork.
     let mut forked = ledger();
     forked.truncate(5);
     declare(&mut forked, 8);
@@ -210,7 +211,7 @@ fn findings_are_counted_beyond_those_that_are_kept() {
 }
 
 proptest! {
-    /// Whatever is done to one entry, it is found, and nothing before it is blamed.
+    /// Any change to one entry is found, and no earlier entry is blamed.
     #[test]
     fn any_edit_is_found_where_it_was_made(index in 0usize..8, edit in 0usize..7) {
         let mut ledger = ledger();
@@ -298,7 +299,7 @@ fn erase(entry: &mut Entry) {
     entry.body = Body::Erased { commitment: entry.body.commitment() };
 }
 
-/// What somebody does who can write everything but has no key.
+/// What an attacker does who can write everything but has no key.
 fn rechain(ledger: &mut [(u64, Entry)]) {
     let mut heads: HashMap<Stream, (u64, Hash)> = HashMap::new();
     for (_, entry) in ledger {

@@ -1,4 +1,4 @@
-//! May this happen, and what follows?
+//! Decides on a command.
 
 use super::{Ask, Asked, Command, Event, Settle, Settled};
 use crate::agent::Kind as AgentKind;
@@ -10,13 +10,13 @@ use crate::rejection::Rejection;
 use crate::time::Span;
 use crate::transfer::decide::{cancelled, is_in_queue, queue_of};
 
-/// A number, an address or a link fits; a letter does not belong there.
+/// Room for a number, an address or a link, not for a letter.
 pub const CONTACT_BYTES_MAX: usize = 200;
 
-/// Whoever wants to be called later than this has time to ask again.
+/// A customer who wants a later call has time to ask again.
 pub const NOT_BEFORE_MAX: Span = Span::from_hours(30 * 24);
 
-/// Why what waited for a person does not any more.
+/// The reason why a transfer that waited is cancelled.
 const CALLED_BACK: &str = "the customer is called back";
 
 pub fn decide(
@@ -51,7 +51,7 @@ fn ask(
     let waits = conversation.waiting_transfer();
     let named = ask.queue.as_ref().or(waits.map(|transfer| &transfer.queue));
     let queue = queue_of(context.facts, named)?;
-    // Whoever had the conversation before has it again, and knows of the callback.
+    // The previous holder has the conversation again, and knows of the callback.
     let holder = waits.map_or(&conversation.holder, |transfer| &transfer.terms.previous);
     let asked = Asked {
         holder: holder.clone(),
@@ -101,7 +101,7 @@ fn check(ask: &Ask, context: Context<'_>) -> Result<(), Rejection> {
     Ok(())
 }
 
-/// Whoever is in the queue need not have seen the conversation before.
+/// A person of the queue may settle it without having seen the conversation before.
 fn settle(
     conversation: &Conversation,
     settle: &Settle,

@@ -1,9 +1,9 @@
-//! Golden files: every shape of every event ever written, as it was written. They are decoded and
-//! encoded again to the same text; once released they are never edited, because some ledger holds
-//! them.
+//! Golden files: every shape of every event ever written, as it was written. A test decodes each
+//! and encodes it again to the same text. Released files are never edited, because some ledger
+//! holds these texts.
 //!
-//! A new event or a new shape of one gets a file by `UPDATE_GOLDEN=1 cargo test -p tasuki-protocol
-//! golden`, which never touches a file that is there.
+//! `UPDATE_GOLDEN=1 cargo test -p tasuki-protocol golden` writes a file for a new event or a new shape. It
+//! never changes an existing file.
 
 mod agent_shapes;
 mod callback_shapes;
@@ -50,8 +50,8 @@ use crate::time::Span;
 use crate::token::{self, BearerKind, Grant};
 use crate::transfer;
 
-/// One list that is both a match and a table: a variant that is not in it does not compile, and one
-/// that is needs a golden file.
+/// One list that is both a match and a table: a missing variant does not compile, and a listed one
+/// needs a golden file.
 macro_rules! events {
     ($($event:pat => $name:literal,)*) => {
         const NAMES: &[&str] = &[$($name),*];
@@ -225,7 +225,7 @@ fn file_text(event: &Event) -> String {
     serde_json::to_string(&golden).expect("a golden file is JSON") + "\n"
 }
 
-/// `least` has only what is always there, `most` has everything.
+/// `least` has only the required fields, `most` has all of them.
 fn shapes() -> Vec<(&'static str, Event)> {
     let mut shapes: Vec<_> = handoff_shapes()
         .into_iter()

@@ -1,4 +1,4 @@
-//! Any event comes back as itself, and any text is answered.
+//! Any event survives a round trip, and any text gives a result.
 
 mod agents;
 mod work;
@@ -120,7 +120,7 @@ proptest! {
         let at = at % damaged.len();
         damaged.splice(at..=at, piece.chars());
         let damaged: String = damaged.into_iter().collect();
-        // Whatever is read must be something that can be written and read again.
+        // Everything that can be read can be written and read again.
         if let Ok(read) = decode(recorded.name, recorded.version, &damaged) {
             let written = encode(&read);
             prop_assert_eq!(decode(written.name, written.version, &written.body), Ok(read));

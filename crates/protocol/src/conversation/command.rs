@@ -1,4 +1,4 @@
-//! What can be asked of a conversation.
+//! The commands of a conversation.
 
 use std::collections::BTreeMap;
 
@@ -30,23 +30,23 @@ pub enum Command {
     Say(Say),
     /// The holder hands it to another AI agent.
     Route(Box<Route>),
-    /// The customer chooses who shall answer.
+    /// The customer chooses the agent.
     Select {
         agent: AgentId,
     },
     Close {
         reason: Option<String>,
     },
-    /// Something about a transfer to a person.
+    /// A command about a transfer to a person.
     Transfer(transfer::Command),
-    /// Something about calling the customer back.
+    /// A command about a callback.
     Callback(callback::Command),
-    /// The holder was told at its endpoint what was said up to here.
+    /// The holder got all messages up to this number at its endpoint.
     Delivered {
         epoch: u64,
         through: u64,
     },
-    /// It was tried, and in vain.
+    /// The delivery to the endpoint failed.
     NotDelivered {
         epoch: u64,
         through: u64,
@@ -59,15 +59,15 @@ pub enum Command {
 pub struct Open {
     #[serde(default)]
     pub customer: Customer,
-    /// Who holds it first; whom the topology or the graph says when absent.
+    /// The first holder. When absent: the one that the topology or the graph names.
     #[serde(default)]
     pub agent: Option<AgentId>,
     #[serde(default)]
     pub topology: Topology,
-    /// The graph that says who answers each message of the customer, instead of a topology.
+    /// The graph that routes each message of the customer, instead of a topology.
     #[serde(default)]
     pub graph: Option<GraphId>,
-    /// What the rules of a graph may ask for, by name.
+    /// Values that the rules of a graph can test, by name.
     #[serde(default)]
     #[schemars(transform = attributes)]
     pub attributes: BTreeMap<String, Scalar>,
@@ -82,8 +82,8 @@ pub struct Open {
 }
 
 impl Open {
-    /// Everybody whom it names besides the holder. Kinds do not change, so that one of another kind
-    /// never works.
+    /// All agents that it names besides the holder. Kinds never change, so an agent of the wrong
+    /// kind can never work.
     pub fn named(&self) -> Vec<Named> {
         let mut named = self.topology.named();
         let numbered = self.customer_queues.iter().enumerate();
@@ -119,7 +119,7 @@ pub struct Say {
 #[serde(deny_unknown_fields)]
 pub struct Route {
     pub goto: AgentId,
-    /// What changes in what the agents share, by name; `null` takes a name away.
+    /// Changes to the data that the agents share, by name; `null` removes a name.
     #[serde(default)]
     pub update: Map<String, Value>,
     #[serde(default)]
@@ -155,8 +155,8 @@ impl Command {
         }
     }
 
-    /// What to read besides the conversation: the agent that shall hold it, what a graph says, and
-    /// whether turns reach whoever holds it then at an endpoint.
+    /// The facts it needs besides the conversation: the next holder, the graph's answer, and
+    /// whether turns reach that holder at an endpoint.
     pub fn needs(&self, state: Option<&Conversation>) -> Needs {
         if let Command::Transfer(command) = self {
             let transfer = state.and_then(Conversation::open_transfer);
@@ -208,7 +208,7 @@ impl Command {
                 _,
             ) => None,
         };
-        // Whoever is stopped ends with a person.
+        // A loop that is stopped ends with a person.
         let queue = match (self, state) {
             (Command::Route(route), Some(conversation))
                 if is_stopped(conversation, &route.goto) =>
@@ -222,7 +222,7 @@ impl Command {
         Needs { agent, graph, turn, queue, directory, ..Needs::default() }
     }
 
-    /// Whose kind matters, or whether turns reach them.
+    /// The agents whose kind or endpoint matters.
     fn named(&self, state: Option<&Conversation>) -> Option<Vec<AgentId>> {
         match self {
             Command::Open(open) => {
@@ -241,8 +241,8 @@ impl Command {
         }
     }
 
-    /// Who must be told besides the agent that is named: the holder when the customer speaks, who
-    /// has no epoch, and the supervisor where it steps in.
+    /// Who must be told besides the named agent: the holder when the customer speaks (who has no
+    /// epoch), and the supervisor when it steps in.
     fn told_next<'a>(&self, state: Option<&'a Conversation>) -> Option<&'a AgentId> {
         let conversation = state?;
         match self {

@@ -1,15 +1,15 @@
-//! Why a conversation changes hands, as its customer is told. A model's own reason is for
-//! colleagues; a customer gets the words that the sender chose for them, or a sentence of ours in
-//! their language.
+//! What a customer is told when the conversation changes hands. A model's own reason is for
+//! colleagues. The customer gets the sender's text for them, or a sentence of ours in their
+//! language.
 
 use super::event::{How, Routed};
 use crate::narrator::texts::{DEFAULT_LANGUAGE, Message};
 use crate::rejection::Rejection;
 
-/// A sentence or two: a customer waits while they read it.
+/// A sentence or two: the customer waits while reading it.
 pub const CUSTOMER_TEXT_BYTES_MAX: usize = 500;
 
-/// Who asked for a person, and what they said.
+/// A request for a person: by whom, and with which words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asked<'a> {
     /// As the record names them.
@@ -18,7 +18,7 @@ pub struct Asked<'a> {
     pub customer_text: &'a str,
 }
 
-/// The words for the customer as they are recorded; empty for none.
+/// The text for the customer, as it is recorded; empty for none.
 pub fn check(text: Option<&str>) -> Result<String, Rejection> {
     match text {
         Some(text) if text.trim().is_empty() || text.len() > CUSTOMER_TEXT_BYTES_MAX => {
@@ -32,7 +32,7 @@ pub fn check(text: Option<&str>) -> Result<String, Rejection> {
     }
 }
 
-/// Between bots. `language` is a BCP 47 tag; `from` and `to` are what people call them.
+/// For a route between bots. `language` is a BCP 47 tag; `from` and `to` are display names.
 pub fn of_route(routed: &Routed, language: Option<&str>, from: &str, to: &str) -> String {
     if !routed.customer_text.is_empty() {
         return routed.customer_text.clone();
@@ -46,7 +46,7 @@ pub fn of_route(routed: &Routed, language: Option<&str>, from: &str, to: &str) -
     message.in_language(language.unwrap_or(DEFAULT_LANGUAGE)).normal
 }
 
-/// To a person. What the customer said themselves is theirs to see.
+/// For a request for a person. The customer may see their own words.
 pub fn of_request(asked: Asked<'_>, language: Option<&str>, queue: &str) -> String {
     said(asked).map_or_else(
         || {
@@ -57,7 +57,7 @@ pub fn of_request(asked: Asked<'_>, language: Option<&str>, queue: &str) -> Stri
     )
 }
 
-/// What somebody said that the customer may see, if they did.
+/// The words that the customer may see, if there are any.
 fn said(asked: Asked<'_>) -> Option<&str> {
     let Asked { by, reason, customer_text } = asked;
     if !customer_text.is_empty() {
@@ -66,7 +66,7 @@ fn said(asked: Asked<'_>) -> Option<&str> {
     Some(reason).filter(|reason| !reason.is_empty() && is_customer(by))
 }
 
-/// Whose words a reason is, by how the record names them: `customer`, `agent`, `operator` or
+/// The author of a reason, from its name in the record: `customer`, `agent`, `operator` or
 /// `system`.
 pub fn whose(by: &str) -> &str {
     by.split_once(':').map_or(by, |(kind, _)| kind)

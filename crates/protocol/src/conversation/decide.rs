@@ -1,4 +1,4 @@
-//! May this happen, and what follows? One file per command.
+//! Decides on a command. One file per command.
 
 mod close;
 mod deliver;
@@ -44,7 +44,7 @@ pub fn decide(
     }
 }
 
-/// The conversation and the caller's side of it, while it goes on.
+/// The conversation and the caller's side of it, if it is not closed.
 fn open_to<'a, 'c>(
     state: Option<&'a Conversation>,
     context: Context<'c>,
@@ -59,8 +59,8 @@ fn open_to<'a, 'c>(
     }
 }
 
-/// A customer names a queue only if the conversation or its graph lets customers do so. Whether
-/// there is such a queue is not said otherwise.
+/// A customer names a queue only if the conversation or its graph lets customers do so. Otherwise
+/// the answer does not reveal whether there is such a queue.
 pub(crate) fn check_queue(
     conversation: &Conversation,
     side: &Side<'_>,

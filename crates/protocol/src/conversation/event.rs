@@ -1,5 +1,5 @@
-//! What happened in a conversation: the durable words. Each says who held it then, so that a
-//! follower can tell from the entry alone who may see it.
+//! The events of a conversation, in their stored form. Each names the holder at the time, so that a
+//! reader can tell from the entry alone who may see it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,9 +22,9 @@ pub enum Event {
     Delivered(Delivered),
     Unreached(Unreached),
     Closed(Closed),
-    /// Something happened to its transfer to a person.
+    /// An event of its transfer to a person.
     Transfer(transfer::Event),
-    /// Somebody shall call the customer, or has.
+    /// A callback was asked for, or settled.
     Callback(callback::Event),
 }
 
@@ -34,11 +34,11 @@ pub struct Opened {
     pub setup: Setup,
 }
 
-/// Somebody said something, and everyone in the conversation hears it.
+/// A message that everyone in the conversation sees.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Said {
     pub holder: AgentId,
-    /// Its place in the transcript, from 1.
+    /// Its position in the transcript, from 1.
     pub number: u64,
     pub by: Speaker,
     pub epoch: u64,
@@ -46,19 +46,19 @@ pub struct Said {
     /// The message that it answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_reply_to: Option<u64>,
-    /// How it sounds, each signal at most once. Not for the customer.
+    /// The detected signals, each at most once. Not for the customer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signals: Vec<SignalScore>,
-    /// The rule by which a person is wanted.
+    /// The rule that calls a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escalation: Option<Escalate>,
-    /// What the graph says, unless it changed hands with it.
+    /// The graph's decision, unless the conversation changed hands by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub route: Option<TurnRoute>,
-    /// Whoever holds it now is told at its endpoint.
+    /// The holder gets it at its endpoint.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deliver: bool,
-    /// Who listens, and advises the holder.
+    /// The person who listens and advises the holder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listener: Option<AgentId>,
 }
@@ -70,12 +70,12 @@ pub enum Speaker {
     Agent(AgentId),
 }
 
-/// An agent spoke whose turn it was not. The customer does not see it.
+/// An agent spoke out of turn. The customer does not see it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NotHeard {
     pub holder: AgentId,
     pub agent: AgentId,
-    /// For which epoch it spoke, and which it was.
+    /// The epoch for which it spoke, and the current one.
     pub epoch: u64,
     pub current: u64,
     pub why: Why,
@@ -89,7 +89,7 @@ pub enum Why {
     EpochOutdated,
     /// Another agent holds it.
     NotHolder,
-    /// What it answers was answered.
+    /// The message it answers is already answered.
     AlreadyAnswered,
 }
 
@@ -98,7 +98,7 @@ pub enum Why {
 pub struct Routed {
     pub holder: AgentId,
     pub to: AgentId,
-    /// Its place in the transcript.
+    /// Its position in the transcript.
     pub number: u64,
     /// The epoch that begins.
     pub epoch: u64,
@@ -110,40 +110,40 @@ pub struct Routed {
     /// What the customer is told instead of the reason.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub customer_text: String,
-    /// What was changed in what the agents share; `null` takes a name away.
+    /// Changes to the data that the agents share; `null` removes a name.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub update: Map<String, Value>,
-    /// The agents went round in a circle, so it went here instead of there.
+    /// The agents looped, so it did not go to this agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead_of: Option<AgentId>,
-    /// What the graph says.
+    /// The graph's decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub route: Option<TurnRoute>,
-    /// Whoever holds it now is told at its endpoint.
+    /// The new holder gets it at its endpoint.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deliver: bool,
 }
 
-/// The holder was told at its endpoint what was said.
+/// The holder got messages at its endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivered {
     pub holder: AgentId,
     pub epoch: u64,
-    /// The number of the last message that it was told.
+    /// The number of the last delivered message.
     pub through: u64,
 }
 
-/// The holder could not be told in time.
+/// The holder could not be reached in time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unreached {
     pub holder: AgentId,
     pub epoch: u64,
     pub through: u64,
-    /// What went wrong last.
+    /// The last error.
     pub detail: String,
 }
 
-/// Who let it change hands.
+/// What made it change hands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
@@ -162,7 +162,7 @@ pub struct Closed {
 }
 
 impl Event {
-    /// The durable name.
+    /// The stored name.
     pub fn name(&self) -> &'static str {
         match self {
             Event::Opened(_) => "conversation.opened",
@@ -177,12 +177,12 @@ impl Event {
         }
     }
 
-    /// Whether it may still happen when the conversation is over.
+    /// Whether it may still happen after the conversation is closed.
     pub fn is_afterthought(&self) -> bool {
         matches!(self, Event::Transfer(transfer::Event::Rated(_)))
     }
 
-    /// Its place in the transcript, if it has one.
+    /// Its position in the transcript, if it has one.
     pub fn number(&self) -> Option<u64> {
         match self {
             Event::Said(said) => Some(said.number),
@@ -198,8 +198,8 @@ impl Event {
     }
 }
 
-/// Whether entries of this name have a place in the transcript; of one that was erased, the name is
-/// all there is.
+/// Whether entries of this name have a position in the transcript. Of an erased entry, only the
+/// name is left.
 pub fn is_line(name: &str) -> bool {
     let lines = [
         "conversation.said",

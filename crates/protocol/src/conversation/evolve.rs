@@ -1,4 +1,4 @@
-//! What is true after an event.
+//! The state after an event.
 
 use std::ops::Deref;
 
@@ -41,7 +41,7 @@ pub fn evolve(
             }
             Ok(conversation)
         }
-        // Whoever was promised a call gets it, also after the end.
+        // A promised callback is made even after the end.
         (Some(mut conversation), Event::Callback(event)) => {
             callback::evolve(&mut conversation, event, at)?;
             Ok(conversation)
@@ -77,7 +77,7 @@ fn say(conversation: &mut Conversation, said: &Said, at: Time) {
             let Turn { answered, settled, refused, .. } = conversation.turn;
             conversation.turn = Turn { number, answered, settled, holders, refused };
             if conversation.setup.graph.is_some() {
-                // Once a person was wanted, the same turns do not want one again.
+                // After an escalation the same turns do not call a person again.
                 conversation.signals = match said.escalation {
                     Some(_) => SignalState::default(),
                     None => conversation.signals.after(&said.signals),
@@ -105,7 +105,7 @@ fn route(conversation: &mut Conversation, routed: &Routed, at: Time) {
         How::AgentHandoff | How::SupervisorRouting => {
             std::mem::take(&mut conversation.turn.holders)
         }
-        // Neither is part of anybody's circle.
+        // Neither counts towards a loop.
         How::UserSelection | How::Graph => Vec::new(),
     };
     holders.push(routed.to.clone());
@@ -118,7 +118,7 @@ fn route(conversation: &mut Conversation, routed: &Routed, at: Time) {
 }
 
 impl Conversation {
-    /// Somebody else holds it, and what agents did among themselves before does not count.
+    /// Changes the holder, and resets the loop guard.
     pub(crate) fn pass_to(&mut self, agent: AgentId, epoch: u64) {
         self.epoch = epoch;
         self.told.begin();
@@ -133,8 +133,8 @@ impl Conversation {
     }
 }
 
-/// Each name is replaced as a whole, and `null` takes it away. Only the holder changes anything, so
-/// there is nobody to disagree with.
+/// Each name is replaced as a whole, and `null` removes it. Only the holder writes, so there are no
+/// conflicts.
 pub fn merge(shared: &mut Map<String, Value>, update: &Map<String, Value>) {
     for (name, value) in update {
         if value.is_null() {
@@ -154,9 +154,8 @@ impl Transcript {
     }
 }
 
-/// The conversation without what its backend said about the customer, without what the agents
-/// share, without how it sounded, without what people were told beforehand, and without where to
-/// call.
+/// The conversation without personal data: without the customer and its attributes, shared data,
+/// signals, the texts and bundles of a transfer, and the contact and note of a callback.
 pub fn without_texts(mut conversation: Conversation) -> Conversation {
     let mut setup = conversation.setup.deref().clone();
     setup.customer = Default::default();

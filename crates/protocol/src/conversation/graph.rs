@@ -1,5 +1,5 @@
-//! A turn of a conversation that has a graph: what the graph is asked, what is known when it has
-//! answered, and what of it is recorded. Whoever reads the graph asks it; the rules see the answer.
+//! A turn of a conversation that has a graph: the question to the graph, the facts with its answer,
+//! and the record of it. The engine asks the graph; the rules here see the answer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,47 +24,47 @@ pub struct TurnAsked {
     pub holder: AgentId,
     pub text: String,
     pub language: Option<String>,
-    /// What is known of the conversation, by name.
+    /// The values of the conversation, by name.
     pub attributes: BTreeMap<String, String>,
 }
 
-/// What is known of a message when it is decided.
+/// The facts about a message when it is decided.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnFacts {
-    /// `None` if there is no such graph any more.
+    /// `None` if the graph does not exist any more.
     pub answer: Option<TurnAnswer>,
     pub heard: Heard,
-    /// The agent that the graph names, as the directory knows it.
+    /// The directory entry of the agent that the graph names.
     pub target: Option<Agent>,
     pub holder: Option<Agent>,
 }
 
-/// Where a graph sends a message.
+/// Where a graph routes a message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnAnswer {
     pub graph: Arc<Ready>,
     pub routed: Routed,
     pub intent: Option<IntentClassification>,
-    /// How long it took to say so; whoever asks measures it.
+    /// How long the graph took; the engine measures it.
     pub latency_ms: f64,
 }
 
-/// Where the graph sent a message, and what came of it, as it is recorded.
+/// Where the graph routed a message, and the result, as recorded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TurnRoute {
     pub graph: GraphId,
-    /// `None` if there is no such graph any more.
+    /// `None` if the graph does not exist any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
     pub outcome: TurnOutcome,
     #[serde(default, rename = "routeDecision", skip_serializing_if = "Option::is_none")]
     pub decision: Option<TurnDecision>,
-    /// The nodes that were passed, in order.
+    /// The nodes on the path, in order.
     #[serde(default, rename = "graphPath", skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<String>,
 }
 
-/// The choice that settled it, in the shape that chat clients know.
+/// The deciding choice, in the shape that chat clients know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TurnDecision {
@@ -88,20 +88,20 @@ pub struct TurnDecision {
 pub enum TurnOutcome {
     /// Another agent holds the conversation now.
     Moved,
-    /// The holder is the one that shall answer.
+    /// The holder is the agent that should answer.
     Stayed,
     /// A person was asked.
     HumanAsked,
-    /// A person shall answer, and nobody can be asked; the holder stays.
+    /// A person should answer, but none can be asked; the holder stays.
     NobodyToAsk,
-    /// The graph names somebody who is no worker of the directory; the holder stays.
+    /// The graph names an agent that is no worker of the directory; the holder stays.
     UnknownAgent,
-    /// There is no such graph any more; the holder stays.
+    /// The graph does not exist any more; the holder stays.
     NoGraph,
 }
 
 impl TurnAsked {
-    /// What is asked when somebody speaks, if the conversation has a graph and goes on.
+    /// The question about a message, if the conversation has a graph and is not closed.
     pub fn about(conversation: &Conversation, say: &Say) -> Option<Box<Self>> {
         let graph = conversation.setup.graph.as_ref()?;
         if conversation.closed.is_some() {
@@ -129,7 +129,7 @@ impl TurnAsked {
     }
 }
 
-/// No more of a text is copied than is looked at.
+/// Copies no more of a text than is looked at.
 fn text_of(parts: &[Part]) -> String {
     let mut text = String::new();
     for part in parts {
@@ -143,8 +143,8 @@ fn text_of(parts: &[Part]) -> String {
     text
 }
 
-/// What its backend said when it opened the conversation, and what the agents share since, as far
-/// as those are single values.
+/// The attributes that the backend gave at the start and the data that the agents share, as far as
+/// they are single values.
 fn attributes(conversation: &Conversation) -> BTreeMap<String, String> {
     let given = conversation.setup.attributes.iter();
     let mut attributes: BTreeMap<String, String> =
@@ -158,7 +158,7 @@ fn attributes(conversation: &Conversation) -> BTreeMap<String, String> {
 }
 
 impl TurnAnswer {
-    /// The agent that shall answer; `None` for a person.
+    /// The agent that should answer; `None` for a person.
     pub fn agent(&self) -> Option<&AgentId> {
         match &self.routed.target {
             Target::Specialist { agent, .. } => Some(agent),
@@ -189,25 +189,25 @@ impl TurnAnswer {
 }
 
 impl TurnRoute {
-    /// What is recorded where there is nothing to ask.
+    /// The record of a turn without a graph.
     pub fn no_graph(graph: GraphId) -> Self {
         let outcome = TurnOutcome::NoGraph;
         Self { graph, version: None, outcome, decision: None, path: Vec::new() }
     }
 
-    /// Why, for whoever reads it later.
+    /// Why, for later readers.
     pub fn reason(&self) -> String {
         self.decision.as_ref().and_then(|decision| decision.reason.clone()).unwrap_or_default()
     }
 }
 
 impl TurnFacts {
-    /// When a person is called; never, without a graph.
+    /// The rules that call a person; none without a graph.
     pub fn rules(&self) -> Option<&EscalationRules> {
         self.answer.as_ref().map(|answer| answer.graph.signals())
     }
 
-    /// Which people are asked, if the graph says so.
+    /// The queue whose people are asked, if the graph names one.
     pub fn queue(&self) -> Option<AgentId> {
         self.answer.as_ref().and_then(|answer| answer.graph.queue())
     }

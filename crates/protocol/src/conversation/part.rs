@@ -1,4 +1,4 @@
-//! What a message is made of.
+//! The parts of a message.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,11 +9,11 @@ use crate::canonical;
 use crate::form;
 use crate::rejection::Rejection;
 
-/// Whoever has more to say sends another message.
+/// A sender with more to say sends another message.
 pub const PARTS_MAX: usize = 16;
 pub const TEXT_BYTES_MAX: usize = 16 * 1024;
 
-/// What is larger is sent as a link.
+/// Larger files are sent as a link.
 pub const ATTACHMENT_BYTES_MAX: usize = 128 * 1024;
 pub const ATTACHMENT_NAME_BYTES_MAX: usize = 200;
 
@@ -22,7 +22,7 @@ const FILE_NAME: &str =
 const MEDIA_TYPE: &str = r"^[A-Za-z0-9!#$&^_.+-]{1,127}/[A-Za-z0-9!#$&^_.+-]{1,127}$";
 const MEDIA_TYPE_EXPECTED: &str = "a media type such as image/png";
 
-/// With padding, and without bits that no byte has.
+/// With padding, and with zeros as unused bits.
 const BASE64: &str = concat!(
     "^([A-Za-z0-9+/]{4})*",
     "([A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"
@@ -52,7 +52,7 @@ pub struct Text {
     pub text: String,
 }
 
-/// A file, with its bytes. It is erased with its message, and never shown but as a download.
+/// A file, with its bytes. It is erased with its message, and offered only as a download.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Attachment {
@@ -72,13 +72,13 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    /// What is in it; nothing if that cannot be read.
+    /// The decoded bytes; empty if they cannot be decoded.
     pub fn bytes(&self) -> Vec<u8> {
         STANDARD.decode(&self.data).unwrap_or_default()
     }
 }
 
-/// The parts as they are recorded, if all of them are sound.
+/// The parts as they are recorded, if all of them are valid.
 pub fn check(parts: &[Part]) -> Result<Vec<Part>, Rejection> {
     if parts.is_empty() || parts.len() > PARTS_MAX {
         return Err(invalid("parts", &format!("1 to {PARTS_MAX} parts")));

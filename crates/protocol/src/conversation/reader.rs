@@ -1,12 +1,12 @@
-//! Who reads a conversation, as far as that decides what is shown of it. Notes and whispers are for
-//! people: no bot gets them, whatever it held, opened or is trusted with, and no customer.
+//! The kinds of readers of a conversation. Notes and whispers are for people only. No customer gets
+//! them, and no bot, whatever it held, opened or has as a role.
 
 use crate::agent::Kind;
 use crate::caller::{Caller, Principal};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reader {
-    /// Whose conversation it is.
+    /// The customer of the conversation.
     Customer,
     /// A human of the directory, or an operator.
     Person,
@@ -15,7 +15,8 @@ pub enum Reader {
 }
 
 impl Reader {
-    /// `kind` is what the directory says of the calling agent. Whoever is not in it is no person.
+    /// `kind` is the kind of the calling agent in the directory. A caller that is not in it is no
+    /// person.
     pub fn of(caller: &Caller, kind: Option<Kind>) -> Self {
         match (&caller.principal, kind) {
             (Principal::Customer(_), _) => Reader::Customer,
@@ -28,7 +29,7 @@ impl Reader {
         }
     }
 
-    /// Whether entries of this name are for the reader, as far as their name alone decides.
+    /// Whether the name alone allows the reader to read entries of this name.
     pub fn may_read(self, name: &str) -> bool {
         match self {
             Reader::Person => true,
@@ -37,7 +38,7 @@ impl Reader {
     }
 }
 
-/// Whether entries of this name are what people tell each other: notes and whispers.
+/// Whether entries of this name are for people only: notes and whispers.
 pub fn is_between_people(name: &str) -> bool {
     name == "transfer.noted"
 }
@@ -65,7 +66,7 @@ mod tests {
             (agent, None, false),
         ];
         for (principal, kind, expected) in rows {
-            // What somebody is trusted with makes nobody a person.
+            // Roles do not make an agent a person.
             let roles = BTreeSet::from(Role::ALL);
             let teamspace = TeamspaceId::default_teamspace();
             let caller = Caller { teamspace, principal, roles, session: String::new() };

@@ -1,4 +1,4 @@
-//! A conversation as it stands. What was said is not in here: that is in the ledger.
+//! The state of a conversation. Its messages are not here but in the ledger.
 
 use std::collections::BTreeMap;
 
@@ -25,41 +25,41 @@ pub struct Conversation {
     pub setup: Fixed<Setup>,
     pub opened_at: Time,
     pub holder: AgentId,
-    /// Grows each time the holder changes. Whoever speaks for an old one is not heard.
+    /// Grows each time the holder changes. Messages for an old epoch are refused.
     pub epoch: u64,
     pub transcript: Transcript,
-    /// What the agents share, by name.
+    /// Data that the agents share, by name.
     pub shared: Map<String, Value>,
     pub turn: Turn,
-    /// Who has held it, each once, the latest last. They are told when they come too late.
+    /// All past holders, each once, the latest last. They get an error when they speak too late.
     pub held: Vec<AgentId>,
-    /// How the last turns sounded, if it has a graph.
+    /// The signals of the last turns, if it has a graph.
     #[serde(default, skip_serializing_if = "SignalState::is_empty")]
     pub signals: SignalState,
-    /// How far the holder is told at its endpoint.
+    /// What the holder has been told at its endpoint.
     #[serde(default)]
     pub told: Told,
     pub closed: Option<Closed>,
     /// The last transfer to a person, open or over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfer: Option<Box<Transfer>>,
-    /// Somebody shall call the customer.
+    /// The open callback.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub callback: Option<Box<Callback>>,
 }
 
-/// What was settled when it was opened.
+/// What was fixed when it was opened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
-    /// Who opened it, as the record names them.
+    /// The caller who opened it, as the record names them.
     pub opened_by: String,
     pub customer: Customer,
     #[serde(default)]
     pub topology: Topology,
-    /// The graph that says who answers each message of the customer.
+    /// The graph that routes each message of the customer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graph: Option<GraphId>,
-    /// What its rules may ask for, by name.
+    /// Values that its rules can test, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: BTreeMap<String, Scalar>,
     /// The queues that its customer may name, besides those of its graph.
@@ -68,11 +68,11 @@ pub struct Setup {
     pub hops_max: u16,
 }
 
-/// Who the conversation is with, as far as its backend says.
+/// The customer, as far as the backend tells.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Customer {
-    /// The backend's own name for them.
+    /// The backend's own id for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = form::line(CUSTOMER_TEXT_BYTES_MAX))]
     pub external_id: Option<String>,
@@ -84,15 +84,15 @@ pub struct Customer {
     pub language: Option<String>,
 }
 
-/// What the messages come to, kept as they arrive.
+/// Count and digest of the messages, updated as they arrive.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transcript {
     pub count: u64,
-    /// SHA-256 over the digest before it and the last message; empty for none.
+    /// SHA-256 over the previous digest and the last message; empty for none.
     pub digest: String,
 }
 
-/// What happened since the customer spoke last.
+/// What happened since the customer's last message.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
     /// The number of the customer's message; 0 before the first.
@@ -102,14 +102,14 @@ pub struct Turn {
     /// The last message of the customer after which a person spoke: it needs no other answer.
     #[serde(default)]
     pub settled: u64,
-    /// Who has held the conversation in it, in order; as many as the budget of hops, and one.
+    /// The holders since then, in order; at most the limit of hops, plus one.
     pub holders: Vec<AgentId>,
-    /// How much was refused in this epoch and recorded.
+    /// How many messages were refused and recorded in this epoch.
     pub refused: u16,
 }
 
 impl Turn {
-    /// The customer's last message, if nobody has answered it and no person has settled it.
+    /// The customer's last message, if no agent has answered it and no person has settled it.
     pub fn open(&self) -> Option<u64> {
         Some(self.number).filter(|number| *number > self.answered.max(self.settled))
     }
@@ -127,13 +127,13 @@ pub struct Closed {
     pub at: Time,
 }
 
-/// Whoever held it before that many others did is a stranger again.
+/// A past holder is forgotten after this many later ones.
 pub const HELD_MAX: usize = 64;
 
-/// Before the id of a conversation, in the name of its customer.
+/// The prefix of a customer's name, before the id of the conversation.
 const CUSTOMER: &str = "customer-";
 
-/// The name under which a customer speaks in one conversation, and nowhere else.
+/// The name of a customer in one conversation, used nowhere else.
 pub fn customer_name(id: ConversationId) -> AgentId {
     format!("{CUSTOMER}{id}").parse().expect("a UUID with a prefix is a valid name")
 }
@@ -148,7 +148,7 @@ pub fn conversation_of(customer: &AgentId) -> Option<ConversationId> {
 pub enum Side<'c> {
     Customer,
     Agent(&'c AgentId),
-    /// Sees everything, and says nothing.
+    /// Sees everything, and cannot speak.
     Overseer,
 }
 
@@ -166,7 +166,7 @@ impl Conversation {
         if self.closed.is_some() { Status::Closed } else { Status::Open }
     }
 
-    /// The caller's side of it; whoever has none does not know that it exists.
+    /// The caller's side of it; `None` for a caller that may not know of it.
     pub fn side<'c>(&self, caller: &'c Caller) -> Option<Side<'c>> {
         match &caller.principal {
             Principal::Customer(name) if *name == customer_name(self.id) => Some(Side::Customer),
@@ -187,12 +187,12 @@ impl Conversation {
         self.transfer.as_deref().filter(|transfer| !transfer.is_over())
     }
 
-    /// The same, while nobody has answered.
+    /// The same, until a person has answered.
     pub fn waiting_transfer(&self) -> Option<&Transfer> {
         self.open_transfer().filter(|transfer| transfer.answering().is_none())
     }
 
-    /// Who may speak for it: the holder, unless that is a queue, which never does.
+    /// Who may speak for it: the holder, unless that is a queue.
     pub fn speaker(&self) -> Option<&AgentId> {
         let waits = self.open_transfer().is_some_and(|transfer| transfer.answering().is_none());
         (!waits).then_some(&self.holder)

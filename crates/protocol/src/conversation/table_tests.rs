@@ -1,7 +1,7 @@
-//! The rules of a conversation as tables: who does what on the left of `=>`, what comes of it on
-//! its right. `bob` and `carol` are workers that customers may choose, `dora` is one they may not;
-//! `erin` and `eve` have an endpoint; `router` is a system agent, `hana` a person, `coord`
-//! coordinates. `shop` opens conversations. `customer` is the one of the conversation, `stranger`
+//! The rules of a conversation as tables: on the left of `=>` the caller and the command, on the
+//! right the result. `bob` and `carol` are workers that customers may choose, `dora` is one they
+//! may not; `erin` and `eve` have an endpoint; `router` is a system agent, `hana` a person, `coord`
+//! a coordinator. `shop` opens conversations. `customer` is that of the conversation, `stranger`
 //! that of another one.
 
 mod graphs;
@@ -89,7 +89,7 @@ fn everybody_has_their_part() {
     }
 }
 
-/// Recorded, so that somebody can look into it, and never part of the transcript.
+/// It is recorded, so that an operator can look into it, and is never part of the transcript.
 #[test]
 fn a_late_answer_is_not_heard() {
     check(&[
@@ -132,7 +132,7 @@ fn each_message_is_answered_once() {
     ]);
 }
 
-/// A bot that does not stop fills no disk.
+/// A bot that does not stop must not fill the disk.
 #[test]
 fn what_is_not_heard_is_recorded_so_often_and_then_only_refused() {
     let mut world = World::new();
@@ -201,7 +201,7 @@ fn a_circle_is_stopped_until_the_customer_speaks() {
     ]);
 }
 
-/// Where nobody leads the agents, a person ends it.
+/// Without a supervisor, a loop ends with a person.
 #[test]
 fn a_circle_ends_with_a_person() {
     let mut world = World::with_people();
@@ -220,7 +220,7 @@ fn a_circle_ends_with_a_person() {
     }
 }
 
-/// A circle of agents ends at whoever leads them.
+/// A loop of agents ends at their supervisor.
 #[test]
 fn a_supervisor_hands_out_and_gets_back() {
     let workers = ["bob", "carol"];
@@ -240,7 +240,7 @@ fn a_supervisor_hands_out_and_gets_back() {
         "bob route goto=router epoch=6 => router@7 #7",
         "dora say epoch=7 => not_found",
         "carol say epoch=7 => not_holder",
-        // Another try for the same worker is no circle, but costs as any other.
+        // Another try for the same worker is no loop, but counts as a hop.
         "router route goto=bob epoch=7 => bob@8 #8 supervisor_routing",
         "bob route goto=router epoch=8 => router@9 #9",
         "router route goto=bob epoch=9 => loop_guard",
@@ -294,7 +294,7 @@ fn a_topology_makes_sense() {
     }
 }
 
-/// A choice begins anew: what agents did before it is no circle with what they do after it.
+/// A choice resets the loop guard.
 #[test]
 fn the_customer_chooses_among_those_that_may_be_chosen() {
     check(&[

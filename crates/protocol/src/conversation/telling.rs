@@ -1,5 +1,5 @@
-//! Turns that reach the holder at its endpoint: what it must still be told, in which piece, and
-//! under which name. What was said is in the ledger; here are only its numbers.
+//! Delivery of turns to the holder's endpoint: what is still to be told, in which piece, and under
+//! which id. The messages are in the ledger; here are only their numbers.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -15,35 +15,36 @@ use crate::step::Effect;
 use crate::time::{Span, Time};
 use crate::transfer;
 
-/// What is told at once. A message has at most 16 parts of 16 KiB, so this is at most 4 MiB.
+/// How many messages are delivered at once. A message has at most 16 parts of 16 KiB, so this is at
+/// most 4 MiB.
 pub const MESSAGES_MAX: u64 = 16;
 
-/// Whoever waits in a chat for longer than this has been forgotten.
+/// After this long a delivery has failed. No customer waits longer in a chat.
 pub const REACHED_WITHIN: Span = Span::from_minutes(2);
 
-/// Before the epoch and the last number, in the name of an effect.
+/// The prefix of an effect's name, before the epoch and the last number.
 pub const DELIVER: &str = "deliver/";
 
-/// How far the holder is told.
+/// How far deliveries to the holder have come.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Told {
-    /// The last message of an agent, of whichever.
+    /// The last message of any agent.
     pub spoken: u64,
-    /// Up to which message the holder was told in this epoch.
+    /// The last message that was delivered to the holder in this epoch.
     pub through: u64,
-    /// What it is being told.
+    /// The piece that is being delivered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub telling: Option<Telling>,
 }
 
-/// A piece of the transcript on its way to the holder. It stays as it is until it arrived, so that
-/// each try is the same.
+/// A piece of the transcript on its way to the holder. It does not change until it is delivered, so
+/// that every retry is the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Telling {
-    /// What has a larger number, up to this one.
+    /// The messages after this number, through the next one.
     pub after: u64,
     pub through: u64,
-    /// What must be told, this piece and those after it.
+    /// The newest message to deliver, in this piece or in later ones.
     pub newest: u64,
     pub since: Time,
 }
@@ -56,42 +57,42 @@ pub struct Turn {
     pub epoch: u64,
     pub after: u64,
     pub through: u64,
-    /// The message of the customer that waits for an answer.
+    /// The customer's message that waits for an answer.
     pub in_reply_to: Option<u64>,
     pub customer: Customer,
     pub shared: Map<String, Value>,
 }
 
-/// A line of the transcript; without an event once erased.
+/// A line of the transcript; without an event if it was erased.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
     pub number: u64,
     pub at: Time,
-    /// Who did it, as the record names them.
+    /// The actor, as the record names them.
     pub actor: String,
     pub event: Option<Event>,
 }
 
 impl Told {
-    /// There is something new, and the holder is to be told.
+    /// There is something new to deliver to the holder.
     pub fn wants(&mut self, number: u64, turn: u64, at: Time) {
         match &mut self.telling {
             Some(telling) => telling.newest = number,
             None => {
-                // Also the turn itself, however much agents said to it.
+                // Includes the customer's message itself, even if agents have spoken after it.
                 let after = self.spoken.min(turn.saturating_sub(1)).max(self.through);
                 self.telling = Some(Telling::piece(after, number, at));
             }
         }
     }
 
-    /// People give the conversation back to an agent that knew it up to a message: it is told all
-    /// that happened since.
+    /// People give the conversation back to an agent that knew it up to a message: it is told
+    /// everything since.
     pub fn hands_back(&mut self, known: u64, number: u64, at: Time) {
         self.telling = Some(Telling::piece(known, number, at));
     }
 
-    /// The holder was told up to here.
+    /// The delivery up to here succeeded.
     pub fn reached(&mut self, through: u64, at: Time) {
         let Some(telling) = self.telling.take() else { return };
         self.through = through;
@@ -100,7 +101,7 @@ impl Told {
         }
     }
 
-    /// The holder said something. Whoever answers a message knows it.
+    /// The holder spoke. An answer to a message shows that the holder has it.
     pub fn spoke(&mut self, said: &Said, turn: u64, at: Time) {
         self.spoken = said.number;
         let (Some(telling), Some(answered)) = (&self.telling, said.in_reply_to) else { return };
@@ -112,7 +113,7 @@ impl Told {
         }
     }
 
-    /// Somebody else holds the conversation.
+    /// The holder has changed.
     pub fn begin(&mut self) {
         *self = Self { spoken: self.spoken, ..Self::default() };
     }
@@ -129,7 +130,7 @@ impl Conversation {
         self.told.telling.as_ref().filter(|_| self.closed.is_none())
     }
 
-    /// Whether this is the piece that the holder is being told.
+    /// Whether this is the piece that is being delivered.
     pub fn is_telling(&self, epoch: u64, through: u64) -> Option<&Telling> {
         self.telling().filter(|telling| self.epoch == epoch && telling.through == through)
     }
@@ -145,10 +146,10 @@ impl Conversation {
         format!("{DELIVER}{}/{}", self.epoch, telling.through)
     }
 
-    /// What is to be told for an effect, if it is still wanted.
+    /// What an effect is to deliver, if it is still wanted.
     pub fn turn_of(&self, effect: &str) -> Option<Turn> {
         let telling = self.telling().filter(|telling| self.effect_name(telling) == effect)?;
-        // What the customer said after this piece is answered after it.
+        // Later messages of the customer are answered after a later piece.
         let waits = |number: &u64| *number <= telling.through;
         Some(Turn {
             agent: self.holder.clone(),
@@ -164,19 +165,19 @@ impl Conversation {
 }
 
 impl Line {
-    /// Whether no endpoint is told of it: a note or a whisper.
+    /// Whether it is never delivered to an endpoint: a note or a whisper.
     pub fn is_between_people(&self) -> bool {
         self.event.as_ref().is_some_and(|event| is_between_people(event.name()))
     }
 }
 
 impl Turn {
-    /// The same for each try, and for nothing else.
+    /// The same for each retry, and different for everything else.
     pub fn id(&self) -> String {
         format!("{}_{}_{}", self.conversation, self.epoch, self.through)
     }
 
-    /// As it is sent.
+    /// The body of the request.
     pub fn body(&self, teamspace: &TeamspaceId, at: Time, lines: &[Line]) -> String {
         let lines = lines.iter().filter(|line| !line.is_between_people());
         let messages: Vec<Value> = lines.map(|line| self.message(line)).collect();
@@ -195,7 +196,7 @@ impl Turn {
                 "messages": messages,
             },
         });
-        // A model reads it: what a person would not see is written out.
+        // A model reads it, so invisible characters are escaped.
         make_visible(&mut body);
         body.to_string()
     }
@@ -233,7 +234,7 @@ impl Turn {
         message
     }
 
-    /// Texts as they are, files by where to get them.
+    /// Texts in full, files by their URL.
     fn parts(&self, said: &Said) -> Value {
         let numbered = said.parts.iter().enumerate();
         let parts = numbered.map(|(index, part)| match part {
@@ -251,7 +252,7 @@ impl Turn {
     }
 }
 
-/// What whoever gets a conversation back must know of the time with people.
+/// What the next holder must know about the time with people.
 fn transfer_line(event: &transfer::Event, actor: &str) -> Value {
     match event {
         transfer::Event::Requested(it) => {
@@ -262,7 +263,7 @@ fn transfer_line(event: &transfer::Event, actor: &str) -> Value {
             let line = json!({ "status": it.outcome, "summary": it.summary });
             with_reason(line, &it.reason, actor)
         }
-        // What people tell each other never gets here.
+        // Notes between people never get here.
         transfer::Event::Noted(_)
         | transfer::Event::Queued(_)
         | transfer::Event::Ringing(_)
@@ -276,7 +277,7 @@ fn transfer_line(event: &transfer::Event, actor: &str) -> Value {
     }
 }
 
-/// A reason, and whose words it is: a customer's must not read as the server's.
+/// A reason with its author, so that a customer's words do not read as the server's.
 fn with_reason(mut line: Value, reason: &str, by: &str) -> Value {
     line["reason"] = reason.into();
     if !reason.is_empty() {

@@ -41,19 +41,19 @@ fn members(schema: &mut Schema) {
     schema.insert("uniqueItems".to_owned(), true.into());
 }
 
-/// At which level a target is looked for.
+/// The level at which a target is looked up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// Among those that the holder itself may hand to.
+    /// The targets that the holder itself may hand to.
     #[default]
     Here,
-    /// Among those that whoever is above the holder may hand to.
+    /// The targets that the holder's supervisor may hand to, and the supervisor.
     Parent,
 }
 
 impl Topology {
-    /// Who holds the conversation first, unless somebody else is named.
+    /// The first holder, unless the caller names another agent.
     pub fn first(&self) -> Option<&AgentId> {
         match self {
             Topology::Free => None,
@@ -62,7 +62,7 @@ impl Topology {
         }
     }
 
-    /// The field that names who holds the conversation first.
+    /// The field that names the first holder.
     pub fn first_field(&self) -> &'static str {
         match self {
             Topology::Free => "agent",
@@ -78,7 +78,7 @@ impl Topology {
         }
     }
 
-    /// Everybody whom it names. Kinds do not change, so that one of another kind never works.
+    /// All agents that it names. Kinds never change, so an agent of the wrong kind can never work.
     pub fn named(&self) -> Vec<Named> {
         let workers = |list: &str, agents: &[AgentId]| {
             let numbered = agents.iter().enumerate();
@@ -112,7 +112,7 @@ impl Topology {
         }
     }
 
-    /// Whether the holder may hand to this one.
+    /// Whether the holder may hand to this agent.
     pub fn allows(&self, holder: &AgentId, to: &AgentId, level: Level) -> bool {
         match self {
             Topology::Free => true,

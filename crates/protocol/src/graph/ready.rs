@@ -1,4 +1,4 @@
-//! A version of a graph, made ready for many turns.
+//! A compiled version of a graph, for many turns.
 
 use crate::ids::{AgentId, GraphId};
 use crate::route::{AgentGraph, Compiled, GraphProblem};
@@ -13,7 +13,7 @@ pub struct Ready {
 }
 
 impl PartialEq for Ready {
-    /// A version is what it is.
+    /// A version never changes, so its number is enough.
     fn eq(&self, other: &Self) -> bool {
         (&self.id, self.version) == (&other.id, other.version)
     }
@@ -29,17 +29,17 @@ impl Ready {
         &self.compiled
     }
 
-    /// When a person is called.
+    /// The rules that call a person.
     pub fn signals(&self) -> &EscalationRules {
         &self.compiled.graph().signals
     }
 
-    /// Which people are asked, if the graph says so.
+    /// The queue whose people are asked, if the graph names one.
     pub fn queue(&self) -> Option<AgentId> {
         self.compiled.graph().queue.as_ref().and_then(|queue| queue.parse().ok())
     }
 
-    /// Whether a customer may ask for the people of a queue.
+    /// Whether a customer may name this queue.
     pub fn lets_customers_name(&self, queue: &AgentId) -> bool {
         self.compiled.graph().customer_queues.iter().any(|named| named == queue.as_str())
     }

@@ -1,4 +1,4 @@
-//! Graphs as they are saved and removed: who does what, and what comes of it.
+//! Graphs are saved and removed: the allowed callers, and the results.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -37,7 +37,8 @@ fn each_save_is_a_version() {
     }
 }
 
-/// However a document is spelt, it is kept in one form, and its hash is that of what is kept.
+/// However a document is formatted, it is stored in one form, and its hash is that of the stored
+/// form.
 #[test]
 fn a_version_is_kept_with_its_text() {
     let spelt = r#" {"nodes":[ {"kind":"specialist","agent":"bob","id":"only"}],"entry":"only"} "#;
@@ -61,7 +62,7 @@ fn what_is_wrong_is_named() {
     assert_eq!(problems[0].field, "entry");
 }
 
-/// `hana` is a human, and `zoe` is not there.
+/// `hana` is a human, and `zoe` does not exist.
 fn asked(state: Option<&Graph>, command: &Command, caller: &Caller) -> Result<Decision, Rejection> {
     let kinds = [("bob", Kind::Worker), ("carol", Kind::Worker), ("hana", Kind::Human)];
     let kinds = kinds.map(|(name, kind)| (name.parse().unwrap(), kind)).into();
@@ -70,7 +71,7 @@ fn asked(state: Option<&Graph>, command: &Command, caller: &Caller) -> Result<De
     decide(state, command, Context { caller, now, facts: &facts })
 }
 
-/// A kind never changes, so somebody of another kind never answers.
+/// A kind never changes, so an agent of another kind can never answer.
 #[test]
 fn a_graph_that_can_never_work_is_refused() {
     let operator = caller("operator");

@@ -1,15 +1,16 @@
-//! What a look at an artifact found. The look itself happens outside, and comes back as a command.
+//! The result of verifying an artifact. The verification happens outside, and its result comes back
+//! as a command.
 
 use serde::{Deserialize, Serialize};
 
 use super::command::RejectReason;
 use super::package::ArtifactRef;
 
-/// One artifact after somebody looked.
+/// One artifact after its verification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
     pub artifact_id: String,
-    /// Where it was, as its package or its owner says.
+    /// Its path, from the package or from the owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     pub finding: Finding,
@@ -18,19 +19,19 @@ pub struct Seen {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "snake_case")]
 pub enum Finding {
-    /// The bytes are there, and they are what the package says if it says anything about them.
+    /// The bytes exist, and match what the package states about them, if anything.
     Verified { sha256: String, size_bytes: u64 },
-    /// It is there, and has no bytes to compare: an item of the work queue.
+    /// It exists, and has no bytes to compare: an item of the work queue.
     Present,
-    /// Nobody here can look at it. Recorded, and never counted as passed.
+    /// This server cannot verify it. Recorded, and never counted as passed.
     NotVerifiable { detail: String },
-    /// It is not there, or it is nothing that can be read.
+    /// It does not exist, or cannot be read.
     Missing { detail: String },
-    /// It is there, with other bytes.
+    /// It exists, with other bytes.
     Mismatch { detail: String },
-    /// It may not be looked at: outside the roots, at a private address, or too large.
+    /// It must not be read: outside the roots, at a private address, or too large.
     Forbidden { detail: String },
-    /// It could not be looked at just now; later it may work.
+    /// It cannot be verified now; a retry may work.
     Unavailable { detail: String },
 }
 
@@ -61,7 +62,7 @@ impl Finding {
 }
 
 impl ArtifactRef {
-    /// Whatever is handed over counts, unless the sender says that it can be missed.
+    /// An artifact is required unless the sender says otherwise.
     pub fn is_required(&self) -> bool {
         self.required.unwrap_or(true)
     }

@@ -1,4 +1,4 @@
-//! The lines of `registry.jsonl`: each artifact whose bytes were verified, when a handoff was
+//! The lines of `registry.jsonl`: each artifact whose bytes were verified when a handoff was
 //! accepted or completed. A pure function of ledger entries, so that the file can be rebuilt byte
 //! for byte.
 
@@ -9,8 +9,8 @@ use super::event::Event;
 use crate::ids::HandoffId;
 use crate::time::Time;
 
-/// The names of the events that say what was verified. A handoff that waited for a human was
-/// checked before it was accepted, and says it there only.
+/// The names of the events that report verified artifacts. A handoff that waited for a human was
+/// checked before it was accepted, and reports them only there.
 pub const VERIFICATIONS: [&str; 3] =
     ["handoff.checked", "handoff.accepted", "handoff.completion_checked"];
 
@@ -20,7 +20,7 @@ pub struct Line<'a> {
     event: &'static str,
     handoff_id: HandoffId,
     artifact_id: &'a str,
-    /// A path or a URL. Entries of early releases do not say it.
+    /// A path or a URL. Entries of early releases do not have it.
     path: Option<&'a str>,
     sha256: &'a str,
     size_bytes: u64,

@@ -80,7 +80,7 @@ pub enum Line<'a> {
     },
 }
 
-/// The lines of one entry: none for a draft, which concerns nobody but its sender.
+/// The lines of one entry: none for a draft, which concerns only its sender.
 pub fn lines<'a>(id: HandoffId, event: &'a Event, actor: &'a str, at: Time) -> Vec<Line<'a>> {
     let moved = |from_status, to_status| Line::HandoffTransition {
         handoff_id: id,

@@ -1,4 +1,4 @@
-//! What must be true of an offer: of a draft that is saved, and of one that shall be proposed.
+//! The checks of an offer: of a draft that is saved, and of one that is proposed.
 
 use std::borrow::Cow;
 
@@ -25,7 +25,7 @@ const CRITERIA: &str = "task.success_criteria";
 const SUMMARY: &str = "context.summary";
 const NEXT_STEP: &str = "work_state.next_step";
 
-/// What must be there to leave `draft`, in the order people fill it in.
+/// What a proposal must have, in the order people fill it in.
 const NEEDED: [(&str, &str); 6] = [
     (TO_AGENT, "an agent id"),
     (TASK_ID, "a task id"),
@@ -37,12 +37,12 @@ const NEEDED: [(&str, &str); 6] = [
 
 const CRITERION_EXPECTED: &str = "a criterion that can be checked, not blank text";
 
-/// An [`Offer`] that may leave `draft`: with all that is needed.
+/// An [`Offer`] that may leave `draft`: with all that is required.
 #[derive(Debug)]
 pub enum Proposal {}
 
-/// An [`Offer`] of a part: its task may be numbered after the whole, and its policy says in what it
-/// differs from that of the whole.
+/// The [`Offer`] of a part. Its task may be numbered after the whole, and its policy states only
+/// the differences from that of the whole.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
 pub struct Delegation(pub Offer<PolicyEdit>);
@@ -86,7 +86,7 @@ impl JsonSchema for DraftOrProposal {
     }
 }
 
-/// A sealed package has what a proposal needed; its target is in the record.
+/// A sealed package has what a proposal requires, except the target, which is in the record.
 pub fn sealed_form(schema: &mut Schema) {
     add_needed(schema, |field| field != TO_AGENT);
 }
@@ -117,7 +117,7 @@ fn add_needed(schema: &mut Schema, is_needed: impl Fn(&str) -> bool) {
     }
 }
 
-/// The facts of an offer that are known to be there once it may leave `draft`.
+/// The fields of an offer that are known to exist once it may leave `draft`.
 #[derive(Debug, Clone)]
 pub struct Essentials {
     pub to: AgentId,
@@ -126,7 +126,7 @@ pub struct Essentials {
     pub deadline: Option<Time>,
 }
 
-/// A field that is not as it must be.
+/// An invalid field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     pub field: String,
@@ -140,12 +140,12 @@ impl From<Problem> for Rejection {
 }
 
 impl Offer {
-    /// What a draft must still satisfy: the values that are there are sound.
+    /// Checks a draft: the fields that are set must be valid.
     pub fn check(&self) -> Result<(), Rejection> {
         first(self.unsound())
     }
 
-    /// What must be there to leave `draft`, in the order people fill it in.
+    /// Checks what a proposal must have, in the order people fill it in.
     pub fn complete(&self, now: Time) -> Result<Essentials, Rejection> {
         first(self.problems(now))?;
         let missing = |field: &str| Rejection::from(missing(field, "a value"));
@@ -184,7 +184,7 @@ impl Offer {
         problems
     }
 
-    /// Whether something that is needed is there.
+    /// Whether a required field is set.
     fn has(&self, field: &str) -> bool {
         let is_text = |text: Option<&String>| text.is_some_and(|text| !text.trim().is_empty());
         let (task, context) = (self.task.as_ref(), self.context.as_ref());
@@ -221,7 +221,7 @@ fn first(problems: Vec<Problem>) -> Result<(), Rejection> {
     problems.into_iter().next().map_or(Ok(()), |problem| Err(problem.into()))
 }
 
-/// Checks a state of the work as a sender or an owner gave it.
+/// Checks the work state that a sender or an owner gave.
 pub fn check_work_state(field: &str, work_state: &OfferedWorkState) -> Result<(), Rejection> {
     first(work_state_problems(field, work_state))
 }
@@ -236,7 +236,7 @@ fn work_state_problems(field: &str, work_state: &OfferedWorkState) -> Vec<Proble
     }
 }
 
-/// Checks a list of artifacts as a sender or an owner gave it.
+/// Checks the artifacts that a sender or an owner gave.
 pub fn check_artifacts(field: &str, artifacts: &[Artifact]) -> Result<(), Rejection> {
     first(artifact_problems(field, artifacts))
 }

@@ -1,4 +1,4 @@
-//! What can be asked of a handoff.
+//! The commands of a handoff.
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,31 +23,30 @@ pub enum Command {
     Draft {
         offer: Box<Offer>,
     },
-    /// Proposes: a saved draft as it is (`None`), or an offer, which replaces a saved one.
+    /// Proposes a saved draft as it is (`None`), or an offer, which replaces a saved one.
     Initiate {
         offer: Option<Box<Offer>>,
     },
     Accept(Accept),
-    /// What came of looking at artifacts. Asked by the server alone.
+    /// The result of verifying artifacts. Only the server sends it.
     Verified {
         looked: Looked,
         seen: Vec<Seen>,
     },
-    /// What the work queue answered when it was asked to hand over the items. Asked by the server
-    /// alone.
+    /// The answer of the work queue to the request to hand over items. Only the server sends it.
     WorkqAnswered {
-        /// Of the package that names the items.
+        /// The hash of the package that names the items.
         package_hash: String,
         way: Way,
         answers: Vec<Answered>,
     },
-    /// A human agrees to a handoff whose policy asks for it.
+    /// A human approves a handoff whose policy requires it.
     Approve {
-        /// The one that was read; `None` takes the current one.
+        /// The revision that the human read; `None` means the current one.
         revision: Option<u32>,
         why: Option<String>,
     },
-    /// A human does not agree, which rejects it.
+    /// A human refuses, which rejects it.
     Refuse {
         revision: Option<u32>,
         why: String,
@@ -60,51 +59,51 @@ pub enum Command {
     Withdraw {
         why: Option<String>,
     },
-    /// A coordinator gives the stage that is running more time.
+    /// A coordinator gives the running stage more time.
     ExtendSla {
         due: Time,
         why: String,
     },
-    /// The owner hands a part of the task on, as a handoff of its own.
+    /// The owner delegates a part of the task, as a handoff of its own.
     Delegate {
         child: HandoffId,
         offer: Box<Offer<PolicyEdit>>,
     },
-    /// A coordinator closes it and hands the task to somebody else instead.
+    /// A coordinator closes it and hands the task to another agent instead.
     Reassign(Box<Reassign>),
-    /// Begins a handoff that follows from another one. Asked by the server alone.
+    /// Begins a handoff that follows from another one. Only the server sends it.
     Follow(Box<Follow>),
-    /// What became of a part that was handed on. Asked by the server alone.
+    /// The result of a delegated part. Only the server sends it.
     Child(Child),
     Reject(Reject),
     Activate {
         work_state_update: Option<Box<OfferedWorkState>>,
     },
     Complete(Completion),
-    /// Somebody other than the owner agrees that the work is done.
+    /// A verifier, who is not the owner, agrees that the work is done.
     Confirm {
         why: Option<String>,
     },
-    /// Somebody other than the owner does not agree, which leaves the work with its owner.
+    /// A verifier, who is not the owner, disagrees, which leaves the work with its owner.
     Dispute {
         why: String,
     },
     Close {
         closure_notes: Option<String>,
     },
-    /// A deadline comes near. Asked by the server alone.
+    /// A deadline is near. Only the server sends it.
     Warn {
         stage: SlaStage,
         at: Time,
     },
-    /// A deadline passed. Asked by the server alone.
+    /// A deadline passed. Only the server sends it.
     Elapse {
         stage: SlaStage,
         due: Time,
     },
 }
 
-/// Whose artifacts were looked at. The world may have moved on since.
+/// Which artifacts were verified. The handoff may have changed since.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Looked {
     /// Those of the package with this hash.
@@ -116,38 +115,38 @@ pub enum Looked {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Accept {
     pub notes: Option<String>,
-    /// The artifacts that are accepted, by id; all of them when absent. None that is required can
-    /// be left out.
+    /// The ids of the accepted artifacts; all of them when absent. A required one cannot be left
+    /// out.
     pub artifacts: Option<Vec<String>>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reassign {
-    /// The id of the handoff that takes its place.
+    /// The id of the handoff that replaces it.
     pub successor: HandoffId,
     pub to: AgentId,
     pub why: String,
-    /// The state of the work; what it does not say is as it was said last.
+    /// The state of the work; fields that it leaves out keep their last value.
     pub work_state: Option<OfferedWorkState>,
-    /// A new one for the task; the old one stays if it has not passed.
+    /// A new deadline for the task; when absent, the old one stays if it has not passed.
     pub deadline: Option<Time>,
 }
 
-/// A handoff that another one begins, with what it knows from there.
+/// A handoff that another one begins, with the data it takes from there.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Follow {
     pub from: AgentId,
     pub offer: Offer,
-    /// The owners of the task, if nobody has said otherwise.
+    /// The owners of the task, unless the task's hold has newer ones.
     pub chain: Vec<AgentId>,
     pub kind: TaskKind,
     /// The limits that were agreed on, if any were.
     pub slas: Option<Slas>,
     /// The handoff whose owner delegated this one.
     pub parent: Option<HandoffId>,
-    /// The handoff whose place this one takes.
+    /// The handoff that this one replaces.
     pub replaces: Option<HandoffId>,
-    /// The policy that was agreed on, if that of the offer is looser and no human approved it.
+    /// The policy that was agreed on, if that of the offer is laxer and no human approved it.
     pub agreed: Option<Policy>,
 }
 
@@ -157,7 +156,7 @@ pub enum Child {
     Ended { child: HandoffId, status: Status },
     /// It was rejected, and is proposed again.
     Reopened { child: HandoffId },
-    /// Another one has taken its place.
+    /// Another handoff has replaced it.
     Replaced { child: HandoffId, status: Status, by: HandoffId, task_id: TaskId, to: AgentId },
 }
 

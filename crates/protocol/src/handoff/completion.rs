@@ -1,5 +1,5 @@
-//! What an owner says when it reports the work as done: the evidence for each success criterion and
-//! the artifacts that came of it. What nobody answered is not met; it is not shown.
+//! An owner's report that the work is done: the evidence for each success criterion, and the final
+//! artifacts. A criterion without evidence counts as not shown, never as met.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ use crate::rejection::Rejection;
 pub struct Evidence {
     /// One of `task.success_criteria`, word for word.
     pub criterion: String,
-    /// How anybody can see that it is met.
+    /// How a reader can see that it is met.
     #[schemars(transform = form::text(NOTES_BYTES_MAX))]
     pub evidence: String,
     /// The final artifacts that show it, by id.
@@ -34,31 +34,31 @@ pub struct Completion {
     pub evidence: Vec<Evidence>,
 }
 
-/// A report that is not believed yet.
+/// A report that is not accepted yet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Completing {
-    /// The clock of the work, which goes on until it is completed.
+    /// The clock of the work, which runs until it is completed.
     pub waiting: Waiting,
     pub completion: Completion,
-    /// How far the look at the final artifacts is.
+    /// The state of the verification of the final artifacts.
     pub checks: Checks,
     pub passed: Vec<String>,
     pub seen: Vec<Seen>,
-    /// Somebody other than the owner must confirm it.
+    /// A verifier, who is not the owner, must confirm it.
     pub needs_verifier: bool,
 }
 
-/// A report that was believed, with what was found of it.
+/// An accepted report, with the results of its checks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Shown {
     pub completion: Completion,
     pub seen: Vec<Seen>,
-    /// Who confirmed it, if it had to be.
+    /// The verifier who confirmed it, if one was required.
     pub confirmed_by: Option<String>,
 }
 
 impl Completion {
-    /// Checks what can be checked without the package.
+    /// The checks that need no package.
     pub fn check(&self) -> Result<(), Rejection> {
         check_text("completion_notes", self.notes.as_deref())?;
         check_artifacts("final_artifacts", &self.final_artifacts)?;
@@ -86,7 +86,7 @@ impl Completion {
         Ok(())
     }
 
-    /// Checks that each answer is to a criterion of the package, and the only one to it.
+    /// Checks that each answer names a criterion of the package, and that no two name the same.
     pub fn check_criteria(&self, package: &Package) -> Result<(), Rejection> {
         for (index, answer) in self.evidence.iter().enumerate() {
             let field = || format!("evidence[{index}].criterion");
@@ -102,13 +102,13 @@ impl Completion {
         Ok(())
     }
 
-    /// The criteria that nothing shows, in the package's words and order.
+    /// The criteria without evidence, in the package's words and order.
     pub fn unanswered(&self, package: &Package) -> Vec<String> {
         let criteria = package.task.success_criteria.iter();
         criteria.filter(|criterion| self.answer(criterion).is_none()).cloned().collect()
     }
 
-    /// What was said about a criterion.
+    /// The evidence for a criterion.
     pub fn answer(&self, criterion: &str) -> Option<&Evidence> {
         self.evidence.iter().find(|answer| is_same(&answer.criterion, criterion))
     }
@@ -118,7 +118,7 @@ impl Completion {
     }
 }
 
-/// Blanks around a text are nobody's intention.
+/// Leading and trailing blanks do not count.
 fn is_same(left: &str, right: &str) -> bool {
     left.trim() == right.trim()
 }

@@ -1,5 +1,5 @@
-//! May this happen, and what follows? One file per command, each with its guards in order of
-//! precedence: who asks, then the state, then the content.
+//! Decides on a command. One file per command, each with its guards in order of precedence: the
+//! caller, then the state, then the content.
 
 mod accept;
 mod activate;
@@ -42,16 +42,16 @@ pub struct Context<'a> {
     pub facts: &'a Facts,
 }
 
-/// What was decided: events to record, and the documents they name by hash.
+/// The result of a decision: events to record, and the documents they name by hash.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Decision {
     pub events: Vec<Event>,
     pub document: Option<Document>,
-    /// What is asked of other handoffs at once; all of it happens or nothing does.
+    /// Commands to other handoffs in the same commit; all of it happens or nothing does.
     pub then: Vec<(HandoffId, Command)>,
 }
 
-/// Notes and details are read by people; what is longer belongs into an artifact.
+/// People read notes and details; longer text belongs in an artifact.
 pub const NOTES_BYTES_MAX: usize = 16 * 1024;
 
 pub fn decide(
@@ -137,7 +137,7 @@ fn as_target<'a>(
     }
 }
 
-/// The state of the work as it was said last: the owner's own words, over those of the package.
+/// The latest state of the work: the owner's own values, over those of the package.
 fn latest(made: &Made, packaged: Option<OfferedWorkState>) -> Option<OfferedWorkState> {
     match &made.work_state {
         Some(said) => Some(said.as_ref().clone().or(packaged.unwrap_or_default())),

@@ -1,4 +1,4 @@
-//! The lines of `decisions.jsonl`: what people and verifiers decided about handoffs, by whom and
+//! The lines of `decisions.jsonl`: decisions of people and verifiers about handoffs, by whom and
 //! why. A pure function of ledger entries, so that the file can be rebuilt byte for byte.
 
 use serde::Serialize;

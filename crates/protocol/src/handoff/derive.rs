@@ -1,5 +1,5 @@
-//! What follows from a state, so that nothing has to be remembered: which deadline is armed, and
-//! what the handoff holds.
+//! What follows from a state and is therefore not stored: which deadline is armed, and what the
+//! handoff holds.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,13 +12,13 @@ use crate::step::{Deadline, Effect, Hold};
 use crate::time::Time;
 use crate::visibility::{self, Readers};
 
-/// Before the id of a task in the key of its hold.
+/// The prefix of the hold of a task, before its id.
 pub const TASK: &str = "task/";
 
-/// Deadlines that warn have this before the name of their stage.
+/// The prefix of a deadline that warns, before the name of its stage.
 pub const WARN: &str = "warn/";
 
-/// The deadlines that are armed in a state. An escalated stage has none: it escalates once.
+/// The deadlines that are armed in a state. An overdue stage has none: it escalates once.
 pub fn deadlines(handoff: &Handoff) -> Vec<Deadline> {
     let Handoff::Made(made) = handoff else { return Vec::new() };
     let Some((stage, waiting)) = clocked(&made.stage) else { return Vec::new() };
@@ -35,7 +35,7 @@ pub fn deadlines(handoff: &Handoff) -> Vec<Deadline> {
     }
 }
 
-/// When the stage that is running is overdue, unless it is already.
+/// When the running stage becomes overdue, unless it is already.
 pub fn overdue_at(handoff: &Handoff) -> Option<Time> {
     let Handoff::Made(made) = handoff else { return None };
     let (stage, waiting) = clocked(&made.stage)?;
@@ -56,14 +56,14 @@ pub fn warning(terms: &Terms, waiting: Waiting, due: Time) -> Option<Time> {
     if waiting.warned { None } else { terms.slas.warning(waiting.since, due) }
 }
 
-/// Looking at the artifacts, as long as nothing is known of them.
+/// Verifies the artifacts, until their result is known.
 pub const LOOK: &str = "look";
 
-/// Asking the work queue, until it has answered or cannot be asked.
+/// Asks the work queue, until it has answered or cannot be asked.
 pub const TRANSFER: &str = "transfer";
 
-/// Looking at the final artifacts of a completion. Each has a name of its own, so that one that
-/// replaces another does not wait for as long as the other was put off.
+/// Verifies the final artifacts of a completion. Each completion has its own name, so that a new
+/// one does not inherit the retry delay of the old one.
 fn final_look(attempt: u32) -> String {
     format!("{LOOK}/{attempt}")
 }
@@ -100,8 +100,8 @@ pub fn clocked(stage: &Stage) -> Option<(SlaStage, Waiting)> {
     }
 }
 
-/// The task's hold: occupied while the handoff is active, and always carrying the owner chain and
-/// what kind of task it is.
+/// The task's hold: occupied while the handoff is active, and always with the owner chain and the
+/// kind of the task.
 pub fn hold(handoff: &Handoff) -> Option<Hold> {
     let Handoff::Made(made) = handoff else { return None };
     Some(Hold {
@@ -118,18 +118,18 @@ pub fn task(made: &Made) -> Task {
         kind: made.terms.task_kind,
         parts: parts(made),
         gated: gated(made).cloned(),
-        // What the first releases proposed is the team's to ask about.
+        // Handoffs of the first releases count as readable by the team.
         readers: visibility::readers(made).unwrap_or_default(),
     }
 }
 
-/// The policy of this task that a human was asked about last. One that is looser than what was
+/// The policy of this task that a human was last asked about. A policy that is laxer than what was
 /// agreed on counts only once a human has approved it.
 fn gated(made: &Made) -> Option<&Policy> {
     unapproved(made).or(made.terms.gated.as_deref())
 }
 
-/// The policy that was agreed on, if this one is looser and no human has approved that.
+/// The policy that was agreed on, if this one is laxer and no human has approved that.
 pub fn unapproved(made: &Made) -> Option<&Policy> {
     match made.approval {
         Approval::Wanted | Approval::NotNeeded => made.terms.loosens.as_deref(),
@@ -137,8 +137,8 @@ pub fn unapproved(made: &Made) -> Option<&Policy> {
     }
 }
 
-/// Whether the hold of a proposed handoff differs between two of its states. What was agreed on
-/// does not change, so it is enough to look at where it stands.
+/// Whether the hold of a proposed handoff differs between two of its states. The terms never
+/// change, so it is enough to compare the rest.
 pub fn hold_differs(before: &Handoff, after: &Handoff) -> bool {
     let place = |handoff: &Handoff| match handoff {
         Handoff::Made(made) => {
@@ -150,8 +150,8 @@ pub fn hold_differs(before: &Handoff, after: &Handoff) -> bool {
     place(before) != place(after)
 }
 
-/// What the handoff that this one is a part of must be told, if anything. `successor`: the one
-/// that takes its place, and for whom that is.
+/// What the parent of this part must be told, if anything. `successor` is the handoff that replaces
+/// this one, and its target.
 pub fn told_parent(
     before: &Made,
     after: &Made,
@@ -173,8 +173,8 @@ pub fn task_key(task_id: &TaskId) -> String {
     format!("{TASK}{task_id}")
 }
 
-/// The owners of the task as this handoff leaves them. A path, never a walk: nobody is in it twice,
-/// and who gives a task back or returns it leaves the path.
+/// The owners of the task after this handoff. No agent is in the list twice: an agent that rejects
+/// or returns a task is removed.
 pub fn owners(made: &Made) -> Vec<AgentId> {
     if target_owns(made) { extended(&made.terms) } else { made.terms.chain.clone() }
 }
@@ -198,7 +198,7 @@ pub fn extended(terms: &Terms) -> Vec<AgentId> {
     before.iter().chain(std::iter::once(&terms.to)).cloned().collect()
 }
 
-/// What the hold of a task says. Usually it is the chain alone, as it always was.
+/// The value of a task's hold. Usually the chain alone, as in the first releases.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum TaskHold {
@@ -206,19 +206,19 @@ enum TaskHold {
     More(Task),
 }
 
-/// What is known of a task whoever handles it.
+/// The data of a task, across its handoffs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     pub chain: Vec<AgentId>,
     #[serde(default, skip_serializing_if = "TaskKind::is_execution")]
     pub kind: TaskKind,
-    /// How many parts of it were handed on, so that none is named like one before it.
+    /// How many parts of it were delegated, so that each gets a new number.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub parts: u32,
-    /// The policy that a human was asked about last, if one was.
+    /// The policy that a human was last asked about, if one was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gated: Option<Policy>,
-    /// Who may be told whose task it is.
+    /// Who may learn whose task it is.
     #[serde(default, skip_serializing_if = "Readers::is_team")]
     pub readers: Readers,
 }
@@ -241,7 +241,7 @@ fn encode_task(task: Task) -> String {
     text.expect("a list of names is JSON")
 }
 
-/// What a hold's value says of its task. What cannot be read is treated as empty.
+/// Decodes the value of a hold. An unreadable one counts as empty.
 pub fn decode_task(value: &str) -> Task {
     match serde_json::from_str(value) {
         Ok(TaskHold::Chain(chain)) => Task { chain, ..Task::default() },
@@ -250,7 +250,7 @@ pub fn decode_task(value: &str) -> Task {
     }
 }
 
-/// How many parts of the task were handed on, by this handoff and those before it.
+/// How many parts of the task were delegated, by this handoff and those before it.
 pub fn parts(made: &Made) -> u32 {
     made.terms.parts.saturating_add(made.delegations.count)
 }

@@ -1,5 +1,6 @@
-//! Changing an offer field by field, as RFC 7386 merges JSON: what is absent stays, `null` clears,
-//! a list is replaced whole. And what a change comes to, for those who must agree to it.
+//! Edits an offer field by field, with the merge rules of RFC 7386: an absent field stays, `null`
+//! clears it, a list is replaced as a whole. Also lists the differences, for the
+//! approvers.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -17,10 +18,10 @@ use crate::form;
 use crate::ids::{AgentId, TaskId, ThreadId};
 use crate::time::{Span, Time};
 
-/// A value is shown in a difference up to this size; the package has the whole of it.
+/// A value is shown in a difference up to this size; the package has all of it.
 pub const SHOWN_BYTES_MAX: usize = 1_000;
 
-/// What becomes of one field.
+/// The edit of one field.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Edit<T> {
     #[default]
@@ -116,8 +117,8 @@ macro_rules! edits {
 }
 
 edits! {
-    /// What a counter-offer changes in the package. What is absent stays as it was, `null` clears,
-    /// a list is replaced whole.
+    /// What a counter-offer changes in the package. An absent field stays as it was, `null` clears
+    /// it, a list is replaced as a whole.
     OfferEdit of Offer {
         artifacts: Vec<Artifact>,
         context: ContextEdit,
@@ -154,8 +155,8 @@ edits! {
 }
 
 edits! {
-    /// What is absent stays as it was. A counter-offer that binds less than the one before needs
-    /// the approval of a human; a part of a task is never bound less than the whole.
+    /// An absent field stays as it was. A counter-offer that is laxer than the one before needs the
+    /// approval of a human; a part of a task is never laxer than the whole.
     PolicyEdit of Policy {
         classification: Classification,
         #[schemars(transform = form::each(form::not_blank("a rule")))]
@@ -226,7 +227,8 @@ edits! {
 impl OfferEdit {
     /// The offer after the changes.
     pub fn applied_to(self, mut offer: Offer) -> Offer {
-        // It stands for that of the task, so clearing it clears that one, unless it is set anew.
+        // It overrides the task's deadline, so clearing it clears that one too, unless it is set
+        // anew.
         if self.deadline == Edit::Clear
             && let Some(task) = &mut offer.task
         {
@@ -237,7 +239,7 @@ impl OfferEdit {
     }
 }
 
-/// The offer of a part, whose policy is that of the whole but for what it changes.
+/// The offer of a part: the policy of the whole with the part's changes.
 pub fn with_policy_of(offer: Offer<PolicyEdit>, mut policy: Policy) -> Offer {
     if let Some(edit) = offer.policy {
         edit.apply(&mut policy);
@@ -258,7 +260,7 @@ pub fn with_policy_of(offer: Offer<PolicyEdit>, mut policy: Policy) -> Offer {
     }
 }
 
-/// The offer that leads to this package, for another one to be made from it.
+/// The offer that leads to this package, as the base of another one.
 pub fn offer_of(package: Package) -> Offer {
     Offer {
         artifacts: package.artifacts,
@@ -276,8 +278,7 @@ pub fn offer_of(package: Package) -> Offer {
 }
 
 impl OfferedWorkState {
-    /// The state of the work as it was said last: this, and where it says nothing, what was said
-    /// before.
+    /// The latest state of the work: these values, and for missing ones those before.
     pub fn or(self, before: OfferedWorkState) -> OfferedWorkState {
         let completed_steps = match self.completed_steps.is_empty() {
             true => before.completed_steps,
@@ -295,7 +296,7 @@ impl OfferedWorkState {
     }
 }
 
-/// A part of a package that is not as it was. A side that is absent was not there.
+/// A part of a package that changed. An absent side did not exist.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
     /// Its path in the package, such as `policy.visibility`.
@@ -306,7 +307,7 @@ pub struct Difference {
     pub after: Option<Value>,
 }
 
-/// What differs between two packages, with both values.
+/// The differences between two packages, with both values.
 pub fn differences(before: &Package, after: &Package) -> Vec<Difference> {
     let value = |package: &Package| {
         serde_json::to_value(package).expect("a package holds only strings, numbers and lists")
@@ -320,7 +321,7 @@ pub fn differences(before: &Package, after: &Package) -> Vec<Difference> {
     changes(before, after).into_iter().map(difference).collect()
 }
 
-/// What differs between two policies, by the paths of a package.
+/// The differences between two policies, with their paths in a package.
 pub fn policy_differences(before: &Policy, after: &Policy) -> Vec<Difference> {
     let value = |policy: &Policy| serde_json::to_value(policy).expect("a policy is plain data");
     let (old, new) = (value(before), value(after));
@@ -337,7 +338,7 @@ pub fn policy_differences(before: &Policy, after: &Policy) -> Vec<Difference> {
         .collect()
 }
 
-/// A value that would be long is shown by its beginning.
+/// A long value is cut short.
 fn shown(value: &Value) -> Value {
     let text = value.to_string();
     if text.len() <= SHOWN_BYTES_MAX {
@@ -354,7 +355,7 @@ mod tests {
 
     use super::*;
 
-    /// Against RFC 7386 itself, on JSON: the same change by hand and by type.
+    /// Compared with RFC 7386 itself, on JSON: the same change by hand and by type.
     #[test]
     fn an_edit_merges_as_rfc_7386_does() {
         let offer = json!({

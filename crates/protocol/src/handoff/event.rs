@@ -1,5 +1,5 @@
-//! What happened to a handoff. These are durable words: a name, a version and a body that every
-//! later release still reads. Golden files pin each shape.
+//! The events of a handoff, in their stored form: a name, a version and a body that every later
+//! release can still read. Golden files pin each shape.
 
 use serde::{Deserialize, Serialize};
 
@@ -45,8 +45,8 @@ pub enum Event {
     WorkqDegraded(WorkqDegraded),
 }
 
-/// The two agents concerned. In every event, so that whoever follows the feed can pick out what is
-/// about them without keeping state.
+/// The two agents concerned. Every event has them, so that a follower of the feed can filter for
+/// its own handoffs without keeping state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parties {
     pub from: AgentId,
@@ -80,21 +80,21 @@ pub struct Proposed {
     pub needs_human: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub target_is_human: bool,
-    /// There are artifacts to look at before it can be accepted.
+    /// There are artifacts to verify before it can be accepted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_artifacts: bool,
-    /// The package names items of a work queue, which shall follow the task.
+    /// The package names items of a work queue, which should follow the task.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_workq_items: bool,
-    /// Restricted, or of high sensitivity: reviewers have a say too.
+    /// Restricted, or of high sensitivity: reviewers may decide too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_guarded: bool,
     #[serde(default, skip_serializing_if = "TaskKind::is_execution")]
     pub task_kind: TaskKind,
-    /// Each success criterion must be answered before it is completed.
+    /// Each success criterion needs evidence before it can be completed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub requires_evidence: bool,
-    /// Somebody other than the owner must confirm that it is completed.
+    /// A verifier, who is not the owner, must confirm its completion.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub requires_verifier: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -102,7 +102,7 @@ pub struct Proposed {
     #[serde(default, skip_serializing_if = "Slas::is_default")]
     pub slas: Slas,
     pub chain: Vec<AgentId>,
-    /// How many parts of the task were handed on before.
+    /// How many parts of the task were delegated before.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub parts: u32,
     pub origin_session: String,
@@ -110,20 +110,20 @@ pub struct Proposed {
     /// The handoff whose owner delegated this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<HandoffId>,
-    /// The handoff whose place this one takes.
+    /// The handoff that this one replaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<HandoffId>,
-    /// Who may read it, by its own policy. The first releases did not write it down.
+    /// Who may read it, by its own policy. The first releases did not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub readers: Option<Readers>,
-    /// Its policy, if a human is asked about it: what follows on this task is compared with it.
+    /// Its policy, if a human is asked about it: later policies of this task are compared with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gated: Option<Box<Policy>>,
-    /// The policy that was agreed on and that this one is looser than. A human must approve that,
-    /// whatever its own policy says.
+    /// The agreed policy that this one is laxer than. A human must approve that, whatever its own
+    /// policy says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loosens: Option<Box<Policy>>,
-    /// What a counter-offer changes, or in what a policy is looser than what was agreed on.
+    /// What a counter-offer changes, or where a policy is laxer than what was agreed on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub differences: Vec<Difference>,
 }
@@ -133,13 +133,13 @@ pub struct ValidationStarted {
     pub parties: Parties,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
-    /// The artifacts that the target wants, if it does not want all.
+    /// The artifacts that the target wants, unless it wants all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifacts: Option<Vec<String>>,
 }
 
-/// The artifacts cannot be looked at just now. Recorded once for each time the checks begin; the
-/// server keeps trying.
+/// The artifacts cannot be verified now. Recorded once for each start of the checks; the server
+/// retries.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VerificationUnavailable {
     pub parties: Parties,
@@ -148,7 +148,7 @@ pub struct VerificationUnavailable {
     pub artifacts: Vec<Seen>,
 }
 
-/// Every check passed, and a human must agree before it is accepted.
+/// Every check passed, and a human must approve before it is accepted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Checked {
     pub parties: Parties,
@@ -157,7 +157,7 @@ pub struct Checked {
     pub artifacts: Vec<Seen>,
 }
 
-/// A human agreed; who it was is the actor of the entry.
+/// A human approved; the actor of the entry says who.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Approved {
     pub parties: Parties,
@@ -165,7 +165,7 @@ pub struct Approved {
     pub why: Option<String>,
 }
 
-/// A human did not agree. A rejection follows.
+/// A human refused. A rejection follows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Refused {
     pub parties: Parties,
@@ -176,7 +176,7 @@ pub struct Refused {
 pub struct Accepted {
     pub parties: Parties,
     pub passed: Vec<String>,
-    /// What was found of the artifacts, if there were any to look at.
+    /// The results of the artifacts, if there were any to verify.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<Seen>,
 }
@@ -204,7 +204,7 @@ pub struct Activated {
     pub work_state_update: Option<Box<OfferedWorkState>>,
 }
 
-/// The owner reports the work as done, and that is to be looked at or confirmed.
+/// The owner reports the work as done, and that is to be verified or confirmed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CompletionStarted {
     pub parties: Parties,
@@ -218,19 +218,19 @@ pub struct CompletionStarted {
     pub needs_verifier: bool,
 }
 
-/// The final artifacts are what the owner says.
+/// The final artifacts match what the owner says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CompletionChecked {
     pub parties: Parties,
     pub passed: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<Seen>,
-    /// Somebody other than the owner must confirm it now.
+    /// A verifier, who is not the owner, must confirm it now.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub needs_verifier: bool,
 }
 
-/// The final artifacts are not what the owner says; the work goes on.
+/// The final artifacts do not match what the owner says; the work goes on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CompletionFailed {
     pub parties: Parties,
@@ -244,8 +244,7 @@ pub struct CompletionFailed {
     pub artifacts: Vec<Seen>,
 }
 
-/// Somebody other than the owner agrees that the work is done; who it was is the actor of the
-/// entry.
+/// A verifier, who is not the owner, agrees that the work is done; the actor of the entry says who.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Confirmed {
     pub parties: Parties,
@@ -253,7 +252,7 @@ pub struct Confirmed {
     pub why: Option<String>,
 }
 
-/// Somebody other than the owner does not agree; the work goes on.
+/// A verifier, who is not the owner, disagrees; the work goes on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Disputed {
     pub parties: Parties,
@@ -267,13 +266,13 @@ pub struct Completed {
     pub completion_notes: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub final_artifacts: Vec<Artifact>,
-    /// What shows that the criteria are met; one that is not among it is not shown.
+    /// The evidence for the criteria; a criterion that is not listed is not shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Evidence>,
     /// The checks of the final artifacts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passed: Vec<String>,
-    /// Who confirmed it, where somebody other than the owner had to.
+    /// The verifier who confirmed it, if one was required.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmed_by: Option<String>,
 }
@@ -286,19 +285,19 @@ pub struct Closed {
     pub from_status: Status,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closure_notes: Option<String>,
-    /// A coordinator closed it although it was not at an end.
+    /// A coordinator closed it before it had ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forced: bool,
     /// Its sender took it back before it was accepted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub withdrawn: bool,
-    /// The handoff that took its place.
+    /// The handoff that replaced it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reassigned_to: Option<HandoffId>,
     pub at: Time,
 }
 
-/// The owner handed a part of the task on.
+/// The owner delegated a part of the task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Delegated {
     pub parties: Parties,
@@ -307,7 +306,7 @@ pub struct Delegated {
     pub child_to: AgentId,
 }
 
-/// A part that was handed on is done, rejected or closed.
+/// A delegated part is done, rejected or closed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DelegationEnded {
     pub parties: Parties,
@@ -342,7 +341,7 @@ pub struct SlaExtended {
     pub why: String,
 }
 
-/// A stage will be overdue soon. Said once for each time its limit is set.
+/// A stage will be overdue soon. Recorded once for each time its limit is set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SlaWarned {
     pub parties: Parties,
@@ -355,13 +354,13 @@ pub struct SlaWarned {
 pub struct Countered {
     /// 2 for the first counter-offer.
     pub revision: u32,
-    /// The parts of the package that differ from the one before, by their paths.
+    /// The paths of the parts of the package that changed.
     pub changes: Vec<String>,
     #[serde(flatten)]
     pub proposed: Proposed,
 }
 
-/// The work queue has the items with their new owner, or has no such items.
+/// The work queue has moved the items to their new owner, or has no such items.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorkqSettled {
     pub parties: Parties,
@@ -372,14 +371,14 @@ pub struct WorkqSettled {
     pub missing: Vec<String>,
 }
 
-/// The work queue did not hand over all of the items. The handoff goes on without it, and somebody
-/// claims by hand what is orphaned.
+/// The work queue did not hand over all of the items. The handoff goes on without it, and an agent
+/// or a person claims the orphaned items by hand.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorkqDegraded {
     pub parties: Parties,
-    /// Who should have them.
+    /// The agent who should have them.
     pub to: AgentId,
-    /// Of the first that was not handed over.
+    /// Of the first item that was not handed over.
     pub reason: Degradation,
     pub detail: String,
     pub orphaned: Vec<String>,
@@ -420,7 +419,7 @@ impl Escalated {
 }
 
 impl Event {
-    /// The durable name.
+    /// The stored name.
     pub fn name(&self) -> &'static str {
         match self {
             Event::Drafted(_) => "handoff.drafted",

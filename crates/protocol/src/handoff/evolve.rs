@@ -1,5 +1,5 @@
-//! What is true after an event. Total over the histories that [`super::decide`] can write; any
-//! other order is a damaged ledger, and evolving over it is refused by name.
+//! The state after an event. Total over the histories that [`super::decide`] can write; any other
+//! order means a damaged ledger and is an error.
 
 mod completion;
 
@@ -57,7 +57,7 @@ pub fn evolve(
                 // None of them is open, and the terms count them.
                 delegations: Delegations::default(),
                 workq: made.workq.after_counter(),
-                // The new package says it.
+                // The new package has it.
                 work_state: None,
                 differences: countered.proposed.differences.clone(),
             })),
@@ -129,7 +129,7 @@ fn evolve_made(mut made: Made, event: &Event, at: Time) -> Result<Made, BadHisto
     Ok(made)
 }
 
-/// What a handoff knows of the work itself.
+/// The parts of a handoff that events about the work change.
 struct Work<'m> {
     has_items: bool,
     delegations: &'m mut Delegations,
@@ -140,7 +140,7 @@ struct Work<'m> {
 }
 
 impl Work<'_> {
-    /// What is true after an event of the work, if it may follow.
+    /// The stage after an event about the work, if the event may follow.
     fn evolve(&mut self, stage: Stage, event: &Event, at: Time) -> Option<Stage> {
         match (stage, event) {
             (Stage::Accepted(_), Event::Activated(activated)) => {
@@ -183,7 +183,7 @@ impl Work<'_> {
     }
 }
 
-/// The clock of a stage after something about its limit.
+/// The clock of a stage after an event about its limit.
 fn clock(before: Waiting, event: &Event) -> Waiting {
     if let Event::SlaExtended(extended) = event {
         return Waiting { due: Some(extended.due), escalated: false, warned: false, ..before };
@@ -313,10 +313,10 @@ fn terms(id: HandoffId, proposed: &Proposed, at: Time) -> Terms {
     }
 }
 
-/// What stands where a text was erased.
+/// Replaces an erased text.
 pub const ERASED: &str = "[erased]";
 
-/// The handoff without what people wrote. Once part of a record is erased its snapshot keeps only
+/// The handoff without what people wrote. Once part of a record is erased, its snapshot keeps only
 /// what the chain of owners needs: ids, names and times.
 pub fn without_texts(handoff: Handoff) -> Handoff {
     let erased = || ERASED.to_owned();

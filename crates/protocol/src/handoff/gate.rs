@@ -1,5 +1,5 @@
-//! The gate that every accept passes: nothing is accepted on trust. What can be checked at once is
-//! checked here; the artifacts are looked at outside.
+//! The gate that every accept passes: nothing is accepted on trust. Checks that need no I/O run
+//! here; artifacts are verified outside.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use super::command::RejectReason;
 use super::package::{self, Package};
 use super::state::Terms;
 
-/// What the checks found.
+/// The results of the checks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Findings {
     pub passed: Vec<String>,
@@ -28,10 +28,10 @@ impl Failure {
     }
 }
 
-/// Runs every check, even after one failed: whoever mends the package wants to know all of it.
+/// Runs every check, even after one failed, so that the sender can fix everything at once.
 pub fn inspect(terms: &Terms, stored_package: Option<&str>) -> Findings {
     let package = parse(stored_package);
-    // Of a package that cannot be read nobody knows the policy, so nothing is said about it.
+    // The policy of an unreadable package is unknown, so there is no result about it.
     let policy = package.as_ref().ok().map(|package| check_policy(terms, package));
     let checks = [
         ("schema", Some(check_schema(terms, &package))),
@@ -54,12 +54,12 @@ pub fn inspect(terms: &Terms, stored_package: Option<&str>) -> Findings {
 
 type Check = Result<(), (RejectReason, String)>;
 
-/// The package in the store, if there is one that can be read.
+/// The package in the store, if it exists and is readable.
 pub fn read_package(stored: Option<&str>) -> Option<Package> {
     parse(stored).ok()
 }
 
-/// The package in the store, if it is the very one that was proposed.
+/// The package in the store, if it is exactly the one that was proposed.
 pub fn sealed_package(terms: &Terms, stored: Option<&str>) -> Option<Package> {
     check_hash(terms, stored).ok()?;
     read_package(stored)
@@ -83,7 +83,7 @@ fn check_schema(terms: &Terms, package: &Result<Package, String>) -> Check {
     if is_ours { Ok(()) } else { Err(invalid("the package belongs to another handoff".to_owned())) }
 }
 
-/// What the policy forbids whatever a human says. That a human must agree is not checked but
+/// What the policy forbids whatever a human decides. A required approval is not checked here but
 /// waited for.
 fn check_policy(terms: &Terms, package: &Package) -> Check {
     package.policy.check(&terms.to).map_err(|broken| {

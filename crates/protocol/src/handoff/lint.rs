@@ -1,5 +1,5 @@
-//! What is wrong with an offer, all of it at once, and what could be better. Refusals are what the
-//! rules say no to; advice is what the next owner would ask about.
+//! All problems of an offer at once, and what could be better. Refusals are what the rules do not
+//! allow; advice is what the next owner would ask about.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,11 +9,11 @@ use super::package::{Artifact, ArtifactKind, Broken, Offer, TestStatus};
 use crate::hidden::first_hidden;
 use crate::time::Time;
 
-/// One finding, with what to do about it.
+/// One finding, and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Remark {
     pub weight: Weight,
-    /// Where, as in `task.success_criteria[0]`.
+    /// The place, as in `task.success_criteria[0]`.
     pub field: String,
     pub problem: String,
     pub fix: String,
@@ -22,9 +22,9 @@ pub struct Remark {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Weight {
-    /// The server would not take it.
+    /// The server would refuse it.
     Refused,
-    /// The server would take it; people would wish it were better.
+    /// The server would accept it; people would want it better.
     Advice,
 }
 
@@ -46,13 +46,13 @@ const VAGUE_WORDS: [&str; 14] = [
     "soon",
 ];
 
-/// A criterion in fewer words can hardly be checked.
+/// A criterion with fewer words can hardly be checked.
 const CRITERION_WORDS_MIN: usize = 3;
 
-/// A summary in fewer bytes leaves the next owner guessing.
+/// A shorter summary leaves the next owner guessing.
 const SUMMARY_BYTES_MIN: usize = 40;
 
-/// Everything there is to say about an offer, the refusals first.
+/// All findings about an offer, refusals first.
 pub fn lint(offer: &Offer, now: Time) -> Vec<Remark> {
     let refused = offer.problems(now).into_iter().map(|problem| Remark {
         weight: Weight::Refused,
@@ -88,7 +88,7 @@ fn advice(field: impl Into<String>, problem: &str, fix: &str) -> Remark {
     Remark { weight: Weight::Advice, field: field.into(), problem, fix }
 }
 
-/// What the next owner does not see, and its model does.
+/// Characters that the next owner does not see, but its model does.
 fn look_for_hidden(value: &Value, field: String, remarks: &mut Vec<Remark>) {
     match value {
         Value::String(text) => {

@@ -1,4 +1,4 @@
-//! What a decision about a handoff must know besides the handoff itself.
+//! The facts that a decision about a handoff needs besides the handoff itself.
 
 use super::command::{Command, Looked};
 use super::derive;
@@ -7,7 +7,7 @@ use crate::ids::AgentId;
 use crate::step::Needs;
 
 impl Command {
-    /// What to read for a command, given the handoff it meets.
+    /// The facts to read for a command, given the current handoff.
     pub fn needs(&self, handoff: Option<&Handoff>) -> Needs {
         let stored = || handoff.map(|handoff| handoff.document_hash().to_owned());
         match self {
@@ -78,7 +78,7 @@ impl Command {
         }
     }
 
-    /// To whom a part of the work, or the task itself, is handed on.
+    /// The agent to whom a part of the work, or the task itself, is handed on.
     fn next_owner(&self) -> Option<AgentId> {
         if let Command::Delegate { offer, .. } = self {
             return offer.to_agent.clone();

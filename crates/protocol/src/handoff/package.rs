@@ -1,7 +1,8 @@
-//! What a handoff carries. [`Offer`] is what a sender writes, all of it optional while it is a
-//! draft; [`Package`] is the complete, sealed form, with the parts that only the server fills in.
+//! What a handoff carries. [`Offer`] is what a sender writes; all its fields are optional while it
+//! is a draft. [`Package`] is the complete, sealed form, with the parts that only the server fills
+//! in.
 //!
-//! Fields are declared in the order of their names, so that a plain writer writes canonical JSON.
+//! Fields are declared in the order of their names, so that plain serialization is canonical JSON.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,7 +35,7 @@ pub const PROTOCOL: &str = "acp";
 pub const PERCENT_MAX: f64 = 100.0;
 
 /// What a sender proposes. Every field may be missing in a draft; [`Offer::complete`] says which
-/// ones are needed to leave it. A part of a task says only in what its policy differs.
+/// ones a proposal needs. The policy of a part states only its differences.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Offer")]
@@ -65,7 +66,7 @@ pub struct Offer<P = Policy> {
     /// Made by the server when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<ThreadId>,
-    /// The agent that shall own the task. Never a `system` agent.
+    /// The agent that should own the task. Never a `system` agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to_agent: Option<AgentId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,10 +80,10 @@ pub struct OfferedTask {
     pub deadline: Option<Time>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub external_refs: Vec<ExternalRef>,
-    /// Said with the first handoff of a task, and the same ever after; `execution` when absent.
+    /// Set with the first handoff of a task, and fixed from then on; `execution` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<TaskKind>,
-    /// What shall be true in the end; the title when absent.
+    /// What should be true in the end; the title when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objective: Option<String>,
     #[serde(default)]
@@ -124,7 +125,7 @@ pub struct OfferedWorkState {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = form::range(0.0, PERCENT_MAX))]
     pub percent_complete: Option<f64>,
-    /// In a package, `not_started` if nothing was said; what is said later need not say it again.
+    /// In a package, `not_started` when absent; a later update need not repeat it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<WorkStatus>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -133,7 +134,7 @@ pub struct OfferedWorkState {
     pub worktree_path: Option<String>,
 }
 
-/// The parts of the provenance a sender may add; the rest is the server's.
+/// The parts of the provenance that a sender may add; the server adds the rest.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OfferedProvenance {
@@ -149,7 +150,7 @@ pub struct OfferedProvenance {
 pub enum TaskKind {
     #[default]
     Execution,
-    /// Bringing finished work together: integrators may say whose it is.
+    /// Bringing finished work together: integrators may assign it.
     Merge,
 }
 
@@ -264,12 +265,12 @@ pub struct Policy {
     pub export_restrictions: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub human_gate: Option<HumanGate>,
-    /// Whoever completes the handoff must say for each success criterion what shows it.
+    /// The owner who completes the handoff must give evidence for each success criterion.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub requires_evidence: bool,
     #[serde(default)]
     pub requires_human_approval: bool,
-    /// Somebody other than the owner must confirm that the work is done.
+    /// A verifier, who is not the owner, must confirm that the work is done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub requires_verifier: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -364,14 +365,14 @@ impl Policy {
         self.requires_human_approval || self.human_gate == Some(HumanGate::Required)
     }
 
-    /// Restricted, or of high sensitivity: reviewers may answer for it as well.
+    /// Restricted, or of high sensitivity: reviewers may approve it as well.
     pub fn is_guarded(&self) -> bool {
         self.classification == Classification::Restricted
             || self.sensitivity == Some(Sensitivity::High)
     }
 
-    /// Whether this policy allows nothing that the other one forbids; else, the first field in
-    /// which it does.
+    /// Checks that this policy allows nothing that the other one forbids; otherwise returns the
+    /// first field in which it does.
     pub fn check_narrows(&self, whole: &Policy) -> Result<(), &'static str> {
         let is_missing = |restriction: &&String| !self.export_restrictions.contains(restriction);
         let narrows = [
@@ -392,7 +393,7 @@ impl Policy {
         }
     }
 
-    /// Whether the policy agrees with itself, and lets the task go to this agent.
+    /// Whether the policy is consistent, and lets the task go to this agent.
     pub fn check(&self, to: &AgentId) -> Result<(), Broken> {
         let broken =
             |field: &str, rule: String| Err(Broken { field: format!("policy.{field}"), rule });
@@ -418,17 +419,17 @@ impl Policy {
     }
 }
 
-/// What a policy does not allow, and the field that says so.
+/// What a policy forbids, and the field that says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broken {
     pub field: String,
     pub rule: String,
 }
 
-/// The only place where a seal can be: inside a string, quotes would be escaped.
+/// The only place of a seal: inside a string, the quotes would be escaped.
 const SEALED: &str = r#""verification":{"package_hash":""#;
 
-/// What is left out when the hash is taken, before the seal and after it.
+/// The text around the seal that is left out of the hash.
 const SEAL_KEY: &str = r#""package_hash":""#;
 const SEAL_END: &str = r#"","#;
 
@@ -444,8 +445,8 @@ impl Package {
     }
 }
 
-/// The hash of a stored package, computed from what is there and not from what it says. One whose
-/// own seal says otherwise was changed after it was sealed, and has none.
+/// The hash of a stored package, recomputed from its text. `None` if it differs from the package's
+/// own seal: then the package was changed after it was sealed.
 pub fn hash_of_stored(text: &str) -> Option<Hash> {
     let at = text.find(SEALED)? + SEALED.len();
     let (seal, rest) = text[at..].split_at_checked(2 * size_of::<Hash>())?;
@@ -453,13 +454,13 @@ pub fn hash_of_stored(text: &str) -> Option<Hash> {
     (seal == canonical::hex(&hash)).then_some(hash)
 }
 
-/// The hash of the canonical text without its seal, given what is before and after the seal.
+/// The hash of the canonical text without its seal, given the text before and after the seal.
 fn hash_around(before: &str, after: &str) -> Option<Hash> {
     let (before, after) = (before.strip_suffix(SEAL_KEY)?, after.strip_prefix(SEAL_END)?);
     Some(canonical::sha256(&[before.as_bytes(), after.as_bytes()]))
 }
 
-/// The parts of a package that differ from another, by their paths. What the server fills in does
+/// The paths of the parts of a package that differ from another. Parts that the server fills in do
 /// not count.
 pub fn changes(before: &Package, after: &Package) -> Vec<String> {
     let value = |package: &Package| {

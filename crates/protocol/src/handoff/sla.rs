@@ -1,4 +1,4 @@
-//! How long each stage may take, and when somebody is warned before.
+//! How long each stage may take, and when the agents are warned before.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,26 +8,26 @@ use super::command::SlaStage;
 use crate::form;
 use crate::time::{Span, Time};
 
-/// The target is asked to look at it: minutes, because the sender waits.
+/// For the target to answer: minutes, because the sender waits.
 pub const PROPOSED_SLA: Span = Span::from_minutes(5);
 /// The checks of the gate, artifacts included.
 pub const VALIDATING_SLA: Span = Span::from_minutes(10);
-/// From a promise to the start of the work.
+/// From the accept to the start of the work.
 pub const ACCEPTED_SLA: Span = Span::from_minutes(15);
 /// The work itself, unless the handoff has a deadline of its own.
 pub const ACTIVATED_SLA: Span = Span::from_hours(24);
 
-/// A shorter limit would be overdue before anybody could act on it.
+/// A shorter limit would be overdue before an agent could act on it.
 pub const SLA_MIN: Span = Span::from_millis(1_000);
-/// Whoever wants more wants a deadline.
+/// For more time, a deadline is better.
 pub const SLA_MAX: Span = Span::from_hours(24 * 365);
 
 /// A warning is given after the beginning and before the end.
 pub const WARN_PERCENT_MIN: u8 = 1;
 pub const WARN_PERCENT_MAX: u8 = 99;
 
-/// What a sender says about the limits of its handoff, or a teamspace about those of all that say
-/// nothing; the rest is as everywhere.
+/// The limits that a sender sets for its handoff, or a teamspace for all handoffs without their
+/// own; missing ones have defaults.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Slas {
@@ -43,7 +43,7 @@ pub struct Slas {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = form::span(SLA_MIN, SLA_MAX))]
     pub validating: Option<Span>,
-    /// The part of a limit after which both agents are warned, in percent; nobody is when absent.
+    /// The share of a limit after which both agents are warned, in percent; no warning when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = form::range(WARN_PERCENT_MIN, WARN_PERCENT_MAX))]
     pub warn_percent: Option<u8>,
@@ -54,7 +54,7 @@ impl Slas {
         *self == Self::default()
     }
 
-    /// These limits, and where they say nothing, those.
+    /// These limits, with missing ones from the others.
     pub fn or(self, others: Slas) -> Slas {
         Slas {
             accepted: self.accepted.or(others.accepted),
@@ -65,7 +65,7 @@ impl Slas {
         }
     }
 
-    /// The same with every limit named.
+    /// The same with every limit filled in.
     pub fn in_full(&self) -> Slas {
         Slas {
             accepted: Some(self.of(SlaStage::Accepted)),

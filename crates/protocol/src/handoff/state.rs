@@ -1,4 +1,4 @@
-//! The states of a handoff. Each carries exactly what is known in it.
+//! The states of a handoff. Each carries exactly the data that exists in it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,20 +23,20 @@ use crate::visibility::Readers;
 pub enum Handoff {
     /// Being written. Its sender moves it next, by editing or proposing it.
     Draft(Draft),
-    /// Closed before it was ever proposed. Nobody moves it.
+    /// Closed before it was ever proposed. It is final.
     Discarded { draft: Draft, closed: Closed },
-    /// Proposed, and all that may follow.
+    /// Proposed, and all later states.
     Made(Made),
 }
 
-/// A handoff nobody but its sender has been asked about.
+/// A handoff that only its sender knows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Draft {
     pub id: HandoffId,
     pub from: AgentId,
     pub thread_id: ThreadId,
     pub drafted_at: Time,
-    /// SHA-256 of the offer as it stands, in canonical form; the text is a document of the store.
+    /// SHA-256 of the current offer, in canonical form; the text is a document of the store.
     pub offer_hash: String,
     pub to: Option<AgentId>,
     pub task_id: Option<TaskId>,
@@ -51,13 +51,13 @@ pub struct Made {
     pub approval: Approval,
     /// 1 for the package that was proposed first; a counter-offer adds 1.
     pub revision: u32,
-    /// How often the owner reported the work as done in a way that had to be looked at first.
+    /// How often the owner reported work as done that had to be verified or confirmed first.
     #[serde(default)]
     pub completions: u32,
-    /// Somebody other than the owner was asked to confirm that the work is done.
+    /// A verifier, who is not the owner, was asked to confirm that the work is done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verifier_asked: bool,
-    /// What was said about the work that is done, if anything was.
+    /// The evidence and results of the completed work, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown: Option<Box<Shown>>,
     /// Rejections, escalations and the closure, oldest first. Bounded: each revision adds at
@@ -66,18 +66,18 @@ pub struct Made {
     pub delegations: Delegations,
     #[serde(default, skip_serializing_if = "Workq::is_idle")]
     pub workq: Workq,
-    /// What the owner said about the work since the package was sealed.
+    /// The work state that the owner gave since the package was sealed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_state: Option<Box<OfferedWorkState>>,
-    /// What the package changes, for those who must agree to it.
+    /// What the package changes, for its approvers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub differences: Vec<Difference>,
 }
 
-/// The parts of the task that its owner handed on.
+/// The parts of the task that its owner delegated.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Delegations {
-    /// How many there were, ever.
+    /// How many there were in total.
     pub count: u32,
     /// Those that are not done, rejected or closed; at most
     /// [`super::decide::OPEN_DELEGATIONS_MAX`].
@@ -110,7 +110,7 @@ pub struct Terms {
     pub slas: Slas,
     /// The owners of the task when this handoff was proposed; the last one is responsible.
     pub chain: Vec<AgentId>,
-    /// How many parts of the task were handed on before.
+    /// How many parts of the task were delegated before.
     pub parts: u32,
     pub origin_session: String,
     pub package_hash: String,
@@ -123,45 +123,45 @@ pub struct Terms {
     /// Its policy, if a human is asked about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gated: Option<Box<Policy>>,
-    /// The policy that was agreed on and that this one is looser than.
+    /// The agreed policy that this one is laxer than.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loosens: Option<Box<Policy>>,
 }
 
-/// Where a proposed handoff stands.
+/// The stage of a proposed handoff.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Stage {
     /// Waits for the target, who accepts or rejects.
     Proposed(Waiting),
-    /// Waits for the checks of the gate, whose result accepts or rejects, and for a human where
-    /// the policy asks for one.
+    /// Waits for the checks of the gate, whose result accepts or rejects, and for a human if the
+    /// policy requires one.
     Validating(Validating),
     /// Waits for the target to activate, or to reject after all.
     Accepted(Waiting),
     /// The target owns the task and works on it; it completes, or rejects and so re-opens it.
     Activated(Waiting),
-    /// Activated still: the owner reports the work as done. Waits for a look at the final
-    /// artifacts, then for whoever must confirm it, whose word completes it or gives it back.
+    /// Still activated: the owner reports the work as done. Waits for the verification of the final
+    /// artifacts, then for the verifier, who confirms it or gives the work back.
     Completing(Box<Completing>),
     /// Refused; the task is free. Sender, target or a coordinator closes it.
     Rejected { reason: RejectReason, at: Time },
     /// The work is done. Sender, target or a coordinator closes it.
     Completed { at: Time },
-    /// The end. Nobody moves it.
+    /// The end. It is final.
     Closed { at: Time, forced: bool, was_activated: bool },
 }
 
-/// A stage with a clock running.
+/// A stage with a running clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
     pub since: Time,
     pub escalated: bool,
-    /// When it is overdue, if a coordinator said so.
+    /// When it is overdue, if a coordinator set that.
     pub due: Option<Time>,
     pub warned: bool,
 }
 
-/// A handoff whose target agreed.
+/// A handoff that its target accepted, before the checks are done.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Validating {
     pub waiting: Waiting,
@@ -174,14 +174,14 @@ pub struct Validating {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Checks {
-    /// The artifacts are being looked at.
+    /// The artifacts are being verified.
     Running,
-    /// They could not be looked at so far; the server keeps trying.
+    /// They could not be verified so far; the server retries.
     Unavailable,
     Passed,
 }
 
-/// Whether a human must agree.
+/// Whether a human must approve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Approval {
     NotNeeded,
@@ -272,7 +272,7 @@ impl Handoff {
         }
     }
 
-    /// When the handoff was decided for good: rejected, completed or closed.
+    /// When the handoff was resolved: rejected, completed or closed.
     pub fn resolved_at(&self) -> Option<Time> {
         match self {
             Handoff::Draft(_) => None,
@@ -289,7 +289,7 @@ impl Handoff {
         }
     }
 
-    /// Whether the package asks for evidence.
+    /// Whether the package requires evidence.
     pub fn requires_evidence(&self) -> bool {
         match self {
             Handoff::Made(made) => made.terms.requires_evidence,
@@ -322,7 +322,7 @@ impl Handoff {
 }
 
 impl Checks {
-    /// Whether somebody must still look.
+    /// Whether the verification is still open.
     pub fn is_open(self) -> bool {
         match self {
             Checks::Running | Checks::Unavailable => true,
@@ -376,7 +376,7 @@ impl Status {
         }
     }
 
-    /// Whether a handoff in this state keeps others of the same task out.
+    /// Whether a handoff in this state blocks others of the same task.
     pub fn is_active(self) -> bool {
         match self {
             Status::Proposed | Status::Validating | Status::Accepted | Status::Activated => true,

@@ -1,6 +1,6 @@
 //! The rules of a handoff as tables. Everything goes through [`script::check`]: a script of
-//! commands on the left, what they must lead to on the right. [`cells`] has every state, action and
-//! caller; the others have one rule each; [`page`] keeps `docs/transitions.md` true.
+//! commands on the left, their results on the right. [`cells`] has every state, action and caller;
+//! the others have one rule each; [`page`] keeps `docs/transitions.md` up to date.
 
 mod approval;
 mod artifacts;

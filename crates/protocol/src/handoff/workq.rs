@@ -1,6 +1,6 @@
-//! The items of a work queue that a package names. They follow the task to its new owner as well as
-//! they can: the queue is asked outside, its answer comes back as a command, and no handoff waits
-//! for it or fails because of it.
+//! The items of a work queue that a package names. They follow the task to its new owner on a
+//! best-effort basis: the queue is asked outside, its answer comes back as a command, and no
+//! handoff waits for it or fails because of it.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,38 +8,39 @@ use super::package::{ExternalRef, ExternalRefKind, Package};
 use super::state::{Made, Stage};
 use crate::ids::AgentId;
 
-/// A task is one item, seldom a few, and each is asked about in turn; with more it is a list.
+/// A task is one item, seldom a few, and each is asked about in turn; more would be a list.
 pub const ITEMS_MAX: usize = 16;
 
-/// An identifier with room for a path in it.
+/// Room for an identifier with a path in it.
 pub const ITEM_BYTES_MAX: usize = 256;
 
-/// What the work queue knows of the change of owners.
+/// The state of the items in the work queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Workq {
     /// There is nothing to ask: no item is named, or the task has not changed hands.
     #[default]
     Idle,
-    /// The server asks the queue, whose answer moves it.
+    /// The server asks the queue, whose answer changes this state.
     Asked(Way),
     /// The items have followed the task.
     Transferred,
     /// The queue has no such item.
     Missing,
-    /// The items are orphaned: somebody claims them by hand.
+    /// The items are orphaned: an agent or a person claims them by hand.
     Degraded,
 }
 
-/// Which way an item goes.
+/// The direction of a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Way {
     /// To the target, which has begun.
     Over,
-    /// To the owner before, since the target gave the task back.
+    /// Back to the previous owner, since the target gave the task back.
     Back,
 }
 
-/// How the work queue stands to a handoff, by the names of the ACP design, and while it is asked.
+/// The status of the work queue for a handoff, by the names of the ACP design, plus one while it is
+/// asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkqStatus {
@@ -50,7 +51,7 @@ pub enum WorkqStatus {
     Degraded,
 }
 
-/// What a work queue is asked.
+/// The request to a work queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transfer {
     pub items: Vec<String>,
@@ -58,7 +59,7 @@ pub struct Transfer {
     pub to: AgentId,
 }
 
-/// One item after the work queue was asked.
+/// The work queue's answer about one item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answered {
     pub item: String,
@@ -67,10 +68,10 @@ pub struct Answered {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// The queue says that the new owner has it, asked twice.
+    /// The queue has confirmed twice that the new owner has it.
     Transferred,
     Missing,
-    /// It is not known to be with the new owner.
+    /// The new owner is not known to have it.
     Degraded {
         reason: Degradation,
         detail: String,
@@ -80,13 +81,13 @@ pub enum Answer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Degradation {
-    /// The server knows no work queue.
+    /// The server has no work queue configured.
     NotConfigured,
     /// It cannot be reached, fails, or takes too long.
     Unavailable,
     /// It does not give the item to the new owner.
     Refused,
-    /// What it answers makes no sense, or contradicts itself.
+    /// Its answer is invalid or contradictory.
     BadAnswer,
 }
 
@@ -95,7 +96,8 @@ impl Workq {
         *self == Workq::Idle
     }
 
-    /// A return that nobody will be asked for any more has failed, and a failure stays one.
+    /// A return that is still open has failed, because the queue will not be asked again. A failure
+    /// stays a failure.
     pub fn after_counter(self) -> Self {
         match self {
             Workq::Asked(_) | Workq::Degraded => Workq::Degraded,
@@ -103,7 +105,7 @@ impl Workq {
         }
     }
 
-    /// After the target gave the task back: what may be with it comes back too.
+    /// After the target gave the task back: items that the target may have come back too.
     pub fn after_rejection(self) -> Self {
         match self {
             Workq::Transferred | Workq::Asked(_) => Workq::Asked(Way::Back),
@@ -152,7 +154,7 @@ impl Made {
             Workq::Transferred => WorkqStatus::Transferred,
             Workq::Degraded => WorkqStatus::Degraded,
             Workq::Asked(_) => match self.stage {
-                // Nothing is recorded after the end, so nobody will know.
+                // Nothing is recorded after the end, so the result stays unknown.
                 Stage::Closed { .. } => WorkqStatus::Degraded,
                 Stage::Proposed(_)
                 | Stage::Validating(_)
@@ -166,11 +168,11 @@ impl Made {
     }
 }
 
-/// What to ask the queue so that the items go this way.
+/// The request to the queue that moves the items this way.
 pub fn transfer(made: &Made, way: Way, package: Option<&Package>) -> Transfer {
-    // Of a package that cannot be read no item is known, and nothing is asked.
+    // An unreadable package has no known items, so nothing is asked.
     let items = package.map(|package| items(&package.task.external_refs)).unwrap_or_default();
-    // A coordinator hands over what is not its own.
+    // A coordinator may hand over what it does not own.
     let before = made.terms.chain.last().unwrap_or(&made.terms.from).clone();
     let target = made.terms.to.clone();
     match way {

@@ -1,6 +1,6 @@
-//! The lines of `messages.jsonl`: one for each message that was sent, with its envelope in the
-//! order of the ACP design. A pure function of ledger entries, so that the file can be rebuilt. In
-//! the archive a message stands as it was when it was purged.
+//! The lines of `messages.jsonl`: one for each sent message, with its envelope in the order of the
+//! ACP design. A pure function of ledger entries, so that the file can be rebuilt. The archive has
+//! a message as it was when it was purged.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub struct Line<'a> {
     protocol: &'static str,
     version: &'a str,
     from: &'a AgentId,
-    /// Of a broadcast, everyone whom it reached.
+    /// Of a broadcast, all recipients.
     to: &'a [AgentId],
     #[serde(skip_serializing_if = "Option::is_none")]
     team: Option<&'a TeamId>,
@@ -46,7 +46,7 @@ pub struct Line<'a> {
     created_at: Time,
     #[serde(skip_serializing_if = "Option::is_none")]
     updated_at: Option<Time>,
-    /// How far it came with each.
+    /// The delivery status of each recipient.
     #[serde(skip_serializing_if = "Option::is_none")]
     recipients: Option<&'a BTreeMap<AgentId, Delivery>>,
 }

@@ -1,4 +1,4 @@
-//! What can be asked of a message, and what a sender writes.
+//! The commands of a message, and what a sender writes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -19,7 +19,7 @@ use crate::ids::{AgentId, InvalidId, MessageId, TeamId, ThreadId, Topic};
 use crate::step::{Directory, Needs};
 use crate::time::Time;
 
-/// Who wants to tell more than a team writes to everyone.
+/// A sender with more recipients than a team writes to everyone.
 pub const RECIPIENTS_MAX: usize = 64;
 
 /// The address of everyone.
@@ -32,36 +32,36 @@ pub enum Command {
     Deliver,
     /// The caller has read it.
     Read,
-    /// Its time passed. Asked by the server alone.
+    /// Its time passed. Only the server sends it.
     Elapse {
         due: Time,
     },
-    /// A recipient was called, and took the call. Asked by the server alone.
+    /// A wake call to a recipient succeeded. Only the server sends it.
     Woken {
         agent: AgentId,
     },
-    /// A recipient was called as often as that is done, in vain. Asked by the server alone.
+    /// All wake calls to a recipient failed. Only the server sends it.
     NotWoken {
         agent: AgentId,
         detail: String,
     },
 }
 
-/// A message as its sender writes it. Who sends it is not in here.
+/// A message as its sender writes it. The sender itself is not in here.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = needs_type)]
 pub struct Outgoing {
-    /// `acp`, if it is said at all.
+    /// `acp`, if present.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = form::exactly(PROTOCOL))]
     pub protocol: Option<String>,
-    /// `1.0.0`, if it is said at all; another major version is refused.
+    /// `1.0.0`, if present; another major version is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = form::pattern(VERSIONS, VERSIONS_EXPECTED))]
     pub version: Option<String>,
-    /// 1 to 64 agents; `["*"]` is everyone, `coordinator` whoever has the role. An answer goes to
-    /// the sender of what it answers unless this says more.
+    /// 1 to 64 agents; `["*"]` is everyone, `coordinator` every agent with that role. An answer
+    /// goes to the sender of what it answers unless this names more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(transform = form::items(0, RECIPIENTS_MAX))]
     pub to: Vec<Address>,
@@ -78,12 +78,12 @@ pub struct Outgoing {
     pub topic: Option<Topic>,
     #[serde(default)]
     pub priority: Priority,
-    /// Larger than every one before it in the thread.
+    /// Larger than all before it in the thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
-    /// At most 4096 bytes as canonical JSON; what is larger belongs into an artifact.
+    /// At most 4096 bytes as canonical JSON; larger content belongs in an artifact.
     #[serde(default)]
     #[schemars(transform = form::object_bytes(PAYLOAD_BYTES_MAX))]
     pub payload: Map<String, Value>,
@@ -98,7 +98,7 @@ fn needs_type(schema: &mut Schema) {
     form::needed(schema, "type", &mut |_| {});
 }
 
-/// A message that begins something: its recipients are named.
+/// A message that is no answer: its recipients are named.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
 pub struct Addressed(pub Outgoing);
@@ -115,7 +115,7 @@ impl JsonSchema for Addressed {
     }
 }
 
-/// To whom: an agent, or everyone.
+/// A recipient: an agent, or everyone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Address {
@@ -157,7 +157,7 @@ impl Command {
         }
     }
 
-    /// The facts it needs. A thread that is not named is new, and nobody else can know it.
+    /// The facts it needs. A thread without a name is new, so no other sender can know it.
     pub fn needs(&self) -> Needs {
         let Command::Send(outgoing) = self else { return Needs::default() };
         let named = outgoing.to.iter().filter_map(|address| match address {
@@ -184,7 +184,7 @@ impl Outgoing {
     }
 
     /// The same as an answer: in the thread of what it answers, and to its sender first. The server
-    /// reads no answers, so one to a notice goes to whomever it names.
+    /// reads no answers, so one to a notice goes to the agents that it names.
     pub fn answering(mut self, answered: &Message) -> Self {
         self.reply_to = Some(answered.id);
         self.thread_id = self.thread_id.or_else(|| Some(answered.sent.thread_id.clone()));

@@ -1,5 +1,5 @@
-//! May this happen to a message, and what follows? One file per command, each with its guards in
-//! order of precedence.
+//! Decides on a command to a message. One file per command, each with its guards in order of
+//! precedence.
 
 mod elapse;
 mod receive;

@@ -1,4 +1,4 @@
-//! What happened to a message: the durable words. Each says whom it concerns, so that a follower
+//! The events of a message, in their stored form. Each names the agents concerned, so that a reader
 //! can tell from the entry alone who may see it.
 
 use serde::{Deserialize, Serialize};
@@ -20,12 +20,12 @@ pub enum Event {
     Failed(Failed),
 }
 
-/// The envelope without what the entry says already: its id and its time.
+/// The envelope without the id and the time, which the entry has already.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sent {
     pub version: String,
     pub from: AgentId,
-    /// Who gets it; of a broadcast, everyone that was in the directory.
+    /// The recipients; of a broadcast, everyone that was in the directory.
     pub to: Vec<AgentId>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub broadcast: bool,
@@ -48,7 +48,7 @@ pub struct Sent {
     pub policy: MessagePolicy,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<MessageContext>,
-    /// The recipients that are called because it is critical.
+    /// The recipients to wake because it is critical.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wake: Vec<AgentId>,
 }
@@ -74,24 +74,24 @@ pub struct Expired {
     pub to: Vec<AgentId>,
 }
 
-/// Recipients were called, and took the call.
+/// Wake calls to these recipients succeeded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Woken {
     pub from: AgentId,
     pub to: Vec<AgentId>,
 }
 
-/// Recipients were called, and did not take the call, as often as it was tried.
+/// All wake calls to these recipients failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
     pub from: AgentId,
     pub to: Vec<AgentId>,
-    /// What went wrong last.
+    /// The last error.
     pub detail: String,
 }
 
 impl Event {
-    /// The durable name.
+    /// The stored name.
     pub fn name(&self) -> &'static str {
         match self {
             Event::Sent(_) => "message.sent",

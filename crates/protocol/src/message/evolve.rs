@@ -1,4 +1,4 @@
-//! What is true of a message after an event.
+//! The state of a message after an event.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -65,7 +65,7 @@ fn fresh(id: MessageId, sent: &Sent, at: Time) -> Message {
     Message { id, sent, created_at: at, updated_at: at, recipients, woken, purged: false }
 }
 
-/// What is left when what it said was erased: that it was there, and between whom.
+/// What remains after its content was erased: that it existed, and between whom.
 pub fn purged(message: Message, at: Time) -> Message {
     let sent = Sent {
         to: Vec::new(),
@@ -78,7 +78,7 @@ pub fn purged(message: Message, at: Time) -> Message {
     Message { sent: Fixed::from(sent), updated_at: at, purged: true, ..message }
 }
 
-/// `None` when nobody had to call one of them.
+/// `None` if one of them was not to be woken.
 fn called(mut message: Message, to: &[AgentId], at: Time) -> Option<Message> {
     for name in to {
         let is_wanted = message.to_wake().any(|wanted| wanted == name);
@@ -91,7 +91,7 @@ fn called(mut message: Message, to: &[AgentId], at: Time) -> Option<Message> {
     Some(message)
 }
 
-/// `None` when one of the recipients cannot have come there.
+/// `None` if one of the recipients cannot reach that status.
 fn moved(
     mut message: Message,
     to: &[AgentId],

@@ -1,5 +1,5 @@
-//! What a message can be about: the types in use. Those that the ACP design reserves are refused by
-//! name, so that nobody takes them for a spelling mistake.
+//! The types of messages in use. Those that the ACP design reserves are refused by name, so that no
+//! sender takes them for a spelling mistake.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -27,7 +27,7 @@ pub enum Kind {
     SystemError,
 }
 
-/// Why a text is not the type of a message.
+/// Why a text is no type of a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidKind {
     #[error("`{0}` is reserved for a later version of ACP; {in_use}", in_use = in_use())]
@@ -84,7 +84,7 @@ impl Kind {
         }
     }
 
-    /// Only the server sends these; an agent that could would speak in its name.
+    /// Only the server sends these; an agent that sent them would speak in its name.
     pub fn is_the_servers(self) -> bool {
         match self {
             Kind::SystemAck | Kind::SystemError => true,

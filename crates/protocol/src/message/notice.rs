@@ -1,5 +1,5 @@
-//! What the server itself has to tell: a pure function of what happened to a handoff, so that the
-//! same entry always gives the same notice.
+//! The server's own messages: a pure function of the events of a handoff, so that the same entry
+//! always gives the same notice.
 
 use serde_json::{Map, Value};
 
@@ -12,11 +12,11 @@ use crate::handoff::event::{Escalated, Event, Rejected, SlaWarned};
 use crate::handoff::package::Priority;
 use crate::ids::HandoffId;
 
-/// A notice must fit into a payload with everything else it says, and points to the handoff, which
-/// has the whole text.
+/// A notice must fit into a payload with all its fields. It points to the handoff, which has the
+/// whole text.
 const EXCERPT_BYTES_MAX: usize = 1_500;
 
-/// The names of the events of which somebody is told.
+/// The names of the events that cause a notice.
 pub const CAUSES: [&str; 7] = [
     "handoff.rejected",
     "handoff.escalated",
@@ -27,7 +27,7 @@ pub const CAUSES: [&str; 7] = [
     "handoff.disputed",
 ];
 
-/// The notice that an event gives cause for, if it does.
+/// The notice that an event causes, if it does.
 pub fn of(id: HandoffId, event: &Event, handoff: &Handoff) -> Option<Outgoing> {
     let (kind, to, priority, says) = match event {
         Event::Rejected(rejected) => {
@@ -97,7 +97,7 @@ pub fn of(id: HandoffId, event: &Event, handoff: &Handoff) -> Option<Outgoing> {
     })
 }
 
-/// The time is part of a message that is stored, and written like all that is.
+/// The time is part of a stored message, so it has the stored form.
 fn until_when(warned: &SlaWarned) -> Vec<(&'static str, String)> {
     vec![("stage", warned.stage.as_str().to_owned()), ("due", warned.due.to_stored_string())]
 }
@@ -110,7 +110,7 @@ fn why(rejected: &Rejected) -> Vec<(&'static str, String)> {
     says
 }
 
-/// Whoever handed the task over is the first who can say that it is done.
+/// The sender of the task is the first who can confirm that it is done.
 fn to_confirm() -> Vec<(&'static str, String)> {
     vec![("completion", "reported as done; confirm or dispute it".to_owned())]
 }
@@ -119,7 +119,7 @@ fn to_confirm() -> Vec<(&'static str, String)> {
 fn what_to_do(escalated: &Escalated) -> Vec<(&'static str, String)> {
     let recommended = match escalated.stage {
         SlaStage::Proposed | SlaStage::Accepted => "reassign",
-        // Somebody is at it, and more time may be all it takes.
+        // The work is under way, and more time may be enough.
         SlaStage::Validating | SlaStage::Activated => "extend_sla",
     };
     vec![
@@ -130,7 +130,7 @@ fn what_to_do(escalated: &Escalated) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The beginning of a text, measured as JSON writes it.
+/// The beginning of a text, measured in bytes of JSON.
 fn excerpt(text: &str) -> String {
     let n_bytes = |character: char| match character {
         '"' | '\\' => 2,

@@ -1,4 +1,4 @@
-//! A message as it stands: what was sent, which never changes, and how far each recipient is.
+//! The state of a message: what was sent, which never changes, and the status of each recipient.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::ids::{AgentId, MessageId};
 use crate::step::{Deadline, Effect};
 use crate::time::Time;
 
-/// The recipient that stands for everyone with the role: their common mailbox.
+/// The common mailbox of all agents with that role.
 pub const COORDINATORS: &str = "coordinator";
 
 /// The sender of the server's own notices.
@@ -23,7 +23,7 @@ pub const SERVER: &str = "system";
 /// The name of the only deadline a message has.
 pub const EXPIRES: &str = "expires";
 
-/// Before the name of whom to call, in the name of an effect.
+/// The prefix of an effect's name, before the agent to wake.
 pub const WAKE: &str = "wake/";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,42 +34,42 @@ pub struct Message {
     pub updated_at: Time,
     /// At most as many as a broadcast may have.
     pub recipients: BTreeMap<AgentId, Delivery>,
-    /// Those who were called and took the call.
+    /// The recipients whose wake call succeeded.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub woken: BTreeSet<AgentId>,
-    /// It was kept long enough: nobody sees it any more, and what it said was erased. It is
-    /// remembered so that nothing can be sent under its id again.
+    /// Its retention is over: its content was erased, and no caller sees it any more. It is
+    /// remembered so that its id cannot be used again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub purged: bool,
 }
 
-/// How far a message is with one recipient.
+/// The status of a message for one recipient.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Delivery {
-    /// The recipient moves it by looking into its inbox, the server when it expires.
+    /// Changes when the recipient looks into its inbox, or when it expires.
     Pending,
-    /// It was shown in the inbox. The recipient moves it by saying that it was read.
+    /// It was shown in the inbox. Changes when the recipient marks it as read.
     Delivered,
-    /// An end.
+    /// Final.
     Read,
-    /// An end: it was not read in time.
+    /// Final: it was not read in time.
     Expired,
-    /// It is critical, and its recipient was called in vain. It still lies in the inbox, and the
-    /// recipient moves it by saying that it was read.
+    /// It is critical, and all wake calls failed. It is still in the inbox, and changes when the
+    /// recipient marks it as read.
     Failed,
 }
 
 impl Message {
-    /// The message as a whole: as far as the recipient that is least far.
+    /// The status of the message as a whole: that of the recipient that is least far.
     pub fn status(&self) -> Delivery {
         let is_somewhere = |status: &Delivery| self.recipients.values().any(|one| one == status);
         Delivery::ALL.into_iter().find(is_somewhere).unwrap_or(Delivery::Failed)
     }
 
-    /// Those for whom it can still expire.
+    /// The recipients for whom it can still expire.
     pub fn waiting(&self) -> Vec<AgentId> {
         let waiting = self.recipients.iter().filter(|(_, it)| !self.purged && it.is_open());
         waiting.map(|(recipient, _)| recipient.clone()).collect()
@@ -84,7 +84,7 @@ impl Message {
         }
     }
 
-    /// Those who are to be called: told to be woken, and not known to have seen it.
+    /// The recipients still to be woken: those that are not known to have seen it.
     pub fn to_wake(&self) -> impl Iterator<Item = &AgentId> {
         let is_pending = |name: &AgentId| self.recipients.get(name) == Some(&Delivery::Pending);
         let wake = self.sent.wake.iter().filter(|_| !self.purged);
@@ -95,18 +95,18 @@ impl Message {
         self.to_wake().map(|name| Effect { name: format!("{WAKE}{name}").into() }).collect()
     }
 
-    /// The caller's own part in it: of all its mailboxes, the one that is least far.
+    /// The caller's own status: that of its mailbox that is least far.
     pub fn status_for(&self, caller: &Caller) -> Option<Delivery> {
         mailboxes(caller).iter().filter_map(|name| self.recipients.get(name)).min().copied()
     }
 
-    /// Sender and recipients see a message, and so does whoever answers for the teamspace.
+    /// The sender, the recipients, coordinators and operators see a message.
     pub fn is_visible_to(&self, caller: &Caller) -> bool {
         !self.purged && concerns(caller, &self.sent.from, self.recipients.keys())
     }
 }
 
-/// Whether a caller may know what passes between these.
+/// Whether a caller may read messages between these agents.
 pub fn concerns<'a>(
     caller: &Caller,
     from: &AgentId,
@@ -141,7 +141,7 @@ pub fn server() -> AgentId {
 }
 
 impl Delivery {
-    /// In the order in which a message passes them; the ends last.
+    /// In the order in which a message passes them; the final ones last.
     pub const ALL: [Delivery; 5] = [
         Delivery::Pending,
         Delivery::Delivered,
@@ -160,7 +160,7 @@ impl Delivery {
         }
     }
 
-    /// Shown in an inbox unless asked for something else.
+    /// Whether it is in the inbox by default.
     pub fn is_in_inbox(self) -> bool {
         match self {
             Delivery::Pending | Delivery::Delivered | Delivery::Failed => true,

@@ -1,6 +1,6 @@
-//! The rules of a message as tables: a script of commands on the left, what they lead to on the
-//! right of `=>`. A send is `caller send m1 field=value …`, a `status.update` unless it says
-//! otherwise; the directory has alice, bob, carol and dora, who coordinates.
+//! The rules of a message as tables: a script of commands on the left, the results on the right of
+//! `=>`. A send is `caller send m1 field=value …`, a `status.update` unless it says otherwise. The
+//! directory has alice, bob, carol and dora, who is a coordinator.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -78,7 +78,7 @@ fn the_form_of_a_message() {
     }
 }
 
-/// The limit is on the canonical form, whatever the sender wrote.
+/// The limit applies to the canonical form, however the sender wrote it.
 #[test]
 fn a_payload_has_4096_bytes_and_not_one_more() {
     for (n_bytes, expected) in [(4_096, "bob:pending"), (4_097, "payload_too_large")] {
@@ -168,8 +168,8 @@ fn what_is_not_read_in_time_expires() {
     ]);
 }
 
-/// Bob and carol can be called. What is seen need not be heard, and what was called in vain still
-/// lies in the inbox.
+/// Bob and carol have wake URLs. A message that was seen wakes no one, and a failed wake call
+/// leaves it in the inbox.
 #[test]
 fn a_critical_message_wakes_whoever_can_be_called() {
     check(&[
@@ -212,7 +212,7 @@ fn nobody_is_called_for_what_is_over() {
     ]);
 }
 
-/// After that nobody finds it, and nothing can be sent or answered under its id.
+/// After that no caller finds it, and nothing can be sent or answered under its id.
 #[test]
 fn what_was_kept_long_enough_is_purged_for_everybody() {
     check(&[
@@ -261,7 +261,7 @@ impl World {
         Self { now, messages: BTreeMap::new(), holds: BTreeMap::new() }
     }
 
-    /// Does what a line says; the recipients and where they stand, or the code of the refusal.
+    /// Runs one line; returns the status of each recipient, or the code of the rejection.
     fn line(&mut self, line: &str) -> String {
         let mut words = line.splitn(3, ' ');
         let (who, verb, rest) =
@@ -347,7 +347,7 @@ impl World {
     }
 }
 
-/// `to` is a list, `type` may be `none`, and what looks like JSON is.
+/// `to` is a list, `type` may be `none`, and a value that parses as JSON is JSON.
 fn outgoing(text: &str) -> Outgoing {
     let mut message = json!({ "type": "status.update" });
     for field in text.split_whitespace() {

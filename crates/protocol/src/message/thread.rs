@@ -1,6 +1,6 @@
-//! How long an exchange may get. Two programs that answer each other never tire, so a thread counts
-//! its messages; the count is the small value of a hold that every message of the thread compares
-//! and sets, so two senders at once cannot both be the last one allowed.
+//! How long an exchange may get. Two programs can answer each other for ever, so a thread counts
+//! its messages. The count is the value of a hold that every message of the thread compares and
+//! sets, so two concurrent senders cannot both take the last place.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,10 +14,10 @@ use crate::time::{Span, Time};
 pub const RECENT_MAX: usize = 64;
 pub const RECENT: Span = Span::from_minutes(10);
 
-/// What has not been settled by then should become a task or a new thread.
+/// An exchange this long should become a task or a new thread.
 pub const MESSAGES_MAX: u32 = 200;
 
-/// What a thread remembers. Small: it grows by the times of those that still count as recent.
+/// The counters of a thread. It is small: it holds the times of recent messages only.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thread {
     n: u32,
@@ -32,13 +32,13 @@ pub fn key(id: &ThreadId) -> String {
 }
 
 impl Thread {
-    /// What the hold says. One that cannot be read counts as a new thread.
+    /// Decodes the hold. An unreadable one counts as a new thread.
     pub fn of(hold: &HoldState) -> Self {
         let value = hold.value.as_deref().unwrap_or_default();
         serde_json::from_str(value).unwrap_or_default()
     }
 
-    /// May one more be sent?
+    /// Whether one more message may be sent.
     pub fn check(&self, sequence: Option<u64>, now: Time) -> Result<(), Rejection> {
         if self.n >= MESSAGES_MAX {
             return Err(Rejection::LoopGuard { n_max: MESSAGES_MAX as usize, within: None });
@@ -68,7 +68,7 @@ impl Thread {
     }
 }
 
-/// What sending a message does to the hold of its thread. Nobody occupies it.
+/// How a message changes the hold of its thread. The hold is never occupied.
 pub fn hold_write(sent: &Sent, at: Time, found: &HoldState) -> HoldWrite {
     let thread = Thread::of(found).with(sent, at);
     let value = serde_json::to_string(&thread).expect("a thread is numbers");

@@ -1,6 +1,6 @@
-//! That a question is settled, for those who were asked as well: whatever they show for it can
-//! close. An event of our own extension, made from the entry that settles the question; it says
-//! what counts, and not who decided or why.
+//! Tells the other listeners who got a question that it is settled, so that they can close what
+//! they show for it. It is an event of our own extension, made from the entry that settles the
+//! question. It says the result, and not who decided or why.
 
 use serde_json::{Map, Value, json};
 
@@ -13,19 +13,19 @@ use aaep::machine::Outcome;
 use aaep::stamp::stamp;
 use aaep::{AGENT_ID, CONTEXT, EXTENSION_CONTEXT, VERSION};
 
-/// What the types of our extension begin with. Only the server tells such events.
+/// The prefix of the types of our extension. Only the server announces such events.
 pub const OWN_TYPES: &str = "tasuki:";
 
 /// Its type.
 pub const QUESTION_SETTLED: &str = "tasuki:question.settled";
 
-/// A question that somebody answered, or whose time is over.
+/// A question that was answered or timed out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settled {
     /// The event that asked.
     pub question: String,
     pub outcome: Outcome,
-    /// The subscription on which it was answered: nobody needs to be told there.
+    /// The subscription on which it was answered, which needs no notice.
     pub subscription: Option<String>,
     pub by: By,
 }
@@ -36,12 +36,12 @@ pub enum By {
     Time,
 }
 
-/// Where and when it was settled: what an event about it needs besides.
+/// The entry that settled it: what an event about it needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment<'a> {
     pub session: &'a SessionId,
     pub at: Time,
-    /// Of the entry. The id of the event follows from it.
+    /// Of the entry. The id of the event derives from it.
     pub hash: &'a Hash,
 }
 
@@ -64,7 +64,7 @@ impl Settled {
         }
     }
 
-    /// Whether the question was one for a yes or a no.
+    /// Whether the question was a confirmation.
     pub fn is_confirmation(&self) -> bool {
         match self.outcome {
             Outcome::Accepted | Outcome::Rejected => true,

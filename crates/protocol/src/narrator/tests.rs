@@ -1,5 +1,5 @@
-//! A transfer and a route as they are heard: each event keeps the rules, in every language, and
-//! says nothing that only colleagues know.
+//! Announcements about a transfer and a route: each event keeps the rules, in every language, and
+//! reveals nothing that is for colleagues only.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use aaep::lint::{Heard, Texts, lint};
 use aaep::machine::{self, Weak};
 use aaep::read::read;
 
-/// An event as it was once written.
+/// A recorded event from a golden file.
 fn golden(name: &str) -> conversation::Event {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("golden/{name}.json"));
     let text = std::fs::read_to_string(path).expect("a golden file");
@@ -34,7 +34,7 @@ fn conversation() -> Conversation {
     conversation::evolve(id, None, &opened, Time::from_millis(0)).expect("it opens")
 }
 
-/// What is said of a story, event after event, all of it by the rules.
+/// The announcements about a story, event after event, all of them valid.
 fn heard(story: &[&str], actor: &str, asked: Option<&Asked>) -> Vec<Value> {
     heard_in_line(story, actor, asked, None)
 }
@@ -138,7 +138,7 @@ fn how_it_ends_is_told_and_not_why() {
     }
 }
 
-/// What a listener would say about our own sessions: nothing, and nothing is said twice.
+/// Our own sessions have no lint findings, and nothing is announced twice.
 #[test]
 fn what_we_announce_is_as_we_advise() {
     let whole = [
@@ -277,7 +277,7 @@ fn whoever_begins_to_listen_late_is_told_where_it_stands() {
     let heard = heard(&["transfer.connected.v1.least"], "agent:hana", None);
     let expected =
         ["session.started", "state.changed handing_off", "handoff.requested queue://bob"];
-    assert_eq!(words(&heard)[..3], expected, "the holder, if nobody knows the queue any more");
+    assert_eq!(words(&heard)[..3], expected, "the holder, if the queue is not known any more");
     assert_eq!(words(&heard)[3], "state.changed connected");
 }
 
@@ -295,7 +295,7 @@ fn a_route_is_a_session_of_its_own_and_says_who_asked_for_it() {
     assert_eq!(heard[1]["target_kind"], "specialist_agent");
 }
 
-/// What the sender wrote for the customer is the reason that is heard, and a model's own never is.
+/// The announced reason is the sender's text for the customer, never a model's own reason.
 #[test]
 fn the_reason_that_is_heard_is_meant_for_the_customer() {
     for (event, expected) in [

@@ -1,6 +1,6 @@
-//! Our own announcements, in every language that somebody wrote down: one plain file for each in
-//! `texts/`. What is filled in is somebody else's text, so it is cleaned, cut, and kept from
-//! turning the sentence around it.
+//! Our own announcements, in every language that has a plain file in `texts/`. The values that are
+//! filled in are untrusted text, so they are cleaned, cut, and kept from changing the direction of
+//! the sentence around them.
 
 mod catalogue;
 #[cfg(test)]
@@ -14,7 +14,7 @@ use crate::json::is_forbidden;
 use aaep::event::Verbosity;
 pub use catalogue::{Catalogue, Direction, Levels};
 
-/// What stands in for all others: it has every text.
+/// The fallback language: it has every text.
 pub const DEFAULT_LANGUAGE: &str = "en";
 
 /// The languages, each a file. To add one, add its file here; `docs/languages.md` tells how.
@@ -27,14 +27,13 @@ const FILES: &[(&str, &str)] = &[
     ("yo", include_str!("texts/yo.txt")),
 ];
 
-/// The longest text that is filled in, in characters. A name that is longer is not heard to its end
-/// by anybody.
+/// The longest value that is filled in, in characters. No listener hears a longer name to its end.
 pub const FILLED_CHARS_MAX: usize = 80;
 
-/// What a text that is cut ends with, and what stands for a text in which nothing can be read.
+/// The end of a text that was cut, and the replacement of an unreadable text.
 const CUT: char = '…';
 
-/// First strong isolate, and its end: what is between them has a direction of its own.
+/// First strong isolate, and its end: the text between them has a direction of its own.
 const ISOLATE: char = '\u{2068}';
 const ISOLATE_END: char = '\u{2069}';
 
@@ -45,10 +44,10 @@ static CATALOGUES: LazyLock<Vec<Catalogue>> = LazyLock::new(|| {
     FILES.iter().map(read).collect()
 });
 
-/// What is filled in for a placeholder.
+/// The value of a placeholder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filled<'a> {
-    /// Somebody else's words.
+    /// Untrusted text.
     Text(&'a str),
     Number(u64),
 }
@@ -67,7 +66,7 @@ impl From<u64> for Filled<'_> {
 
 macro_rules! messages {
     ($($(#[$doc:meta])* $variant:ident $({ $($field:ident: $type:ty),* })? = $key:literal;)*) => {
-        /// Something that we announce.
+        /// One of our announcements.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Message<'a> {
             $($(#[$doc])* $variant $({ $($field: $type),* })?,)*
@@ -78,7 +77,7 @@ macro_rules! messages {
             &[$(($key, &[$($(stringify!($field)),*)?])),*];
 
         impl<'a> Message<'a> {
-            /// Under which name its texts stand in the files.
+            /// The name of its texts in the files.
             pub fn key(&self) -> &'static str {
                 match self {
                     $(Message::$variant $({ $($field: _),* })? => $key,)*
@@ -112,22 +111,22 @@ messages! {
     /// It waits in another queue.
     TransferMoved { queue: &'a str } = "transfer_moved";
     TransferRinging { person: &'a str } = "transfer_ringing";
-    /// Whoever was asked did not answer, declined or was lost.
+    /// The person who was asked did not answer, declined or was lost.
     TransferReturned = "transfer_returned";
     TransferConnected { person: &'a str } = "transfer_connected";
     /// A person has taken over from another one.
     TransferPassedOn { from: &'a str, to: &'a str } = "transfer_passed_on";
     TransferHeld { person: &'a str } = "transfer_held";
     TransferResumed { person: &'a str } = "transfer_resumed";
-    /// It is settled, and whoever answered before does so again.
+    /// It is settled, and the previous holder answers again.
     TransferGivenBack { person: &'a str, to: &'a str } = "transfer_given_back";
     TransferCompleted { person: &'a str } = "transfer_completed";
     TransferEnded { person: &'a str } = "transfer_ended";
     TransferFailed { to: &'a str } = "transfer_failed";
     TransferCancelled { to: &'a str } = "transfer_cancelled";
-    /// A handoff was requested to where nobody is, and goes to a queue.
+    /// The requested target of a handoff does not exist, so it goes to a queue.
     TargetUnknown { queue: &'a str } = "target_unknown";
-    /// A handoff was requested, and nothing came of it.
+    /// A requested handoff was refused.
     HandoverRefused { to: &'a str } = "handover_refused";
     /// A handoff was requested, and the teamspace has no default queue.
     HandoverWithoutQueue { to: &'a str } = "handover_without_queue";
@@ -156,14 +155,14 @@ messages! {
     StateAwaitingInput { agent: &'a str } = "state_awaiting_input";
     StateDeciding { agent: &'a str } = "state_deciding";
     StateHandingOff { agent: &'a str } = "state_handing_off";
-    /// How a transfer stands, for those who come later: the states of [`super`].
+    /// The status of a transfer, for listeners that join later: the states of [`super`].
     StateWaiting = "state_waiting";
     StateRinging = "state_ringing";
     StateConnected = "state_connected";
     StateOnHold = "state_on_hold";
 }
 
-/// A message in one language. Levels that say nothing more than `normal` are absent.
+/// A message in one language. Levels that add nothing to `normal` are absent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spoken {
     pub language: &'static str,
@@ -173,7 +172,7 @@ pub struct Spoken {
 }
 
 impl Spoken {
-    /// The text of a level, or the nearest one that there is.
+    /// The text of a level, or the nearest one that exists.
     pub fn at(&self, verbosity: Verbosity) -> &str {
         let other = match verbosity {
             Verbosity::Terse => &self.terse,
@@ -185,8 +184,7 @@ impl Spoken {
 }
 
 impl<'a> Message<'a> {
-    /// What an agent is doing, by the name of its state; nothing for states that only its producer
-    /// knows.
+    /// What an agent is doing, by the name of its state; `None` for custom states of its producer.
     pub fn of_state(state: &str, agent: &'a str) -> Option<Self> {
         match state {
             "idle" => Some(Message::StateIdle { agent }),
@@ -200,7 +198,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// In the language of a BCP 47 tag, or in the nearest one that there is.
+    /// In the language of a BCP 47 tag, or in the nearest one that exists.
     pub fn in_language(&self, tag: &str) -> Spoken {
         self.spoken(catalogue(tag))
     }
@@ -261,7 +259,7 @@ pub fn catalogues() -> &'static [Catalogue] {
     &CATALOGUES
 }
 
-/// The nearest to a BCP 47 tag: the same one, the same with less said after it, another one of the
+/// The catalogue nearest to a BCP 47 tag: the same tag, a shorter form of it, another tag of the
 /// same language, English.
 pub fn catalogue(tag: &str) -> &'static Catalogue {
     let mut rest = tag;
@@ -303,8 +301,8 @@ fn fill(text: &str, filled: &[(&'static str, Filled<'_>)]) -> String {
     out
 }
 
-/// Somebody else's text as part of a sentence of ours: on one line, without what cannot be seen or
-/// heard, and no longer than anybody listens.
+/// Untrusted text as part of a sentence of ours: on one line, without invisible characters, and cut
+/// to a length that listeners follow.
 pub fn clean(words: &str) -> String {
     let mut out = String::new();
     let mut n_chars = 0;
@@ -317,7 +315,7 @@ pub fn clean(words: &str) -> String {
         if character.is_whitespace() && (out.is_empty() || out.ends_with(' ')) {
             continue;
         }
-        // What belongs to the character before it is kept with it, within reason.
+        // Marks that belong to the character before them are kept with it, up to a limit.
         let limit = if is_attached(character) { 2 * FILLED_CHARS_MAX } else { FILLED_CHARS_MAX };
         if n_chars + 1 >= limit && visible.peek().is_some() {
             out.push(CUT);
@@ -333,7 +331,7 @@ pub fn clean(words: &str) -> String {
     out
 }
 
-/// Controls, marks and overrides of the writing direction, invisible spaces and tags.
+/// Control characters, direction marks and overrides, invisible spaces and tags.
 fn is_hidden(character: char) -> bool {
     is_forbidden(character)
         || matches!(
@@ -350,7 +348,7 @@ fn is_hidden(character: char) -> bool {
         )
 }
 
-/// Combining marks, joiners and variation selectors: nothing without the character before them.
+/// Combining marks, joiners and variation selectors, which need the character before them.
 fn is_attached(character: char) -> bool {
     matches!(
         character,

@@ -1,4 +1,4 @@
-//! An entry as events: which they are, in which order, with which words.
+//! The events that announce an entry: which, in which order, with which texts.
 
 use serde_json::{Map, Value, json};
 
@@ -26,14 +26,15 @@ use aaep::{CONTEXT, EXTENSION, EXTENSION_CONTEXT, FIELDS_MAX, VERSION};
 const IDLE: &str = "idle";
 const HANDING_OFF: &str = "handing_off";
 
-/// What somebody who cancels is called in `cancelled_by`.
+/// The values of `cancelled_by`.
 const BY_USER: &str = "user";
 const BY_SYSTEM: &str = "system";
 const BY_TIMEOUT: &str = "timeout";
 
 impl Cause<'_> {
-    /// What is said of an entry. `state` is that of the session so far; if there is none, it begins
-    /// here, in the middle if it must: whoever begins to listen then is told where it stands.
+    /// The announcements about an entry. `state` is that of the session so far. Without one the
+    /// session begins here, even in the middle of a transfer, and tells listeners the current
+    /// status.
     pub fn told(&self, event: &Event, state: Option<&str>) -> Option<Told> {
         match event {
             Event::Routed(routed) => Some(self.routed(routed)),
@@ -52,7 +53,7 @@ impl Cause<'_> {
         }
     }
 
-    /// An agent asked to hand over, and nothing came of it.
+    /// An agent asked to hand over, and the request was refused.
     pub fn refused(&self, session: &SessionId, holder: &AgentId, asked: &Asked) -> Told {
         let mut telling = Telling::begin(self, session, json!({}));
         let agent = self.name(holder);
@@ -82,7 +83,7 @@ impl Cause<'_> {
         telling.told(IDLE)
     }
 
-    /// Who calls, and neither where nor why.
+    /// Says who calls, and neither where nor why.
     fn callback(&self, it: &callback::Asked) -> Told {
         let session = callback_session(self.hash);
         let mut telling = Telling::begin(self, &session, json!({}));
@@ -114,7 +115,7 @@ impl Cause<'_> {
         telling.told(to)
     }
 
-    /// Where the transfer stands now, and how that is said.
+    /// The new status of the transfer, and its text.
     fn moved<'e>(
         &'e self,
         event: &'e transfer::Event,
@@ -173,7 +174,7 @@ impl Cause<'_> {
     /// That it is over and who answers then, and never why.
     fn over(&self, telling: &mut Telling<'_>, it: &Over) {
         let person = self.name(&it.holder);
-        // Nobody gets back what is closed.
+        // No holder gets a closed conversation back.
         let to = (it.to != it.holder).then(|| self.name(&it.to));
         match it.outcome {
             Outcome::Completed => {
@@ -183,7 +184,7 @@ impl Cause<'_> {
                 telling.say("session.completed", &message, json!({}));
             }
             Outcome::Ended => {
-                // The customer closes it as well, or a coordinator.
+                // The customer or a coordinator may close it as well.
                 let is_person = self.actor.strip_prefix("agent:") == Some(it.holder.as_str());
                 let message = match is_person {
                     true => Message::TransferEnded { person },
@@ -206,7 +207,7 @@ impl Cause<'_> {
         }
     }
 
-    /// What whoever asked for a person said for the customer.
+    /// The requester's text for the customer.
     fn said<'e>(&'e self, event: &'e transfer::Event, id: TransferId) -> Option<&'e str> {
         let last = self.conversation.transfer.as_deref().filter(|transfer| transfer.id == id);
         let said = if let transfer::Event::Requested(it) = event {
@@ -217,12 +218,12 @@ impl Cause<'_> {
         Some(said.as_str()).filter(|said| !said.is_empty())
     }
 
-    /// The customer's.
+    /// The customer's language.
     fn language(&self) -> Option<&str> {
         self.conversation.setup.customer.language.as_deref()
     }
 
-    /// In which queue it waits or waited.
+    /// The queue in which it waits or waited.
     fn queue<'e>(&'e self, event: &'e transfer::Event, id: TransferId) -> &'e AgentId {
         match event {
             transfer::Event::Requested(it) => return &it.queue,
@@ -253,12 +254,12 @@ fn minutes(span: Span) -> u64 {
     u64::try_from(span.as_millis() / Span::from_minutes(1).as_millis()).unwrap_or_default()
 }
 
-/// The events of one entry, as they are made.
+/// The events of one entry, while they are made.
 struct Telling<'a> {
     cause: &'a Cause<'a>,
     session: &'a SessionId,
     language: &'a str,
-    /// What our extension says on all of them.
+    /// The members of our extension on all of them.
     link: Value,
     events: Vec<String>,
 }
@@ -276,7 +277,7 @@ impl<'a> Telling<'a> {
         Self { cause, session, language, link, events: Vec::new() }
     }
 
-    /// The start, that it is under way, and the request, each in words of its own.
+    /// The start, the state, and the request, each with its own text.
     fn open(&mut self, queue: &AgentId, said: Option<&str>) {
         let name = self.cause.name(queue);
         let is_unknown = self
@@ -331,7 +332,7 @@ impl<'a> Telling<'a> {
         self.events.push(event.to_string());
     }
 
-    /// From the entry, and which of its events it is.
+    /// From the entry, and its index among the entry's events.
     fn event_id(&self) -> String {
         format!("evt_{}{}", &canonical::hex(self.cause.hash)[..32], self.events.len())
     }
@@ -341,8 +342,8 @@ impl<'a> Telling<'a> {
     }
 }
 
-/// An event has only so many members: with more languages than fit, the short and the long form are
-/// left to the primary one first, then languages are.
+/// Fits an event into the limit of members. With too many languages, first the short and long forms
+/// of the other languages are dropped, then whole languages.
 fn fit(fields: &mut Map<String, Value>) {
     for level in ["summary_detailed_", "summary_terse_", "summary_normal_"] {
         // Our own key in `extensions` counts too.

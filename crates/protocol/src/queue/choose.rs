@@ -1,4 +1,4 @@
-//! Who takes it: those who can, and of these the one who has been idle longest.
+//! Chooses who takes an item: of the eligible candidates, the one idle longest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,17 +13,17 @@ use crate::ids::{AgentId, NAME_BYTES_MAX};
 use crate::route::compiled::is_language;
 use crate::time::Time;
 
-/// Skills that one item can ask for. Whoever wants more wants a person who does not exist.
+/// Skills that one item can ask for. A person with more does not exist.
 pub const SKILLS_WANTED_MAX: usize = 16;
 
-/// What an item asks of whoever takes it.
+/// What an item requires of the person who takes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Wanted {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(transform = form::items(0, SKILLS_WANTED_MAX))]
     pub skills: Vec<SkillWanted>,
-    /// A language tag; `es` is spoken by whoever speaks `es-MX`.
+    /// A language tag; a person with `es-MX` also matches `es`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -31,7 +31,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Everything that is wrong.
+    /// All problems.
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut wrong = |field: String, expected: String| {
@@ -62,30 +62,30 @@ pub struct SkillWanted {
     /// From 1 to 5.
     #[schemars(transform = form::range(1, SKILL_LEVEL_MAX))]
     pub level_min: u8,
-    /// Can be done without, if nobody has it for long enough.
+    /// Dropped if no person with it is found for long enough.
     #[serde(default)]
     pub preferred: bool,
 }
 
-/// An agent as it stands at this moment.
+/// An agent at this moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
     pub agent: AgentId,
-    /// Says it takes work, and is there.
+    /// Declares itself available, and is reachable.
     pub is_available: bool,
     /// Skills by name, with their level.
     pub skills: BTreeMap<String, u8>,
     pub languages: Vec<String>,
     pub teams: BTreeSet<String>,
-    /// How much it takes at once, and how much of that is taken.
+    /// How much it takes at once, and how much of that is in use.
     pub capacity: u32,
     pub load: u32,
-    /// When it was last given something; the beginning of its shift if nothing yet.
+    /// When it was last given an item; the beginning of its shift if none yet.
     pub last_assigned_at: Time,
 }
 
 impl Candidate {
-    /// Somebody of the directory, who has this much and was last given something then.
+    /// An agent of the directory with this load and this last assignment.
     pub fn of(agent: &Agent, load: u32, last_assigned_at: Time) -> Self {
         let profile = &agent.profile;
         let skills = profile.skills.iter().map(|skill| (skill.name.clone(), skill.level));
@@ -103,12 +103,12 @@ impl Candidate {
     }
 }
 
-/// Why an agent does not take an item; the first reason that applies.
+/// Why an agent cannot take an item; the first reason that applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ineligible {
     Unavailable,
-    /// It has said no to this one.
+    /// It has declined this item.
     Declined,
     OtherTeam,
     OtherLanguage,
@@ -116,7 +116,7 @@ pub enum Ineligible {
     NoCapacity,
 }
 
-/// Whether an agent can take an item. `declined` are those who said no to this very item.
+/// Whether an agent can take an item. `declined` are the agents who declined this item.
 pub fn eligible(
     candidate: &Candidate,
     wanted: &Wanted,
@@ -133,7 +133,7 @@ pub fn eligible(
     }
     let speaks = |wanted: &String| {
         let mut spoken = candidate.languages.iter();
-        // Who speaks Spanish is asked for Mexican Spanish too, and the other way round.
+        // A speaker of Spanish also matches Mexican Spanish, and the reverse.
         spoken.any(|spoken| is_language(spoken, wanted) || is_language(wanted, spoken))
     };
     if wanted.language.as_ref().is_some_and(|language| !speaks(language)) {
@@ -151,8 +151,8 @@ pub fn eligible(
     Ok(())
 }
 
-/// Of those who can take it the one who was given something longest ago; then the one with the
-/// smallest part of its capacity taken; then the first by id. The same for any order of arguments.
+/// Of the eligible candidates, the one with the oldest assignment; then the one with the smallest
+/// share of its capacity in use; then the first by id. The order of the arguments does not matter.
 pub fn choose<'c>(
     candidates: impl IntoIterator<Item = &'c Candidate>,
     wanted: &Wanted,
@@ -160,7 +160,7 @@ pub fn choose<'c>(
 ) -> Option<&'c Candidate> {
     let able = candidates.into_iter().filter(|one| eligible(one, wanted, declined).is_ok());
     able.min_by(|a, b| {
-        // a.load / a.capacity against b.load / b.capacity, without a fraction.
+        // Compares a.load / a.capacity with b.load / b.capacity, without fractions.
         let taken =
             |one: &Candidate, other: &Candidate| u64::from(one.load) * u64::from(other.capacity);
         (a.last_assigned_at.cmp(&b.last_assigned_at))

@@ -1,5 +1,5 @@
-//! When somebody is there: a table of the week, in a fixed offset from UTC. Whoever has summer time
-//! changes the offset twice a year; that is one number, and no table of all the world's clocks.
+//! Opening hours: a weekly table at a fixed offset from UTC. For summer time, an operator changes
+//! the offset twice a year. That is one number instead of a time zone database.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use crate::time::Time;
 /// No place is further from UTC.
 const OFFSET_MINUTES_MAX: i32 = 14 * 60;
 
-/// Times within one day: two breaks are usual.
+/// Shifts within one day: two breaks are usual.
 pub const DAY_SHIFTS_MAX: usize = 8;
 
 const TIME_OF_DAY: &str = "^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$";
@@ -24,11 +24,11 @@ const MINUTE_MS: i64 = 60_000;
 /// 1970-01-01 was a Thursday; weeks begin on Monday here.
 const EPOCH_WEEK_MINUTES: i64 = 3 * DAY_MINUTES;
 
-/// A week. What is not listed is closed; a week without any is always closed.
+/// A weekly table. Times that are not listed are closed; a week without any is always closed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OpeningHours {
-    /// Of the local time, in minutes: 60 is one hour east of UTC.
+    /// Offset of the local time in minutes: 60 is one hour east of UTC.
     #[serde(default)]
     #[schemars(transform = form::range(-OFFSET_MINUTES_MAX, OFFSET_MINUTES_MAX))]
     pub utc_offset_minutes: i32,
@@ -56,7 +56,7 @@ pub struct OpeningHours {
 }
 
 /// From one time of a day to a later one, such as `09:00` and `17:30`. A day ends at `24:00`; a
-/// night is two shifts.
+/// shift past midnight is written as two.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Shift {
@@ -72,8 +72,8 @@ impl OpeningHours {
         self.shifts().any(|(from, to)| (from..to).contains(&minute))
     }
 
-    /// The beginning of the next shift that is not already running; now, if one is. None for a week
-    /// that is never open.
+    /// The start of the next shift; now, if a shift is running. `None` for a week that is never
+    /// open.
     pub fn next_opening(&self, now: Time) -> Option<Time> {
         if self.is_open(now) {
             return Some(now);
@@ -85,12 +85,11 @@ impl OpeningHours {
         Some(Time::from_millis((this_minute + minutes) * MINUTE_MS))
     }
 
-    /// When the last of those who are there now leaves. None when it is closed, and for a week that
-    /// never ends.
+    /// When it closes next. `None` when it is closed, and for a week that never closes.
     pub fn closes_at(&self, now: Time) -> Option<Time> {
         let start = self.minute_of_week(now);
         let mut end = start;
-        // Shifts that touch or overlap are one; each can carry the end further once.
+        // Shifts that touch or overlap count as one; each extends the end at most once.
         while let Some((_, to)) = self.shifts().find(|(from, to)| {
             let at = end.rem_euclid(WEEK_MINUTES);
             (*from..*to).contains(&at)
@@ -104,7 +103,7 @@ impl OpeningHours {
         (end > start).then(|| Time::from_millis((this_minute + end - start) * MINUTE_MS))
     }
 
-    /// Everything that is wrong.
+    /// All problems.
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut wrong =
@@ -147,7 +146,7 @@ impl OpeningHours {
         ]
     }
 
-    /// Minutes since Monday 00:00, from and to. What makes no sense is closed.
+    /// Shifts in minutes since Monday 00:00, from and to. An invalid shift counts as closed.
     fn shifts(&self) -> impl Iterator<Item = (i64, i64)> {
         (0..).zip(self.days()).flat_map(|(day, (_, shifts))| {
             shifts.iter().filter_map(move |shift| {

@@ -1,17 +1,17 @@
-//! Who is next. Each level of priority counts as so much time already waited, and everybody ages at
-//! the same pace; so the order of two items never changes, and one number says it for ever.
+//! The order of a queue. Each level of priority counts as a fixed waiting time, and all items age
+//! at the same pace. So the order of two items never changes, and one number per item expresses it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::time::{Span, Time};
 
-/// Priorities beyond are as good as these.
+/// Priorities are clamped to this range.
 pub const PRIORITY_MAX: i32 = 100;
 
-/// What a queue is sorted by, smallest first. Of two that are the same, the smaller id is next.
+/// The sort key of a queue, smallest first. Of two equal keys, the smaller id is next.
 ///
-/// The key is made once, when an item enters. Whoever comes back, because nobody answered or a
-/// connection broke, comes back with the same key, and so to the same place.
+/// The key is made once, when an item enters. An item that returns, because the ringing timed out
+/// or a connection broke, keeps its key and so its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct OrderKey(i64);

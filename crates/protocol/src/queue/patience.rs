@@ -1,4 +1,4 @@
-//! What changes while somebody waits: less is asked of whoever takes it; then it goes elsewhere.
+//! What changes with a long wait: requirements are relaxed, then the item goes to another queue.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,13 +12,13 @@ use crate::ids::AgentId;
 use crate::time::{Span, Time};
 use crate::warning::Named;
 
-/// Steps of one queue. People think in two or three.
+/// Steps of one queue. Two or three are usual.
 pub const PATIENCE_STEPS_MAX: usize = 16;
 
-/// A step is after something.
+/// A step cannot apply at once.
 const AFTER_MIN: Span = Span::from_millis(1);
 
-/// What a queue does about those who wait long. Times are counted from when an item first entered.
+/// How a queue treats long waits. Times are counted from when an item first entered.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Patience {
@@ -26,7 +26,7 @@ pub struct Patience {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(transform = form::items(0, PATIENCE_STEPS_MAX))]
     pub relax: Vec<RelaxStep>,
-    /// In order of time; the last that is due applies.
+    /// In order of time; the last one due applies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(transform = form::items(0, PATIENCE_STEPS_MAX))]
     pub overflow: Vec<Overflow>,
@@ -40,20 +40,20 @@ pub struct RelaxStep {
     pub relax: Relax,
 }
 
-/// What is no longer asked for.
+/// The requirement that is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Relax {
     /// Skills that are only preferred.
     PreferredSkills,
-    /// This much of each level; a level is never below 1.
+    /// Lowers each level by this much, but never below 1.
     LevelsBy(#[schemars(transform = form::range(1, SKILL_LEVEL_MAX))] u8),
     AllSkills,
     Team,
     Language,
 }
 
-/// Where an item goes on waiting.
+/// The queue where an item waits next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Overflow {
@@ -64,7 +64,7 @@ pub struct Overflow {
 }
 
 impl Patience {
-    /// What is still asked of whoever takes an item that has waited this long.
+    /// What an item still requires after waiting this long.
     pub fn relaxed(&self, wanted: &Wanted, waited: Span) -> Wanted {
         let mut wanted = wanted.clone();
         for step in self.relax.iter().filter(|step| step.after <= waited) {
@@ -83,19 +83,19 @@ impl Patience {
         wanted
     }
 
-    /// The queue that an item goes to after this long, if it is to go elsewhere.
+    /// The queue that an item goes to after waiting this long, if any.
     pub fn overflow(&self, waited: Span) -> Option<&AgentId> {
         self.overflow.iter().rev().find(|rule| rule.after <= waited).map(|rule| &rule.to)
     }
 
-    /// When to look again: the next moment at which one of the two answers changes.
+    /// The next time at which one of the two answers changes.
     pub fn next_change(&self, enqueued_at: Time, now: Time) -> Option<Time> {
         let relax = self.relax.iter().map(|step| step.after);
         let spans = relax.chain(self.overflow.iter().map(|rule| rule.after));
         spans.map(|after| enqueued_at.plus(after)).filter(|at| *at > now).min()
     }
 
-    /// The queues to which it sends.
+    /// The queues that it forwards to.
     pub fn named(&self) -> Vec<Named> {
         let numbered = self.overflow.iter().enumerate();
         let named = numbered.map(|(index, rule)| Named {
@@ -106,7 +106,7 @@ impl Patience {
         named.collect()
     }
 
-    /// Everything that is wrong.
+    /// All problems.
     pub fn problems(&self) -> Vec<Problem> {
         let relax: Vec<Span> = self.relax.iter().map(|step| step.after).collect();
         let overflow: Vec<Span> = self.overflow.iter().map(|rule| rule.after).collect();

@@ -1,4 +1,4 @@
-//! How a queue works: who is in it, how people get what waits in it, and how long things may last.
+//! The settings of a queue: its members, how they get items, and its time limits.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,18 +10,18 @@ use crate::form;
 use crate::handoff::check::Problem;
 use crate::time::Span;
 
-/// A telephone rings about as long.
+/// About as long as a telephone rings.
 pub const RING_DEFAULT: Span = Span::from_millis(30_000);
 pub const RING_MAX: Span = Span::from_minutes(10);
 
-/// After this long without anybody the customer is told so, and gets the bot back.
+/// If no person answers for this long, the customer is told so and gets the bot back.
 pub const WAIT_DEFAULT: Span = Span::from_hours(1);
 pub const WAIT_MAX: Span = Span::from_hours(24 * 7);
 
 pub const HOLD_DEFAULT: Span = Span::from_minutes(10);
 pub const HOLD_MAX: Span = Span::from_hours(8);
 
-/// What a level of priority is worth.
+/// The waiting time that a level of priority is worth.
 pub const LEVEL_DEFAULT: Span = Span::from_minutes(5);
 pub const LEVEL_MAX: Span = Span::from_hours(24);
 
@@ -32,10 +32,10 @@ const SPAN_MIN: Span = Span::from_millis(1_000);
 pub struct Settings {
     #[serde(default)]
     pub mode: Mode,
-    /// What everybody in it must have: a team, skills.
+    /// What every member of the queue must have: a team, skills.
     #[serde(default)]
     pub wanted: Wanted,
-    /// Whoever takes a conversation speaks its customer's language.
+    /// Requires the person to speak the customer's language.
     #[serde(default)]
     pub by_language: bool,
     #[serde(default = "ring")]
@@ -47,22 +47,22 @@ pub struct Settings {
     #[serde(default = "hold")]
     #[schemars(transform = form::span(SPAN_MIN, HOLD_MAX))]
     pub hold: Span,
-    /// What a level of priority is worth.
+    /// The waiting time that a level of priority is worth.
     #[serde(default = "level")]
     #[schemars(transform = form::span(SPAN_MIN, LEVEL_MAX))]
     pub level: Span,
     #[serde(default)]
     pub patience: Patience,
-    /// Open all the time when absent.
+    /// Always open when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hours: Option<OpeningHours>,
 }
 
-/// How people get what waits.
+/// How people get the items that wait.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// It is offered to whoever has been idle longest; everybody may pick it all the same.
+    /// An item is offered to the person idle longest; any other member may still pick it.
     #[default]
     Offer,
     /// People pick for themselves.
@@ -102,7 +102,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Everything that is wrong.
+    /// All problems.
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let spans = [
@@ -130,7 +130,7 @@ impl Settings {
         problems
     }
 
-    /// What is asked of whoever takes an item: what the queue asks and what the item asks.
+    /// What an item requires of the person who takes it: the queue's requirements and its own.
     pub fn wanted_for(&self, item: &Wanted, language: Option<&str>) -> Wanted {
         let mut skills: Vec<SkillWanted> = self.wanted.skills.clone();
         for skill in &item.skills {

@@ -1,4 +1,4 @@
-//! The maths of waiting, as tables.
+//! The computations for waiting, as tables.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ fn a_level_of_priority_is_worth_so_much_waiting() {
 }
 
 proptest! {
-    /// The static key orders as ageing does, at any moment.
+    /// The static key gives the same order as ageing does, at any time.
     #[test]
     fn keys_order_as_ageing_does(
         a in (0..10_000_000_i64, -5..5_i32),
@@ -66,7 +66,7 @@ proptest! {
         }
     }
 
-    /// Whenever it is closed, it is open at the next opening and not a minute before.
+    /// When it is closed, it is open at the next opening and not a minute before.
     #[test]
     fn the_next_opening_is_the_next(ms in 0..4_000_000_000_000_i64, offset in -840..840_i32) {
         let hours = OpeningHours { utc_offset_minutes: offset, ..office() };
@@ -264,7 +264,7 @@ fn a_wait_is_told_as_a_range_or_not_at_all() {
         (5, 0, Some(8), 30, None),
         (5, 4, None, 0, None),
         (5, 4, None, 15, Some((4, 8))),
-        // As many were measured as the model is worth: the middle of 10 and 7.5 minutes.
+        // Enough assignments to weigh as much as the model: the middle of 10 and 7.5 minutes.
         (5, 4, Some(8), 10, Some((7, 15))),
         (5, 4, Some(0), 0, None),
         (100_000, 1, Some(8), 0, None),

@@ -1,40 +1,41 @@
-//! How long it may take. People forgive a wait that was announced and not one that was denied, so
-//! this is a range, rounded up, never nothing, and not said at all when nobody could know.
+//! Estimates a wait. People forgive an announced wait but not a wait that was understated, so the
+//! result is a range, rounded up, and never zero. There is none if too little is known.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::time::Span;
 
-/// Below this the ends are whole minutes, above it they are multiples of five.
+/// Below this the bounds are whole minutes, above it they are multiples of five.
 const FINE_MAX: Span = Span::from_minutes(10);
 const FINE: Span = Span::from_minutes(1);
 const COARSE: Span = Span::from_minutes(5);
 
-/// What is further away than this is no estimate any more.
+/// A longer wait is not estimated.
 pub const WAIT_MAX: Span = Span::from_hours(24);
 
-/// So many assignments count as much as the model does. A quarter of an hour has about as many in a
-/// small team.
+/// With this many assignments, the measurement weighs as much as the model. A small team has about
+/// as many in a quarter of an hour.
 const TRUSTED_ASSIGNMENTS: f64 = 10.0;
 
-/// Waits scatter about as widely as they are long: the ends of the range, of the middle.
+/// The bounds of the range, as shares of its middle. Waits scatter about as widely as they are
+/// long.
 const LOW_SHARE: f64 = 0.75;
 const HIGH_SHARE: f64 = 1.5;
 
-/// What is known of a queue at this moment.
+/// The current throughput of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flow {
-    /// Conversations that the agents on shift can have at once, all together.
+    /// Conversations that all agents on shift together can have at once.
     pub slots: u32,
-    /// How long one usually lasts.
+    /// How long a conversation usually lasts.
     pub handle_time: Option<Span>,
-    /// How many were given to somebody lately, and during how long a time.
+    /// How many items were recently assigned, and in how long a time.
     pub n_assigned: u32,
     pub during: Span,
 }
 
-/// Between these two, both at least a minute.
+/// A range; both bounds are at least a minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EstimatedWait {
@@ -42,11 +43,11 @@ pub struct EstimatedWait {
     pub to: Span,
 }
 
-/// The wait of whoever stands at this place; the first is 1. None if nobody is on shift, or if
-/// nothing is known of how long one takes, or if it is more than a day.
+/// The wait at this place in the queue; the first is 1. `None` if no agent is on shift, if neither
+/// the handle time nor the throughput is known, or if it is more than a day.
 ///
-/// The model, place × handle time ÷ slots, is blended with what was measured, place ÷ throughput;
-/// the more was measured, the more it counts.
+/// The model, place × handle time ÷ slots, is blended with the measurement, place ÷ throughput.
+/// More assignments give the measurement more weight.
 pub fn estimate(place: u32, flow: &Flow) -> Option<EstimatedWait> {
     if flow.slots == 0 {
         return None;
@@ -75,9 +76,9 @@ pub fn estimate(place: u32, flow: &Flow) -> Option<EstimatedWait> {
     Some(EstimatedWait { from, to: to.max(one_more) })
 }
 
-/// To the next whole minute, or five; nothing becomes one minute.
+/// Rounds up to whole minutes, or to five; zero becomes one minute.
 fn rounded_up(ms: f64) -> Span {
-    // The cast saturates, and waits beyond a day were turned away.
+    // The cast saturates, and waits beyond a day were excluded before.
     let ms = ms.ceil() as i64;
     let step = if ms <= FINE_MAX.as_millis() { FINE } else { COARSE }.as_millis();
     Span::from_millis(

@@ -1,5 +1,5 @@
-//! The lines of `roles/ledger.jsonl`: one for each agent that joins and for each change of what a
-//! member is trusted with. A pure function of ledger entries, so that the file can be rebuilt.
+//! The lines of `roles/ledger.jsonl`: one for each agent that joins and for each change of a
+//! member's roles. A pure function of ledger entries, so that the file can be rebuilt.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ pub enum Line<'a> {
     },
     RolesChanged {
         agent: &'a AgentId,
-        /// Absent where the entry is too old to tell.
+        /// Absent if the entry is too old to tell.
         #[serde(skip_serializing_if = "Option::is_none")]
         before: Option<&'a BTreeSet<Role>>,
         after: &'a BTreeSet<Role>,
@@ -33,8 +33,8 @@ pub enum Line<'a> {
     },
 }
 
-/// The line of an event, if it has one. Only the first registration makes a member; a later one
-/// changes what it shows.
+/// The line of an event, if it has one. Only the first registration adds a member; a later one
+/// changes its profile.
 pub fn line<'a>(
     agent: &'a AgentId,
     position: u64,

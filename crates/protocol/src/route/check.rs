@@ -1,4 +1,4 @@
-//! Everything that is wrong with a graph, each with its node, its rule and its field.
+//! All problems of a graph, each with its node, its rule and its field.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -21,22 +21,22 @@ use crate::json::is_forbidden;
 /// Long enough to recognise an id in an error.
 const SHOWN_CHARS_MAX: usize = 64;
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GraphProblem {
     pub code: ProblemCode,
-    /// Where, as in `nodes[2].rules[0].goto`.
+    /// The place, as in `nodes[2].rules[0].goto`.
     pub field: String,
-    /// The id of the node, if it is about one.
+    /// The id of the node, if the problem is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule_index: Option<usize>,
-    /// What belongs there.
+    /// What is expected there.
     pub expected: String,
 }
 
-/// Stable names of what can be wrong.
+/// Stable names of the problems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProblemCode {
@@ -123,11 +123,11 @@ impl<'i> Site<'i> {
 }
 
 impl AgentGraph {
-    /// Everything that is wrong; nothing for a graph that can be used.
+    /// All problems; empty for a usable graph.
     pub fn problems(&self) -> Vec<GraphProblem> {
         let mut problems = self.too_large();
         if !problems.is_empty() {
-            // The rest would take long and say little.
+            // The other checks would take long and add little.
             return problems;
         }
         let ids = self.ids(&mut problems);
@@ -194,7 +194,7 @@ impl AgentGraph {
         too_many.map(problem).collect()
     }
 
-    /// Which node has which id. Of two with one id the first has it.
+    /// Maps ids to nodes. Of two nodes with the same id, the first counts.
     fn ids(&self, problems: &mut Vec<GraphProblem>) -> HashMap<&str, usize> {
         let mut ids = HashMap::with_capacity(self.nodes.len());
         for (index, node) in self.nodes.iter().enumerate() {
@@ -232,7 +232,7 @@ impl AgentGraph {
         }
         let nodes = self.nodes.iter().enumerate();
         let lost = nodes.filter(|(index, node)| {
-            // A second node of one id is named as such already.
+            // A duplicate id is reported already.
             !is_reached[*index] && ids.get(node.id.as_str()) == Some(index)
         });
         problems.extend(lost.map(|(index, node)| {
@@ -241,8 +241,8 @@ impl AgentGraph {
         }));
     }
 
-    /// Ways that lead back, and chains that are too long. Depth first, with a stack of our own: the
-    /// graph is somebody else's.
+    /// Cycles, and chains that are too long. A depth-first search with an explicit stack, because
+    /// the graph is untrusted input.
     fn cycles(&self, ids: &HashMap<&str, usize>, problems: &mut Vec<GraphProblem>) {
         #[derive(Clone, Copy, PartialEq)]
         enum Seen {
@@ -419,7 +419,7 @@ fn check_list(
     }
 }
 
-/// A regex that compiles within its limit, or why not.
+/// The problem of a regex that does not compile within its limit.
 pub(super) fn regex_problem(regex: &str, site: &Site<'_>) -> Option<GraphProblem> {
     if regex.is_empty() || regex.len() > REGEX_BYTES_MAX {
         let expected = format!("a regex of 1 to {REGEX_BYTES_MAX} bytes");
@@ -430,7 +430,7 @@ pub(super) fn regex_problem(regex: &str, site: &Site<'_>) -> Option<GraphProblem
     let expected = if matches!(error, regex::Error::CompiledTooBig(_)) {
         "a regex that repeats less; it is too large once compiled".to_owned()
     } else {
-        // The library draws a picture; its last line says what is wrong.
+        // The library's error draws a picture; its last line has the cause.
         let text = error.to_string();
         let cause = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
         format!("a regex that compiles: {cause}")

@@ -1,6 +1,6 @@
-//! A graph made ready. The keywords of a router are found in one pass over the text, its regexes in
-//! another, and only rules that can still hold are looked at; what is decided is what the document
-//! says, read from top to bottom.
+//! A compiled graph. One pass over the text finds the keywords of a router, a second one its
+//! regexes, and only rules that can still match are checked. The result is the same as reading the
+//! document from top to bottom.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,18 +12,18 @@ use super::regexes::{Matches, RegexList};
 use super::words::{WordSet, fold, looked_at};
 use crate::ids::AgentId;
 
-/// What a decision is about. All of it comes from outside and is only ever compared.
+/// The input of a decision. All of it is untrusted and only ever compared.
 #[derive(Debug, Clone, Copy)]
 pub struct Turn<'t> {
     pub text: &'t str,
     /// A language tag, such as `es-MX`.
     pub language: Option<&'t str>,
-    /// What a classifier made of it: a label, and how sure it is.
+    /// The result of a classifier: a label, and its confidence.
     pub intent: Option<(&'t str, f64)>,
     pub attributes: &'t BTreeMap<String, String>,
 }
 
-/// A graph that was checked and made ready for many decisions.
+/// A graph that was checked and compiled for many decisions.
 #[derive(Debug, Clone)]
 pub struct Compiled {
     graph: AgentGraph,
@@ -44,17 +44,17 @@ struct Router {
     words: WordSet,
     regexes: RegexList,
     rules: Vec<ReadyRule>,
-    /// Each rule is filed once, under something without which it cannot hold: a keyword, else an
-    /// intent, else an attribute's value.
+    /// An index of rules. Each rule is listed once, under something it needs to match: a keyword,
+    /// else an intent, else an attribute's value.
     by_word: Vec<Vec<u32>>,
     by_intent: HashMap<String, Vec<u32>>,
     by_attribute: HashMap<String, HashMap<String, Vec<u32>>>,
-    /// Rules that are looked at for every turn, in order.
+    /// Rules that are checked for every turn, in order.
     unfiled: Vec<u32>,
     default: Way,
 }
 
-/// What of a rule was made ready; the rest is read from the document.
+/// The compiled parts of a rule; the rest is read from the document.
 #[derive(Debug, Clone)]
 struct ReadyRule {
     any: Vec<u32>,
@@ -70,7 +70,7 @@ enum Way {
 }
 
 impl Compiled {
-    /// Checks a graph and makes it ready.
+    /// Checks and compiles a graph.
     pub fn new(graph: AgentGraph) -> Result<Self, Vec<GraphProblem>> {
         let problems = graph.problems();
         if !problems.is_empty() {
@@ -121,8 +121,8 @@ impl Compiled {
         self.graph
     }
 
-    /// Who answers before anything was said: the specialist at which a turn ends that no rule holds
-    /// for. `None` if that is a person.
+    /// The agent that answers before the first message: the specialist at the end of the default
+    /// path. `None` if that path ends with a person.
     pub fn first(&self) -> Option<&AgentId> {
         let mut at = self.entry;
         for _ in 0..=self.hops_max {
@@ -137,12 +137,12 @@ impl Compiled {
         None
     }
 
-    /// What a turn is about, by the intents that the graph lists.
+    /// The intent of a turn, from the intents that the graph lists.
     pub fn classify(&self, text: &str) -> Option<IntentClassification> {
         self.classifier.classify(text, None)
     }
 
-    /// Follows the rules from the entry to a specialist or a person. There is always one.
+    /// Follows the rules from the entry to a specialist or a person. Every turn reaches one.
     pub fn route(&self, turn: &Turn<'_>) -> Routed {
         let text = looked_at(turn.text);
         let folded = fold(text);
@@ -166,7 +166,7 @@ impl Compiled {
             let is_spent = hops.len() + 1 == self.hops_max;
             let next = match to {
                 Way::Node(next) if is_spent && self.leads_on(next) => {
-                    // A loop, or a chain without end: a person sees what the rules do not.
+                    // A loop or a chain that is too long: a person takes over.
                     reason = Some(format!("{} routers were passed", self.hops_max));
                     None
                 }
@@ -182,7 +182,7 @@ impl Compiled {
         }
     }
 
-    /// Why a choice was made: each condition of the rule, with what it found.
+    /// Why a choice was made: each condition of the rule, and what matched it.
     pub fn explain(&self, hop: &Hop, turn: &Turn<'_>) -> Vec<String> {
         let node = self.graph.nodes.iter().find(|node| node.id == hop.from);
         let rule = node.zip(hop.rule_index).and_then(|(node, index)| node.rules.get(index));
@@ -244,7 +244,7 @@ impl Router {
     }
 
     fn file(&mut self, index: u32, rule: &Rule, ready: &ReadyRule) {
-        // One of `all` is enough to be a candidate; of `any`, each is.
+        // Listing under one word of `all` is enough; of `any`, each word is needed.
         let words = if ready.all.is_empty() { &ready.any[..] } else { &ready.all[..1] };
         if !words.is_empty() {
             words.iter().for_each(|word| self.by_word[*word as usize].push(index));
@@ -260,7 +260,7 @@ impl Router {
         }
     }
 
-    /// The first rule that holds.
+    /// The first rule that matches.
     fn choose(&self, node: &Node, turn: &Turn<'_>, text: &str, folded: &str) -> Option<usize> {
         let mut is_found = Bits::new(self.by_word.len());
         let mut candidates: Vec<u32> = Vec::new();
@@ -306,7 +306,7 @@ impl Router {
     }
 }
 
-/// An attribute that must have one of some values.
+/// An attribute condition that lists allowed values.
 fn valued<'r>(
     (name, condition): (&'r String, &'r AttributeCondition),
 ) -> Option<(&'r String, &'r [Scalar])> {
@@ -339,7 +339,7 @@ fn holds_apart_from_text(rule: &Rule, turn: &Turn<'_>) -> bool {
         && rule.attributes.iter().all(attribute)
 }
 
-/// Whether a language is the wanted one, or a kind of it: `es-MX` is `es`, `est` is not.
+/// Whether a language is the wanted one, or a variety of it: `es-MX` is `es`, `est` is not.
 pub fn is_language(spoken: &str, wanted: &str) -> bool {
     let (head, rest) = match spoken.split_at_checked(wanted.len()) {
         Some(parts) => parts,
@@ -380,7 +380,7 @@ impl Bits {
         Self(vec![0; n_bits.div_ceil(64)])
     }
 
-    /// Whether it was not there before.
+    /// Returns whether it was not set before.
     fn insert(&mut self, bit: usize) -> bool {
         let (word, mask) = (&mut self.0[bit / 64], 1 << (bit % 64));
         let is_new = *word & mask == 0;

@@ -1,4 +1,4 @@
-//! What is said of a decision: to the program that asked, to people, and to others on the wire.
+//! How a decision is reported: to the calling program, to people, and on the wire.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use super::graph::{AgentGraph, HUMAN, NodeKind};
 use crate::ids::AgentId;
 
-/// Where a turn ended, and how it got there.
+/// Where a turn ended, and its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Routed {
     pub target: Target,
-    /// The nodes the turn passed, from the entry to the specialist. A person is no node.
+    /// The nodes on the path, from the entry to the specialist. A person is no node.
     pub path: Vec<String>,
     /// One choice per router, in order.
     pub hops: Vec<Hop>,
@@ -29,12 +29,12 @@ pub struct Hop {
     pub from: String,
     /// A node's id, or `human`.
     pub to: String,
-    /// None if no rule held.
+    /// None if no rule matched.
     pub rule_index: Option<usize>,
     pub reason: Option<String>,
 }
 
-/// The choice that settled where the turn went, in the shape that chat clients know.
+/// The choice that decided where the turn went, in the shape that chat clients know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RouteDecision {
@@ -42,7 +42,7 @@ pub struct RouteDecision {
     pub from: String,
     /// A node's id, or `human`.
     pub to: String,
-    /// How long it took. Whoever has a clock fills it in.
+    /// How long it took. The caller measures it, because there is no clock here.
     #[schemars(range(min = 0.0))]
     pub latency_ms: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -67,7 +67,7 @@ impl Target {
 }
 
 impl Routed {
-    /// The last choice, as others are told of it.
+    /// The last choice, in its published form.
     pub fn decision(&self, intent: Option<(&str, f64)>, latency_ms: f64) -> RouteDecision {
         let last = self.hops.last();
         let entry = self.path.first().cloned().unwrap_or_default();
@@ -84,7 +84,7 @@ impl Routed {
     }
 }
 
-/// A graph as others are shown it: who can lead to whom, without the rules.
+/// A graph in its published form: which node can lead to which, without the rules.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentGraphSnapshot {
@@ -101,7 +101,7 @@ pub struct NodeSnapshot {
     pub handoff_to: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The intent that leads here, if it is exactly one.
+    /// The intent that leads here, if there is exactly one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent_name: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! The document: nodes, their rules, and how much there may be of everything.
+//! The graph document: nodes, their rules, and the limits.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,31 +14,31 @@ use crate::form;
 use crate::ids;
 use crate::signal::EscalationRules;
 
-/// Where a turn goes that a person shall answer. No node may have this name.
+/// The target of a turn that a person should answer. No node may have this name.
 pub const HUMAN: &str = "human";
 
 /// The largest graphs that were asked for have a thousand specialists.
 pub const NODES_MAX: usize = 2_000;
 
-/// Rules of all routers together. Twice the ten thousand that a decision is measured with.
+/// Rules of all routers together. Twice the ten thousand that the benchmarks use.
 pub const RULES_MAX: usize = 20_000;
 
 /// Keywords of all rules together, which bounds the memory of the compiled graph.
 pub const KEYWORDS_MAX: usize = 50_000;
 
-/// Entries of one list within a rule. A longer list is a rule that nobody can read.
+/// Entries of one list within a rule. A rule with a longer list is unreadable.
 pub const RULE_ITEMS_MAX: usize = 64;
 
-/// A keyword is a few words; what is longer is a sentence that nobody will type again.
+/// A keyword is a few words. Longer text is a sentence that no customer types again.
 pub const KEYWORD_BYTES_MAX: usize = 100;
 
-/// Regexes of all rules together. Unlike keywords they cost time each, so there are fewer.
+/// Regexes of all rules together. Unlike keywords, each one costs time, so there are fewer.
 pub const REGEXES_MAX: usize = 256;
 
 /// One regex, as written.
 pub const REGEX_BYTES_MAX: usize = 500;
 
-/// One regex, as compiled; `\w{50}` is a short text and a large program.
+/// One regex, as compiled: `\w{50}` is a short text and a large program.
 pub const REGEX_PROGRAM_BYTES_MAX: usize = 256 * 1024;
 
 /// All regexes of one router, as compiled.
@@ -50,28 +50,27 @@ pub const GRAPH_TEXT_BYTES_MAX: usize = 500;
 /// Names and values of attributes, intent labels and language tags.
 pub const LABEL_BYTES_MAX: usize = 200;
 
-/// Routers that one turn may pass. People draw three levels; beyond this it is a loop.
+/// Routers that one turn may pass. Three levels are usual; more than this is a loop.
 pub const HOPS_MAX: u32 = 32;
 
-/// Who routes a conversation's turns, and to whom.
+/// How the turns of a conversation are routed, and to which agents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentGraph {
     /// The node where every turn begins.
     pub entry: String,
-    /// How many routers a turn may pass before a person takes it. Needed if routers lead back to
-    /// one another.
+    /// How many routers a turn may pass before a person takes it. Required if routers form a cycle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = form::range(1, HOPS_MAX))]
     pub max_hops: Option<u32>,
-    /// What the built-in classifier listens for. Without any, intents come from elsewhere.
+    /// The intents of the built-in classifier. Without any, intents come from another classifier.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(transform = form::items(0, INTENTS_MAX))]
     pub intents: Vec<IntentPatterns>,
-    /// When a person is called, whatever the routers say.
+    /// When a person is called, whatever the routers decide.
     #[serde(default, skip_serializing_if = "EscalationRules::is_empty")]
     pub signals: EscalationRules,
-    /// The queue whose people are asked; when absent, whoever the teamspace has.
+    /// The queue whose people are asked; when absent, the teamspace's default queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = ids::name_form)]
     pub queue: Option<String>,
@@ -97,10 +96,10 @@ pub struct Node {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = ids::name_form)]
     pub agent: Option<String>,
-    /// Of a router: looked at in order; the first that holds decides.
+    /// Of a router: tried in order; the first match decides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
-    /// Of a router: where a turn goes that no rule holds for.
+    /// Of a router: where a turn goes if no rule matches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
 }
@@ -126,7 +125,7 @@ pub struct Rule {
     pub reason: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keywords: Option<Keywords>,
-    /// Found anywhere in the text. `(?i)` at its beginning ignores case.
+    /// Matches anywhere in the text. `(?i)` at its beginning ignores case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = form::bytes_from(1, REGEX_BYTES_MAX))]
     pub regex: Option<String>,
@@ -136,7 +135,7 @@ pub struct Rule {
     pub language: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent: Option<IntentCondition>,
-    /// By name.
+    /// Conditions by attribute name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(transform = form::names(RULE_ITEMS_MAX, form::text(LABEL_BYTES_MAX)))]
     pub attributes: BTreeMap<String, AttributeCondition>,
@@ -160,7 +159,7 @@ fn keywords(schema: &mut Schema) {
 
 pub(super) const LANGUAGE_EXPECTED: &str = "a language tag such as `es` or `es-MX`";
 
-/// Whole words, or several in a row, whatever their case.
+/// Whole words, or several in a row, in any case.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Keywords {
@@ -179,7 +178,7 @@ pub struct Keywords {
 pub struct IntentCondition {
     #[schemars(transform = form::text(LABEL_BYTES_MAX))]
     pub label: String,
-    /// From 0 to 1; what a classifier is less sure of does not count.
+    /// From 0 to 1; intents with less confidence do not match.
     #[serde(default)]
     #[schemars(transform = form::range(0.0, 1.0))]
     pub min_confidence: f64,
@@ -190,12 +189,12 @@ pub struct IntentCondition {
 pub enum AttributeCondition {
     Equals(Scalar),
     OneOf(#[schemars(transform = form::items(1, RULE_ITEMS_MAX))] Vec<Scalar>),
-    /// Whether it is there at all.
+    /// Whether the attribute is present.
     Exists(bool),
 }
 
-/// A value of an attribute. Text, numbers and booleans are compared by how they are written, so
-/// that `7` from one system and `"7"` from another are the same.
+/// A value of an attribute. Text, numbers and booleans are compared as text, so that `7` from one
+/// system and `"7"` from another are equal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Scalar(String);
 
@@ -204,13 +203,13 @@ impl Scalar {
         Self(text.into())
     }
 
-    /// A single value as it is written; lists, objects and `null` are none.
+    /// A single value as text; `None` for lists, objects and `null`.
     pub fn of(value: &Value) -> Option<Self> {
         match value {
             Value::String(text) => Some(Self(text.clone())),
             Value::Bool(flag) => Some(Self(flag.to_string())),
             Value::Number(number) => Some(Self(match number.as_f64() {
-                // A double is written without needless zeros: 7.0 is 7.
+                // A double is written without trailing zeros: 7.0 is 7.
                 Some(double) if number.is_f64() => double.to_string(),
                 Some(_) | None => number.to_string(),
             })),
@@ -247,7 +246,7 @@ impl JsonSchema for Scalar {
 }
 
 impl Rule {
-    /// A rule without a condition would always hold; that is what `default` is for.
+    /// Whether a rule has no condition. It would always match; that is what `default` is for.
     pub fn is_empty(&self) -> bool {
         let has_keywords = self
             .keywords
@@ -262,7 +261,7 @@ impl Rule {
 }
 
 impl Node {
-    /// Where the turn can go from here, with the index of the rule; the default comes last.
+    /// Where a turn can go from here, with the index of the rule; the default comes last.
     pub fn ways(&self) -> impl Iterator<Item = (Option<usize>, &str)> {
         let rules = self.rules.iter().enumerate().map(|(index, rule)| (Some(index), &*rule.goto));
         rules.chain(self.default.as_deref().map(|to| (None, to)))

@@ -1,5 +1,5 @@
-//! What a turn is about, in one word. The classifier that is built in counts words and regexes that
-//! the graph lists; others can take its place behind the same port.
+//! The intent of a turn, in one word. The built-in classifier counts words and regexes that the
+//! graph lists; others can replace it through the same trait.
 
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
@@ -11,21 +11,21 @@ use super::regexes::RegexList;
 use super::words::{WordSet, fold, looked_at};
 use crate::form;
 
-/// Intents of one graph. People name a few dozen.
+/// Intents of one graph. A few dozen are usual.
 pub const INTENTS_MAX: usize = 256;
 
 /// Patterns of all intents together.
 pub const PATTERNS_MAX: usize = 5_000;
 
-/// Other intents that are named beside the likeliest.
+/// Further intents that are reported beside the likeliest.
 pub const ALTERNATIVES_MAX: usize = 4;
 
-/// Says what a turn is about.
+/// Classifies a turn by its intent.
 ///
-/// An implementation answers with labels of its own choice and a confidence from 0 to 1, or with
-/// nothing if it has no idea. It does not wait: what asks a model runs outside, and hands in what
-/// came of it. A caller only compares the answer with the rules of a graph; whatever it is, the
-/// turn goes to exactly one target.
+/// An implementation returns a label of its own choice with a confidence from 0 to 1, or nothing if
+/// it does not know. It does not block: a classifier that asks a model runs outside and passes its
+/// result in. The caller only compares the result with the rules of a graph. Whatever the result
+/// is, the turn goes to exactly one target.
 pub trait IntentClassifier {
     fn classify(&self, text: &str, language: Option<&str>) -> Option<IntentClassification>;
 }
@@ -49,7 +49,7 @@ pub struct IntentAlternative {
     pub confidence: f64,
 }
 
-/// An intent, and what speaks for it.
+/// An intent, and the patterns that indicate it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IntentPatterns {
@@ -70,12 +70,12 @@ pub struct Pattern {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = form::bytes_from(1, REGEX_BYTES_MAX))]
     pub regex: Option<String>,
-    /// How sure this alone makes: more than 0, at most 1.
+    /// The confidence that this pattern alone gives: more than 0, at most 1.
     #[schemars(transform = weight)]
     pub weight: f64,
 }
 
-/// One of the two, and not the other.
+/// Exactly one of the two.
 fn keyword_or_regex(schema: &mut Schema) {
     let branch = |there: &str, not_there: &str| {
         json!({
@@ -93,8 +93,8 @@ fn weight(schema: &mut Schema) {
     schema.insert("maximum".to_owned(), 1.0.into());
 }
 
-/// The built-in classifier: each pattern that is found makes its intent likelier, and two that are
-/// 0.5 each make 0.75 together. It gives the same answer to the same text, always.
+/// The built-in classifier. Each pattern that is found makes its intent likelier; two of 0.5 each
+/// make 0.75 together. It is deterministic.
 #[derive(Debug, Clone)]
 pub struct PatternClassifier {
     labels: Vec<String>,
@@ -107,7 +107,7 @@ pub struct PatternClassifier {
 }
 
 impl PatternClassifier {
-    /// Takes what [`problems`] has nothing to say about.
+    /// Takes intents for which [`problems`] reports nothing.
     pub(super) fn new(intents: &[IntentPatterns]) -> Result<Self, regex::Error> {
         let (mut words, mut patterns_of_words) = (Vec::new(), Vec::new());
         let (mut regexes, mut patterns_of_regexes) = (Vec::new(), Vec::new());
@@ -157,7 +157,7 @@ impl IntentClassifier for PatternClassifier {
                 confidence: 1.0 - doubt,
             })
             .collect();
-        // The sort is stable: of two that are as likely, the one that is listed first wins.
+        // The sort is stable: of two equally likely intents, the one listed first wins.
         likely.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
         likely.truncate(1 + ALTERNATIVES_MAX);
         let mut likely = likely.into_iter();
@@ -166,7 +166,7 @@ impl IntentClassifier for PatternClassifier {
     }
 }
 
-/// Everything that is wrong with a list of intents.
+/// All problems of a list of intents.
 pub(super) fn problems(intents: &[IntentPatterns]) -> Vec<GraphProblem> {
     let site = Site::graph("intents");
     let n_patterns: usize = intents.iter().map(|intent| intent.patterns.len()).sum();

@@ -1,5 +1,5 @@
-//! Any turn on any sound graph: one target, a bounded path, and the choice that a plain reading of
-//! the document makes.
+//! For any turn on any sound graph: one target, a bounded path, and the same choices as a plain
+//! reading of the document.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use regex::Regex;
 use super::graph::{AttributeCondition, HOPS_MAX, IntentCondition, Keywords, Scalar};
 use super::*;
 
-/// The document read from top to bottom, with nothing made ready. Words are found by trying every
-/// place, letter by letter; the scripts are those of the texts below.
+/// A plain reading of the document, from top to bottom, without compiling. Words are found by
+/// trying every place, letter by letter; the scripts are those of the texts below.
 fn plainly(graph: &AgentGraph, turn: &Turn<'_>) -> (String, Vec<String>, Vec<Option<usize>>) {
     let (mut path, mut choices) = (Vec::new(), Vec::new());
     let mut at = graph.entry.clone();
@@ -90,7 +90,7 @@ fn stands(word: &str, text: &str) -> bool {
     })
 }
 
-/// Few words, so that rules overlap, hold together, and are parts of one another.
+/// Few words, so that rules overlap, match together, and contain one another.
 fn word() -> impl Strategy<Value = String> {
     let words = ["refund", "Refund me", "me", "fund", "é", "Ä b", "返金", "金", "order", "a", "aa"];
     proptest::sample::select(words.to_vec()).prop_map(str::to_owned)
@@ -147,8 +147,8 @@ fn name(index: usize, n_nodes: usize) -> String {
     if index == n_nodes { HUMAN.to_owned() } else { format!("n{index}") }
 }
 
-/// A few routers and specialists with a guard; those that no way leads to are made the default of
-/// the one before.
+/// A few routers and specialists with a hop limit. A node that is unreachable becomes the default
+/// of the one before.
 fn graph() -> impl Strategy<Value = AgentGraph> {
     (1..6_usize, 1..4_usize).prop_flat_map(|(n_routers, n_specialists)| {
         let n_nodes = n_routers + n_specialists;
@@ -156,7 +156,7 @@ fn graph() -> impl Strategy<Value = AgentGraph> {
         (vec(router, n_routers), 1..8_u32).prop_map(move |(routers, max_hops)| {
             let mut nodes: Vec<Node> = Vec::new();
             for (index, mut rules) in routers.into_iter().enumerate() {
-                // Whatever the rules are, each node has a way to it.
+                // Whatever the rules are, every node is reachable.
                 if index + 1 == n_routers {
                     let ways = (index + 1..n_nodes).map(|to| Rule {
                         goto: name(to, n_nodes),

@@ -1,5 +1,5 @@
-//! From bytes to a document. Each node and each rule is read on its own, so that one misspelt field
-//! does not hide the next.
+//! Parses bytes into a document. Each node and each rule is parsed on its own, so that one misspelt
+//! field does not hide the next.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use crate::form::{Form, Misfit};
 use crate::json::{self, Bounds};
 use crate::strict::Strict;
 
-/// How many bytes a document may have: the largest graph with keywords of usual length.
+/// The largest size of a document: the largest graph with keywords of usual length.
 pub const GRAPH_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 const BOUNDS: Bounds = Bounds {
@@ -23,7 +23,7 @@ const BOUNDS: Bounds = Bounds {
 };
 
 impl AgentGraph {
-    /// Reads a document and checks it; all that is wrong comes back together.
+    /// Parses and checks a document; returns all problems together.
     pub fn read(bytes: &[u8]) -> Result<AgentGraph, Vec<GraphProblem>> {
         if bytes.len() > GRAPH_BYTES_MAX {
             let expected = format!("at most {GRAPH_BYTES_MAX} bytes");
@@ -104,7 +104,7 @@ fn read_rules(
     read
 }
 
-/// Where a part of the document does not have its form, in words of the form.
+/// Where a part of the document does not have its form, in the form's words.
 fn unreadable<T: JsonSchema>(site: &Site<'_>, part: &Value) -> GraphProblem {
     match Form::of::<T>().check(part) {
         Ok(()) => site.problem(ProblemCode::SchemaInvalid, "another value"),

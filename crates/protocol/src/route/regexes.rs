@@ -1,12 +1,12 @@
-//! Many regexes over one text, in time that grows with the text alone. Word boundaries would spoil
-//! that for letters beyond ASCII, so all regexes are first tried without theirs; those that are
-//! found nevertheless, which are few, are tried again as written.
+//! Many regexes over one text, in time linear in the text. Word boundaries beyond ASCII would spoil
+//! that, so all regexes are first tried without them; the few that match are tried again as
+//! written.
 
 use regex::{Error, Regex, RegexBuilder, RegexSet, RegexSetBuilder, SetMatches};
 
 use super::graph::{REGEX_PROGRAM_BYTES_MAX, REGEX_SET_BYTES_MAX};
 
-/// What stands for a word boundary that is not looked at: nothing, which can also be repeated.
+/// Replaces a word boundary: matches the empty string, and can also be repeated.
 const NOTHING: &str = "(?:)";
 
 /// Spellings of word boundaries after their backslash, longest first.
@@ -15,9 +15,10 @@ const BOUNDARIES: [&str; 8] =
 
 #[derive(Debug, Clone)]
 pub struct RegexList {
-    /// Finds all that the regexes find, and a little more. An assertion only ever takes away.
+    /// Matches everything that the regexes match, and a little more: a boundary only ever excludes
+    /// matches.
     loose: RegexSet,
-    /// Those that `loose` is too generous with, as written.
+    /// The regexes for which `loose` matches too much, as written.
     exact: Vec<Option<Regex>>,
 }
 
@@ -48,7 +49,7 @@ impl Default for RegexList {
     }
 }
 
-/// Which regexes are found in a text.
+/// The regexes that match a text.
 #[derive(Debug)]
 pub struct Matches<'l, 't> {
     list: &'l RegexList,
@@ -87,7 +88,7 @@ fn loosened(regex: &str) -> String {
         };
     }
     loose.push_str(rest);
-    // Where a boundary may not be left out, such as within a class, it stays.
+    // A boundary that cannot be left out, such as within a class, stays.
     if Regex::new(&loose).is_ok() { loose } else { regex.to_owned() }
 }
 

@@ -1,4 +1,4 @@
-//! What graphs decide, and what is said about those that cannot be used.
+//! What graphs decide, and the problems of unusable ones.
 
 use std::collections::BTreeMap;
 
@@ -155,7 +155,7 @@ fn a_specialist_can_be_the_entry() {
     assert_eq!(told(&compiled(&graph), "|||Hello"), "only > only by ");
 }
 
-/// Two routers that send a turn to and fro until somebody says stop.
+/// Two routers that send a turn back and forth until the hop limit.
 fn ping_pong() -> Value {
     json!({ "entry": "ping", "max_hops": 5, "nodes": [
         { "id": "ping", "kind": "router", "default": "end",
@@ -176,7 +176,7 @@ fn a_loop_ends_with_a_person() {
     assert_eq!(reason.as_deref(), Some("5 routers were passed"));
 }
 
-/// Changes one graph and says what is then wrong: `code field (node) #rule`, in order.
+/// Changes one graph and lists its problems: `code field (node) #rule`, in order.
 fn wrong(graph: Value, change: impl Fn(&mut Value)) -> Vec<String> {
     let mut graph = graph;
     change(&mut graph);
@@ -189,7 +189,7 @@ fn wrong(graph: Value, change: impl Fn(&mut Value)) -> Vec<String> {
     read(&graph).err().unwrap_or_default().into_iter().map(shown).collect()
 }
 
-/// Where something is put, what, and what is wrong then.
+/// The place of a change, its value, and the problems that result.
 const MISTAKES: &str = r#"
 /entry | "start" | unknown_node entry
 /max_hops | 0 | too_large max_hops

@@ -1,12 +1,12 @@
-//! What counts as a word. Keywords are found as whole words, whatever the case of their letters,
-//! in any script. Text is folded once, and all keywords are looked for in one pass.
+//! What counts as a word. Keywords are matched as whole words, in any case and any script. Text is
+//! folded once, and one pass finds all keywords.
 
 use std::ops::Range;
 
 use aho_corasick::AhoCorasick;
 
-/// How much of a text is looked at, in bytes. A turn is a few sentences; whoever pastes a log says
-/// first what it is about, and a decision must end in time whatever was pasted.
+/// How much of a text is looked at, in bytes. A turn is a few sentences, and a customer who pastes
+/// a log first says what it is about. The bound keeps a decision fast for any input.
 pub const TEXT_BYTES_MAX: usize = 8 * 1024;
 
 /// The part of a text that is looked at.
@@ -14,8 +14,8 @@ pub fn looked_at(text: &str) -> &str {
     &text[..text.floor_char_boundary(TEXT_BYTES_MAX)]
 }
 
-/// A text in the form in which words are compared: small letters, one space between words, wide
-/// forms as narrow ones, one kind of apostrophe, and nothing invisible.
+/// A text in the form in which words are compared: lower case, one space between words, wide forms
+/// as narrow ones, one kind of apostrophe, and no invisible characters.
 pub fn fold(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     for character in text.chars().filter_map(narrow) {
@@ -24,7 +24,7 @@ pub fn fold(text: &str) -> String {
                 folded.push(' ');
             }
         } else {
-            // The small sigma at the end of a word is the same letter.
+            // The final form of sigma is the same letter.
             let small = character.to_lowercase().map(|c| if c == 'ς' { 'σ' } else { c });
             folded.extend(small);
         }
@@ -44,7 +44,7 @@ fn narrow(character: char) -> Option<char> {
     }
 }
 
-/// Whether what lies between two places of a folded text is a word, or several, and no part of one.
+/// Whether a range of a folded text is one or more whole words.
 pub fn is_whole(folded: &str, place: &Range<usize>) -> bool {
     let (before, after) = (&folded[..place.start], &folded[place.end..]);
     let inside = &folded[place.clone()];
@@ -56,8 +56,8 @@ pub fn is_whole(folded: &str, place: &Range<usize>) -> bool {
         && !is_cut(inside.chars().next_back(), after.chars().next())
 }
 
-/// Whether a character makes one word with another of its kind beside it. In scripts that are
-/// written without spaces, or whose particles are joined to the word, each place is a boundary.
+/// Whether a character joins another of its kind beside it into one word. In scripts without
+/// spaces, or whose particles are joined to the word, every place is a boundary.
 fn joins(character: char) -> bool {
     let is_accent = matches!(character, '\u{300}'..='\u{36f}');
     let is_letter = character.is_alphanumeric() || character == '_' || is_accent;
@@ -80,14 +80,14 @@ fn is_unspaced(character: char) -> bool {
         | '\u{20000}'..='\u{323af}')
 }
 
-/// Many words that are looked for in one pass over a text.
+/// Many words that one pass over a text finds.
 #[derive(Debug, Clone, Default)]
 pub struct WordSet {
     automaton: Option<AhoCorasick>,
 }
 
 impl WordSet {
-    /// The words are folded already. Their places in the list are their names from now on.
+    /// The words are folded already. Each is identified by its index in the list.
     pub fn new<W: AsRef<[u8]>>(folded: &[W]) -> Self {
         if folded.is_empty() {
             return Self::default();
@@ -96,7 +96,7 @@ impl WordSet {
         Self { automaton: Some(automaton.expect("the limits of a graph are far below its own")) }
     }
 
-    /// Each place where one of the words stands as a whole word, overlapping ones too.
+    /// Calls back for each place where one of the words is a whole word, overlapping ones too.
     pub fn each(&self, folded: &str, mut found: impl FnMut(usize, Range<usize>)) {
         let Some(automaton) = &self.automaton else { return };
         for hit in automaton.find_overlapping_iter(folded) {

@@ -1,4 +1,4 @@
-//! What can be asked of a session.
+//! The commands of a session.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
@@ -14,37 +14,37 @@ use aaep::read::read;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
-    /// The producer tells what it does, all of it or nothing.
+    /// The producer announces events, all of them or none.
     Announce { events: Vec<Said> },
-    /// Somebody answers a question.
+    /// A person answers a question.
     Answer(Box<Answer>),
-    /// The time of a question is over. Nobody may have been there to answer it.
+    /// The time of a question is over. `audience` tells whether any listener could have answered.
     Elapse { due: Time, audience: Audience },
-    /// An operator wants nothing to be left of it.
+    /// An operator ends it, to erase all of it.
     End,
-    /// Something became of a handoff that the producer requested.
+    /// The result of a handoff that the producer requested.
     HandOver(Handover),
-    /// The producer was told at its endpoint what became of a question.
+    /// The producer was told the result of a question at its endpoint.
     Deliver { reply_token: String },
 }
 
-/// An answer to a question, by the token with which the producer asked.
+/// An answer to a question, identified by the token with which the producer asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     pub reply_token: String,
     pub given: Given,
-    /// Who decided, in the words of the answer; the record names the caller besides.
+    /// Who decided, in the words of the answer; the record also names the caller.
     pub decided_by: Option<String>,
     pub rationale: Option<String>,
-    /// Somebody wants another action than the one asked about: that one is refused.
+    /// The person wants another action than the one asked about: that one is refused.
     pub modified_action: Option<Map<String, Value>>,
-    /// How sure whoever answers a clarification is, from 0 to 1.
+    /// The confidence of an answer to a clarification, from 0 to 1.
     pub confidence: Option<Number>,
-    /// The subscription on which the question was heard.
+    /// The subscription on which the question was received.
     pub subscription_id: Option<String>,
 }
 
-/// What an answer says.
+/// The content of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Given {
@@ -73,7 +73,7 @@ impl Command {
         }
     }
 
-    /// The events of a session that is known need what holds in the teamspace, and nothing else.
+    /// The facts it needs. Events of a known session need only the settings of the teamspace.
     pub(crate) fn needs(&self, session: Option<&Session>) -> Needs {
         match (self, session) {
             (Command::Announce { events }, None) => {
@@ -111,7 +111,7 @@ impl Command {
     }
 }
 
-/// Whether the producer has an endpoint at which it is told.
+/// The producer, to look up whether it has an endpoint.
 fn told(session: &Session) -> Option<Directory> {
     Some(Directory::Named(vec![session.producer.clone()]))
 }

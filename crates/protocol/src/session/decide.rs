@@ -19,20 +19,19 @@ use crate::ids::SessionId;
 use crate::rejection::Rejection;
 use crate::step::{HoldState, HoldWrite};
 
-/// What a decision came to.
+/// The result of a decision.
 #[derive(Debug, Default)]
 pub struct Decision {
     pub events: Vec<Event>,
     pub holds: Vec<HoldWrite>,
 }
 
-/// What a session has used before, as far as the events of a command ask for it.
+/// What a session has used before, as far as the events of a command need it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Known {
     /// The holds that are not free, by their keys.
     pub holds: HashMap<String, HoldState>,
-    /// The events of the entries that the holds name, by position; none of an entry that was
-    /// erased.
+    /// The events of the entries that the holds name, by position; none for an erased entry.
     pub said: HashMap<u64, Vec<Said>>,
 }
 
@@ -52,7 +51,7 @@ pub fn decide(
     }
 }
 
-/// Only the server itself says so.
+/// Only the server itself may do this.
 fn check_server(context: Context<'_>, action: &'static str) -> Result<(), Rejection> {
     match context.caller.principal {
         Principal::System => Ok(()),

@@ -1,4 +1,4 @@
-//! What happened to a session.
+//! The events of a session.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -15,26 +15,26 @@ pub enum Event {
     Announced(Box<Announced>),
     Answered(Box<Answered>),
     TimedOut(TimedOut),
-    /// What became of a handoff that the producer requested.
+    /// The result of a handoff that the producer requested.
     HandedOver(Handover),
-    /// The producer was told at its endpoint what became of a question.
+    /// The producer was told the result of a question at its endpoint.
     Delivered(Delivered),
 }
 
-/// Events as they were sent, byte for byte but each on one line, in their order.
+/// Events as they were sent, byte for byte except that each is on one line, in their order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Announced {
     pub events: Vec<Said>,
-    /// Which calls among them rest on an accepted question, and how surely.
+    /// The calls among them that rest on an accepted question, and how the two are linked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub consents: Vec<Consented>,
-    /// Questions that nobody needs to answer any more.
+    /// Questions that were withdrawn and need no answer any more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withdrawn: Vec<String>,
-    /// Of a session that begins, what its teamspace says about silence.
+    /// For a session that begins: the silence limit of its teamspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silence_minutes: Option<u32>,
-    /// What the session is after them, if that was just worked out.
+    /// The session after these events, if it was just computed.
     #[serde(skip)]
     pub foreseen: Foreseen,
 }
@@ -44,21 +44,21 @@ pub struct Announced {
 #[serde(transparent)]
 pub struct Said(Box<RawValue>);
 
-/// Follows from the events, so that it makes no difference to what happened.
+/// Derived from the events, so it is ignored when events are compared.
 #[derive(Debug, Clone, Default)]
 pub struct Foreseen(pub(super) Option<Box<Session>>);
 
-/// A call that cannot be undone, and the question to which somebody said yes before it.
+/// A call that cannot be undone, and the question that a person accepted before it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Consented {
-    /// Which of the events it is.
+    /// The index of the event.
     pub index: usize,
     pub event_id: String,
     pub reply_token: String,
     pub binding: Binding,
 }
 
-/// Somebody answered; the first who may do so has the word.
+/// A question was answered; the first entitled answer counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answered {
     pub reply_token: String,
@@ -67,7 +67,7 @@ pub struct Answered {
     pub outcome: Outcome,
     #[serde(flatten)]
     pub given: Given,
-    /// Who answered, as the record names them.
+    /// The principal who answered, as the record names them.
     pub by: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<String>,
@@ -83,34 +83,34 @@ pub struct Answered {
     /// Another action was proposed, which counts as a refusal of this one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub modified: bool,
-    /// Which one.
+    /// The proposed action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modified_action: Option<Map<String, Value>>,
-    /// How sure whoever answered a clarification is.
+    /// The confidence of an answer to a clarification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Number>,
     /// The producer is told at its endpoint.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deliver: bool,
-    /// Of an accept: until when what cannot be undone may rest on it.
+    /// Of an accept: until when an action that cannot be undone may rest on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
-    /// Not given by a person, but by a rule or a program of theirs.
+    /// Given by a rule or a program, not by a person.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub automatic: bool,
 }
 
-/// Nobody answered in time.
+/// A question was not answered in time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimedOut {
     pub reply_token: String,
     pub event_id: String,
-    /// What counts instead of an answer.
+    /// The result in place of an answer.
     pub outcome: Outcome,
-    /// To a clarification: what its producer said beforehand.
+    /// For a clarification: the producer's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_response: Option<String>,
-    /// There was nobody who could have answered.
+    /// No listener could have answered.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unheard: bool,
     /// The producer is told at its endpoint.
@@ -128,10 +128,10 @@ pub struct Handover {
     /// The transfer that it began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfer: Option<TransferId>,
-    /// To whom the conversation went: an agent, or a queue.
+    /// The agent or queue that the conversation went to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<AgentId>,
-    /// Its place in the transcript.
+    /// Its position in the transcript.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<u64>,
 }
@@ -139,14 +139,14 @@ pub struct Handover {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum HandoverOutcome {
-    /// It waits in a queue that was asked for.
+    /// It waits in the requested queue.
     Requested,
     /// Another AI agent has the conversation.
     Routed,
-    /// It waits in the default queue, because nobody is where it should go, or agents went round in
-    /// a circle.
+    /// It waits in the default queue, because the requested target does not exist, or because
+    /// agents looped.
     DefaultQueue,
-    /// Nothing came of it, and the holder goes on.
+    /// It was refused, and the holder stays.
     Refused { code: String },
 }
 
@@ -177,8 +177,8 @@ impl From<Box<RawValue>> for Said {
     }
 }
 
-/// An entry is one line wherever it is sent or logged. Outside of its strings JSON has line breaks
-/// only where it may have spaces, and inside of them none.
+/// An entry is one line wherever it is sent or logged. Outside strings, a line break in JSON can be
+/// replaced by a space; inside strings there is none.
 fn on_one_line(text: String) -> String {
     match text.contains(['\n', '\r']) {
         true => text.replace(['\n', '\r'], " "),

@@ -1,4 +1,4 @@
-//! What is true of a session after an event.
+//! The state of a session after an event.
 
 use super::command::{Given, Response};
 use super::event::{Announced, Event};
@@ -40,7 +40,7 @@ pub fn evolve(
                 None => Lasts::WithoutEnd,
             };
             settle(&mut session.machine, token, &answered.given, (at, lasts)).map_err(|_| bad())?;
-            // Whoever wants another action is asked about that one.
+            // If a person proposed another action, the producer may ask about that one.
             if answered.outcome == Outcome::Rejected && !answered.modified {
                 session.refuse(token, at);
             }
@@ -82,8 +82,8 @@ fn spoken(response: &Response) -> machine::Response<'_> {
     }
 }
 
-/// What was accepted once stays so: an event that the rules of today would refuse is counted, and
-/// changes nothing else.
+/// A recorded event stays accepted: one that the current rules would refuse is counted, and changes
+/// nothing else.
 fn follow(session: &mut Session, announced: &Announced, at: Time) {
     let position = session.n_entries + 1;
     for (index, said) in announced.events.iter().enumerate() {
@@ -102,7 +102,7 @@ fn opened(id: &SessionId, announced: &Announced, at: Time) -> Option<Session> {
 }
 
 impl Given {
-    /// What counts if another action is proposed: not this one.
+    /// The decision that counts: a proposal of another action rejects this one.
     pub(super) fn heeding(&self, modified: bool) -> Given {
         match self {
             Given::Decision(_) if modified => Given::Decision(Decision::Reject),

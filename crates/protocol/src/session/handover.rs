@@ -1,6 +1,6 @@
-//! A handoff that an agent requests in its session, as what it asks of the conversation: a person
-//! of a queue, or another agent. What the agent packs for whoever takes over is its own words, so
-//! it is cleaned, and cut where it would not be taken.
+//! A handoff that an agent requests in its session, translated into a request to the conversation:
+//! for a person of a queue, or for another agent. The context that the agent packs is untrusted
+//! text, so it is cleaned, and cut to the size limits.
 
 use serde_json::{Map, Value, json};
 
@@ -18,22 +18,22 @@ use crate::transfer::command::Request;
 use crate::transfer::state::Kind;
 use aaep::event::{HandoffRequest, Risk, TargetKind};
 
-/// What a level of `urgency_for_handoff` is as a priority. A level of that is five minutes of
-/// waiting: what is urgent passes those who came up to a quarter of an hour before it.
+/// `urgency_for_handoff` as a priority. A level of priority is worth five minutes of waiting: an
+/// urgent request passes items that came up to a quarter of an hour before it.
 const PRIORITY_LOW: i32 = -2;
 const PRIORITY_HIGH: i32 = 3;
 
-/// In the context, how many members of it did not fit.
+/// The member of the context that counts the members that did not fit.
 const LEFT_OUT: &str = "tasuki_left_out";
 
-/// Room for the member that says so.
+/// Room for that member.
 const LEFT_OUT_BYTES: usize = 64;
 
-/// To whom a request goes.
+/// The target of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Goal {
     pub to: To,
-    /// Nobody is where it should go, so it goes to the default queue.
+    /// The requested target does not exist, so it goes to the default queue.
     pub is_unknown: bool,
 }
 
@@ -44,8 +44,8 @@ pub enum To {
     Agent(AgentId),
 }
 
-/// Whom `queue://…` and `agent://…` name: the last part of the path. Before it may stand whatever
-/// the producer sorts its targets by.
+/// The name in `queue://…` and `agent://…`: the last part of the path. Producers may use the parts
+/// before it as they like.
 pub fn target(uri: &str) -> Option<AgentId> {
     let (scheme, rest) = uri.split_once("://")?;
     if !["queue", "agent"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
@@ -55,8 +55,8 @@ pub fn target(uri: &str) -> Option<AgentId> {
     path.rsplit('/').next()?.parse().ok()
 }
 
-/// To whom it goes. `named` is whom the directory knows by the name in `target_uri`. Whoever asks
-/// for a person gets one, whatever the name says.
+/// The target of a request. `named` is the directory entry of the name in `target_uri`. A request
+/// for a person always gets a person, whatever the name is.
 pub fn goal(
     request: &HandoffRequest<'_>,
     named: Option<&Agent>,
@@ -84,18 +84,18 @@ pub fn goal(
     }
 }
 
-/// The transfer that a request begins; the same however often it is made.
+/// The id of the transfer that a request begins; the same for each repeat.
 pub fn transfer_id(session: &SessionId, event_id: &str, at: Time) -> TransferId {
     let parts = [session.as_str().as_bytes(), b"\n", event_id.as_bytes()];
     TransferId::from_hash(&canonical::sha256(&parts), at)
 }
 
-/// The same request once more changes nothing.
+/// A repeat with the same key changes nothing.
 pub fn request_key(session: &SessionId, event_id: &str) -> String {
     format!("aaep/{session}/{event_id}")
 }
 
-/// A person is asked for.
+/// The request for a person.
 pub fn transfer(
     request: &HandoffRequest<'_>,
     queue: Option<AgentId>,
@@ -128,7 +128,7 @@ pub fn transfer(
     }
 }
 
-/// Another agent shall have it.
+/// The request to hand over to another agent.
 pub fn route(request: &HandoffRequest<'_>, goto: AgentId, epoch: u64) -> Route {
     let context = packed(request, NOTES_BYTES_MAX);
     Route {
@@ -142,14 +142,14 @@ pub fn route(request: &HandoffRequest<'_>, goto: AgentId, epoch: u64) -> Route {
     }
 }
 
-/// `packaged_context`, as much of it as is taken. What did not fit is counted in it.
+/// `packaged_context`, up to the size limit. Members that did not fit are counted in it.
 fn packed(request: &HandoffRequest<'_>, bytes_max: usize) -> Option<Map<String, Value>> {
     let context = read(request.packaged_context?)?;
     let mut n_bytes = LEFT_OUT_BYTES;
     let mut n_left_out = 0_u64;
     let mut taken = Map::new();
     for (name, value) in context {
-        // With its quotes, a colon and a comma; what is escaped in a name is longer.
+        // With its quotes, a colon and a comma; an escaped name is longer.
         let size = canonical::canonical(&json!([name, value])).len() + 2;
         match n_bytes + size <= bytes_max {
             true => {
@@ -165,8 +165,8 @@ fn packed(request: &HandoffRequest<'_>, bytes_max: usize) -> Option<Map<String, 
     Some(taken)
 }
 
-/// Cleaned, and as strict as what comes in otherwise; what cannot be read so is left out as a
-/// whole.
+/// Cleaned, and held to the same limits as other input; if it cannot be parsed, all of it is left
+/// out.
 fn read(text: &str) -> Option<Map<String, Value>> {
     let value = without_forbidden(serde_json::from_str(text).ok()?);
     match json::parse(value.to_string().as_bytes(), &Bounds::default()) {
@@ -189,7 +189,7 @@ fn without_forbidden(value: Value) -> Value {
     }
 }
 
-/// Without what deceives, and no longer than it may be.
+/// Without forbidden characters, and cut to the limit.
 fn cleaned(text: &str, bytes_max: usize) -> String {
     let mut out: String = text.chars().filter(|one| !is_forbidden(*one)).collect();
     let mut end = out.len().min(bytes_max);

@@ -1,9 +1,10 @@
-//! The tokens with which listeners answer. Each copy of a question has one of its own, which tells
-//! the server where the question stands in the ledger and proves to whom it was put. Nothing is
-//! stored: what is proved follows from one key of the server, so a token is still good after a
-//! restart. The place is masked, because it says how much all teamspaces have done.
+//! The tokens with which listeners answer. Each copy of a question has its own token, which tells
+//! the server the place of the question in the ledger and proves which listener got it. Nothing is
+//! stored: the proof derives from one key of the server, so a token stays valid after a restart.
+//! The place is masked, because it reveals how many entries all teamspaces have.
 //!
-//! A token is no credential. Whoever answers is known by their own, and must be entitled.
+//! A token is no credential. The caller who answers is identified by its own credential, and must
+//! be entitled.
 
 use std::fmt;
 
@@ -14,22 +15,22 @@ use aaep::cursor::Cursor;
 
 const PREFIX: &str = "rpl_";
 
-/// What the proof takes: 256 bits in base 62.
+/// The length of the proof: 256 bits in base 62.
 const PROOF_CHARS: usize = 43;
 
-/// What a place takes: 96 bits in base 62.
+/// The length of a place: 96 bits in base 62.
 const PLACE_CHARS: usize = 17;
 
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// From which all proofs follow, and the masks of their places.
+/// The keys of all proofs, and of the masks of their places.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ReplyKey {
     proof: Hash,
     mask: Hash,
 }
 
-/// To whom a question was put.
+/// The question, and the listener who got it.
 #[derive(Debug, Clone, Copy)]
 pub struct Put<'a> {
     pub session: &'a Stream,
@@ -66,7 +67,7 @@ impl ReplyKey {
         token
     }
 
-    /// Where the question stands that a token says it belongs to. Of a forged one that is anywhere.
+    /// The place of the question that a token claims. That of a forged one is arbitrary.
     pub fn place(&self, token: &str) -> Option<Cursor> {
         let body = token.strip_prefix(PREFIX).filter(|body| body.is_ascii())?;
         let (place, proof) = body.split_at_checked(PLACE_CHARS)?;
@@ -78,9 +79,9 @@ impl ReplyKey {
         Some(Cursor { sequence, index: (place & u128::from(u32::MAX)) as u32 })
     }
 
-    /// Whether this very token was made for this question and this listener.
+    /// Whether exactly this token was made for this question and this listener.
     pub fn is_genuine(&self, token: &str, put: Put<'_>) -> bool {
-        // The comparison of hashes of both takes as long wherever they differ.
+        // Comparing hashes of both takes constant time.
         let made = self.place(token).map(|at| self.token(at, put));
         made.is_some_and(|made| {
             let hash = |text: &str| canonical::hmac(&self.proof, &[text.as_bytes()]);
@@ -103,7 +104,7 @@ impl ReplyKey {
             put.listener,
             &at.to_string(),
         ];
-        // No part has a line break, so no two lists of parts look alike.
+        // No part has a line break, so different parts never join to the same text.
         canonical::hmac(&self.proof, &[parts.join("\n").as_bytes()])
     }
 }

@@ -1,5 +1,5 @@
-//! A session that the server ends for its producer: because nothing was heard of it for long, or
-//! because all of it is erased. What is open is closed first, as the rules want.
+//! Sessions that the server ends for their producers: because of a long silence, or because all of
+//! it is erased. Open parts are closed first, as the rules require.
 
 use serde_json::{Map, Value, json};
 
@@ -25,13 +25,13 @@ pub(super) enum Why {
 /// The name of the deadline.
 pub(super) const SILENCE: &str = "silence";
 
-/// The deadline moves in steps of this part of the silence, so that most events leave it where it
-/// is: a session that goes on for a day moves it once an hour.
+/// The deadline moves in steps of this fraction of the silence limit, so that most events leave it
+/// unchanged: with a limit of a day it moves once an hour.
 const STEPS: i64 = 24;
 
 impl Session {
-    /// When its producer counts as gone. Whoever waits for an answer is not silent, and what the
-    /// server announces itself ends with what it tells of.
+    /// When its producer counts as gone. A session that waits for an answer is not silent. The
+    /// server's own sessions end with what they report on.
     pub(super) fn left_at(&self) -> Option<Time> {
         let waits = !self.machine.pending().is_empty();
         if !self.is_open() || waits || narrator::is_ours(&self.id) {
@@ -54,7 +54,7 @@ impl Session {
             let index = announced.events.len();
             let event = ended.by_the_server(&message, payload, index, now);
             let text = Value::Object(event).to_string();
-            // What is closed was open under the same names, so nothing is passed over here.
+            // The closed parts were open under the same names, so no event is skipped here.
             let Ok(event) = read(&text) else { continue };
             let when = (Place { position, index }, now, Weak::Allowed);
             let followed = ended.follow(&event, when, &|_| false, &mut Vec::new());
@@ -66,7 +66,7 @@ impl Session {
         announced
     }
 
-    /// What each event says besides what all have.
+    /// What each event has besides the common fields.
     fn closing(&self, why: Why) -> Vec<Value> {
         let ends = self.machine.loose_ends();
         let message = why.message(self.producer.as_str()).in_language(DEFAULT_LANGUAGE).normal;
@@ -97,8 +97,8 @@ impl Session {
         calls.chain(outputs).chain([end]).collect()
     }
 
-    /// An event in the name of the producer, with the mark that it is not from it. Its id cannot be
-    /// known beforehand, so that nobody has used it.
+    /// An event in the name of the producer, marked as made by the server. Its id cannot be
+    /// guessed, so no producer has used it.
     fn by_the_server(
         &self,
         message: &Message<'_>,
@@ -168,7 +168,7 @@ mod tests {
     use crate::session::{Status, evolve};
     use crate::time::Span;
 
-    /// Whatever is left open, whatever it is called, and whichever clock the producer had.
+    /// With any open parts, any names, and any producer clock.
     #[test]
     fn every_session_can_be_ended() {
         let longest = "x_.-".repeat(16);
@@ -227,7 +227,7 @@ mod tests {
         }
     }
 
-    /// The deadline comes after the silence, by less than a step, and moves once in a step.
+    /// The deadline is after the silence limit, by less than a step, and moves once in a step.
     #[test]
     fn the_deadline_moves_seldom() {
         let mut session = said(&[], true, "2026-05-24T14:22:01.000Z");

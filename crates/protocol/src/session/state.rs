@@ -1,5 +1,5 @@
-//! A session as it stands. What was announced is not in here: that is in the ledger. What grows
-//! with the session is in holds, by the names that [`hold_key`] gives.
+//! The state of a session. The announced events are not here but in the ledger. Data that grows
+//! with the session is in holds, under the keys of [`hold_key`].
 
 use std::fmt;
 
@@ -18,17 +18,17 @@ use aaep::event::{Event, Payload, Text};
 use aaep::flaw::{Flaw, Tier};
 use aaep::machine::{self, Followed, Used, Weak};
 
-/// Before the token of a question, in the name of an effect. It is among those of turns: somebody
-/// waits for both.
+/// The prefix of an effect's name, before the token of a question. Like turns, it is urgent: a
+/// caller waits for it.
 const DELIVER_DECISION: &str = "deliver/decision/";
 
-/// As many answers wait for a producer that cannot be reached. It can ask for the others.
+/// How many answers wait for a producer that cannot be reached. It can ask for the others.
 pub const TELLING_MAX: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Session {
     pub id: SessionId,
-    /// The one agent that announces it.
+    /// The agent that announces it.
     pub producer: AgentId,
     pub started_at: Time,
     /// The conversation in which it happens.
@@ -39,25 +39,25 @@ pub struct Session {
     pub parent: Option<SessionId>,
     pub status: Status,
     pub n_events: u64,
-    /// When it went on last: by its producer, or by an answer. Not there on one of before this was
-    /// kept, until it goes on.
+    /// The time of the last event of its producer, or of the last answer. Absent in old sessions
+    /// until their next event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heard_at: Option<Time>,
-    /// After how long a silence it counts as left, if its teamspace said so when it began.
+    /// The silence limit of its teamspace when it began, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silence_minutes: Option<u32>,
-    /// How long its stream is.
+    /// The length of its stream.
     pub n_entries: u64,
-    /// What the record must know of those questions that wait for an answer.
+    /// What the record needs of the open questions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Question>,
-    /// What became of the handoff that was requested last.
+    /// The result of the last requested handoff.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handover: Option<Handover>,
-    /// Questions of which the producer is still to be told at its endpoint what became of them.
+    /// Questions whose result must still be delivered to the producer's endpoint.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub telling: Vec<String>,
-    /// What somebody refused a short while ago.
+    /// Actions that were refused a short while ago.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<Refused>,
     pub critical: Window,
@@ -74,7 +74,7 @@ pub enum Status {
     Cancelled,
 }
 
-/// Something that was asked and waits for an answer: of whoever may give one, until it is due.
+/// A question that waits for an answer, until it is due.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
     pub reply_token: String,
@@ -88,7 +88,7 @@ pub struct Question {
     pub action: Option<String>,
 }
 
-/// An action that somebody refused, by its hash and by its words.
+/// A refused action, by its hash and by its words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,21 +97,21 @@ pub struct Refused {
     pub at: Time,
 }
 
-/// Where an event is: the position of its entry in the stream, and its index in the entry.
+/// The place of an event: the position of its entry in the stream, and its index in the entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Place {
     pub position: u64,
     pub index: usize,
 }
 
-/// How many critical events came since a moment.
+/// How many critical events came since a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
     pub since: Time,
     pub n: u32,
 }
 
-/// What the first event of a session says about all of it.
+/// What the first event of a session says about the whole.
 pub(super) struct Opening {
     pub producer: AgentId,
     pub conversation: Option<ConversationId>,
@@ -141,7 +141,7 @@ impl Session {
         }
     }
 
-    /// The producer sees its own, and whoever oversees the teamspace all of them.
+    /// The producer sees its own sessions, coordinators and operators see all of them.
     pub fn is_shown_to(&self, caller: &Caller) -> bool {
         caller.is_coordinator() || caller.agent() == Some(&self.producer)
     }
@@ -154,7 +154,7 @@ impl Session {
         self.questions.iter().find(|question| question.reply_token == reply_token)
     }
 
-    /// Whether somebody may still answer.
+    /// Whether the question is still open.
     pub fn awaits(&self, reply_token: &str) -> bool {
         self.machine.pending().iter().any(|question| question.reply_token() == reply_token)
     }
@@ -169,7 +169,7 @@ impl Session {
         answers.chain(left).collect()
     }
 
-    /// Whether its producer is told at its endpoint what became of a question.
+    /// Whether its producer is told the result of a question at its endpoint.
     pub(super) fn tells(&self, facts: &Facts) -> bool {
         facts.at_endpoint.contains(&self.producer) && self.telling.len() < TELLING_MAX
     }
@@ -185,7 +185,7 @@ impl Session {
         self.telling.iter().find(|it| *it == token).map(String::as_str)
     }
 
-    /// The session after one more event; nothing has changed if it breaks a rule.
+    /// Applies one more event; changes nothing if it breaks a rule.
     pub(super) fn follow(
         &mut self,
         event: &Event<'_>,
@@ -222,7 +222,7 @@ impl Session {
         Ok(followed)
     }
 
-    /// Somebody said no.
+    /// A person said no.
     pub(super) fn refuse(&mut self, reply_token: &str, at: Time) {
         let question = self.question(reply_token);
         let refused = question.and_then(|question| {
@@ -235,7 +235,7 @@ impl Session {
         self.refused.drain(..n_over);
     }
 
-    /// How long an event is too early that asks for what was just refused.
+    /// How long an event must wait that asks again for an action that was just refused.
     pub(super) fn rests(&self, event: &Event<'_>, now: Time) -> Option<Span> {
         let Payload::AwaitingConfirmation(confirmation) = &event.payload else { return None };
         let hash = event.envelope.link.action_hash.as_deref();
@@ -255,7 +255,7 @@ impl Session {
         self.questions.retain(|question| question.reply_token != reply_token);
     }
 
-    /// What is left when something of it is erased: no text that somebody wrote, nor its trace.
+    /// What remains after an erasure: no text that a person or an agent wrote, and no trace of it.
     pub(crate) fn without_texts(mut self) -> Self {
         self.n_entries += 1;
         self.refused.clear();
@@ -265,7 +265,7 @@ impl Session {
 }
 
 impl Window {
-    /// The same, or a new one if its time is over.
+    /// The same window, or a new one if its time is over.
     pub(super) fn at(self, now: Time) -> Self {
         let is_over = now.since(self.since) >= CRITICAL_WINDOW;
         if is_over { Self { since: now, n: 0 } } else { self }
@@ -273,7 +273,7 @@ impl Window {
 }
 
 impl Question {
-    /// How the key of its token changes when the entry at this position settles it.
+    /// How the hold of its token changes when the entry at this position settles it.
     pub(super) fn settled_hold(&self, id: &SessionId, position: u64) -> HoldWrite {
         let value = |text: String| HoldState { holder: None, value: Some(text) };
         HoldWrite {
@@ -305,7 +305,7 @@ fn digest(words: &str) -> String {
     canonical::hex(&canonical::sha256(&[words.as_bytes()]))
 }
 
-/// The key that an id of a session occupies. Its value says where the event is that used it.
+/// The key that an id of a session occupies. Its value is the place of the event that used it.
 pub fn hold_key(session: &SessionId, used: &Used) -> String {
     match used {
         Used::Event(id) => format!("said/{session}/{id}"),
@@ -315,18 +315,18 @@ pub fn hold_key(session: &SessionId, used: &Used) -> String {
     }
 }
 
-/// The key of a handoff that was requested; taken once something became of it.
+/// The key of a requested handoff; taken once it has a result.
 pub fn handover_key(session: &SessionId, event_id: &str) -> String {
     format!("handover/{session}/{event_id}")
 }
 
-/// The key of a change of hands that a session asked for, by its place in the transcript. Its value
-/// names the session, the event and the outcome.
+/// The key of a change of holder that a session asked for, by its place in the transcript. Its
+/// value names the session, the event and the outcome.
 pub fn handed_key(conversation: ConversationId, number: u64) -> String {
     format!("handed/{conversation}/{number}")
 }
 
-/// All that an event may occupy or ask for.
+/// All keys that an event may occupy or look up.
 pub(super) fn hold_keys(session: &SessionId, event: &Event<'_>) -> Vec<String> {
     let mut used = vec![Used::Event(event.envelope.event_id.as_ref().to_owned())];
     if let Payload::ToolInvoked { tool_call_id: Some(id), .. } = &event.payload {
@@ -344,12 +344,12 @@ pub(super) fn hold_keys(session: &SessionId, event: &Event<'_>) -> Vec<String> {
     used.iter().map(|used| hold_key(session, used)).collect()
 }
 
-/// The conversation that the first event names, if it can be one.
+/// The conversation that the first event names, if it is a valid id.
 pub(super) fn conversation_of(event: &Event<'_>) -> Option<ConversationId> {
     event.envelope.link.conversation_id.as_ref()?.parse().ok()
 }
 
-/// What a first event says about its session; a flaw if it names what cannot be.
+/// What a first event says about its session, or a flaw if it is invalid.
 pub(super) fn opening(event: &Event<'_>, producer: AgentId) -> Result<Opening, Flaw> {
     let link = &event.envelope.link;
     let conversation = link.conversation_id.as_ref().map(|id| id.parse()).transpose();
@@ -364,7 +364,7 @@ pub(super) fn opening(event: &Event<'_>, producer: AgentId) -> Result<Opening, F
     Ok(Opening { producer, conversation, parent })
 }
 
-/// The same whether there is none or it is somebody else's.
+/// The same for a conversation that does not exist and for one of another caller.
 pub(super) fn no_conversation() -> Flaw {
     Flaw {
         tier: Tier::Spec,
@@ -375,7 +375,7 @@ pub(super) fn no_conversation() -> Flaw {
 }
 
 impl Place {
-    /// The place that the value of a hold names.
+    /// Parses the place from the value of a hold.
     pub fn parse(value: &str) -> Option<Self> {
         let mut numbers = value.split('.');
         let position = numbers.next()?.parse().ok()?;
@@ -383,7 +383,7 @@ impl Place {
         Some(Self { position, index })
     }
 
-    /// The position of the entry that settled the question of a token, in the value of its hold.
+    /// The position of the entry that settled the question of a token, from the value of its hold.
     pub fn settled_at(value: &str) -> Option<u64> {
         value.split('.').nth(2)?.parse().ok()
     }

@@ -1,11 +1,11 @@
-//! The words that are listened for, in the languages we know. The lists are short on purpose: each
-//! word should be worth its false alarms, and slurs are not worth being listed.
+//! The words that signals are detected by, in the languages we know. The lists are short on
+//! purpose: each word should be worth its false alarms, and slurs are not worth being listed.
 
 use std::sync::LazyLock;
 
 use crate::route::words::{WordSet, fold};
 
-/// What a phrase is a sign of.
+/// The meaning of a phrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
     /// Anger, or the end of patience.
@@ -13,12 +13,12 @@ pub enum Sign {
     /// A wish to talk to a person.
     HumanRequest,
     Profanity,
-    /// Thanks and praise; turned into its opposite by a negation before it.
+    /// Thanks and praise; a negation before it reverses it.
     Praise,
     Negation,
 }
 
-/// One phrase. Weights are how sure the phrase alone makes.
+/// One phrase. Its weight is the score that the phrase alone gives.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
     pub language: &'static str,
@@ -27,7 +27,7 @@ pub struct Entry {
     pub phrase: &'static str,
 }
 
-/// A language, a sign, a weight, and phrases with commas between them.
+/// A language, a meaning, a weight, and comma-separated phrases.
 type List = (&'static str, Sign, f64, &'static str);
 
 use Sign::{Frustration, HumanRequest, Negation, Praise, Profanity};
@@ -168,7 +168,7 @@ const FRENCH: [List; 7] = [
     ("fr", Negation, 0.0, "pas, jamais, aucun, aucune, rien, guère"),
 ];
 
-/// A negation follows its word here, so whole phrases are listed.
+/// In Japanese a negation follows its word, so whole phrases are listed.
 const JAPANESE: [List; 6] = [
     (
         "ja",

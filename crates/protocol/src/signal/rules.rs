@@ -7,16 +7,17 @@ use super::score::{SentimentSignal, SignalKind, SignalScore, hear, thousandths};
 use crate::form;
 use crate::handoff::check::Problem;
 
-/// Turns that are remembered. Whoever was angry twenty turns ago and is calm now is calm.
+/// Turns that are remembered. A customer who was angry twenty turns ago and is calm now counts as
+/// calm.
 pub const TURNS_KEPT: usize = 16;
 
-/// Rules of one list. Each is looked at on every message.
+/// Rules of one list. Each is checked on every message.
 pub const ESCALATION_RULES_MAX: usize = 32;
 
 /// A name or a reason is shown on one line.
 pub const ESCALATION_TEXT_BYTES_MAX: usize = 300;
 
-/// The rules, looked at in order; the first that holds calls a person.
+/// The rules, checked in order; the first match calls a person.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EscalationRules {
@@ -24,11 +25,11 @@ pub struct EscalationRules {
     pub rules: Vec<EscalationRule>,
 }
 
-/// A signal that was heard often enough.
+/// Matches a signal that was detected often enough.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EscalationRule {
-    /// What it is called when it has held.
+    /// The name under which a match is reported.
     #[schemars(transform = form::line(ESCALATION_TEXT_BYTES_MAX))]
     pub name: String,
     pub signal: SignalKind,
@@ -38,7 +39,7 @@ pub struct EscalationRule {
     /// How many turns must count, the newest among them.
     #[schemars(transform = form::range(1, TURNS_KEPT))]
     pub turns: usize,
-    /// Of how many; without it, the turns must follow one another.
+    /// Out of how many turns; when absent, the turns must be consecutive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(transform = form::range(1, TURNS_KEPT))]
     pub within: Option<usize>,
@@ -47,15 +48,15 @@ pub struct EscalationRule {
     pub reason: Option<String>,
 }
 
-/// What is remembered of a conversation, always the same size.
+/// The memory of a conversation, of fixed size.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SignalState {
-    /// The newest first.
+    /// The newest turn first.
     turns: [TurnScores; TURNS_KEPT],
 }
 
-/// In thousandths, so that what is kept is compared exactly.
+/// Scores in thousandths, so that stored values compare exactly.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TurnScores {
@@ -78,7 +79,7 @@ fn above(schema: &mut Schema) {
     schema.insert("exclusiveMaximum".to_owned(), 1.0.into());
 }
 
-/// A person is wanted.
+/// A person should be called.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Escalate {
     /// The name of the rule.
@@ -86,7 +87,7 @@ pub struct Escalate {
     pub reason: String,
 }
 
-/// What came of one message.
+/// The result of one message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observed {
     pub state: SignalState,
@@ -94,8 +95,8 @@ pub struct Observed {
     pub escalation: Option<Escalate>,
 }
 
-/// Listens to the next message of a conversation. After an escalation everything is forgotten, so
-/// that the same turns do not call a second time.
+/// Adds the next message of a conversation. After an escalation the memory is cleared, so that the
+/// same turns do not call a person twice.
 pub fn observe(
     state: SignalState,
     rules: &EscalationRules,
@@ -117,7 +118,7 @@ impl SignalState {
         *self == Self::default()
     }
 
-    /// With one more turn; what is not among its scores was not heard.
+    /// With one more turn; a signal without a score counts as zero.
     pub fn after(self, scores: &[SignalScore]) -> Self {
         let mut turns = self.turns;
         turns.rotate_right(1);
@@ -180,13 +181,13 @@ impl EscalationRules {
         self.rules.is_empty()
     }
 
-    /// The first rule that holds after the newest turn.
+    /// The first rule that matches after the newest turn.
     pub fn escalation(&self, state: &SignalState) -> Option<Escalate> {
         let holds = |rule: &&EscalationRule| rule.holds(&state.turns);
         self.rules.iter().find(holds).map(EscalationRule::escalate)
     }
 
-    /// Everything that is wrong with the rules.
+    /// All problems of the rules.
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut wrong =

@@ -1,4 +1,4 @@
-//! One message, heard: scores from 0 to 1, how sure they are, and what they are called on the wire.
+//! The scores of one message, from 0 to 1, their confidence, and their form on the wire.
 
 use std::ops::Range;
 
@@ -9,26 +9,26 @@ use super::lexicon::{Entry, LANGUAGES, LEXICON, Sign};
 use crate::route::compiled::is_language;
 use crate::route::words::{fold, looked_at};
 
-/// From here on somebody counts as unhappy. One plain word of anger is above, capitals alone are
-/// not.
+/// From here on the customer counts as unhappy. One plain word of anger is above, capitals alone
+/// are not.
 const NEGATIVE_MIN: f64 = 0.35;
 
-/// Words between a negation and what it negates, as in "not at all helpful".
+/// Words between a negation and the negated word, as in "not at all helpful".
 const NEGATION_WORDS_MAX: usize = 2;
 
-/// A praise that is denied: "not good" is said by people who wanted to stay polite.
+/// The weight of negated praise: "not good" is what polite people say.
 const DENIED_PRAISE_WEIGHT: f64 = 0.5;
 
-/// Praise that stands alone takes this much of the anger away.
+/// Praise without a negation reduces frustration by this share.
 const PRAISE_RELIEF: f64 = 0.5;
 
-/// Phrases that count in one message. Whoever says more than this has been understood.
+/// Phrases that count in one message. More would not change the result.
 const HITS_MAX: usize = 256;
 
-/// Below this many letters, capitals are an abbreviation.
+/// With fewer letters, capitals are an abbreviation.
 const SHOUTED_LETTERS_MIN: usize = 10;
 
-/// The share of capitals that is no accident.
+/// A smaller share of capitals is an accident.
 const SHOUTED_SHARE_MIN: f64 = 0.8;
 
 /// Marks in a row: "!!!" and "?!?" are loud, "!!" and "?" are not.
@@ -37,22 +37,22 @@ const LOUD_MARKS_MIN: usize = 3;
 const CAPITALS_WEIGHT: f64 = 0.7;
 const MARKS_WEIGHT: f64 = 0.4;
 
-/// How much of shouting is anger; some people always shout.
+/// The share of shouting that counts as anger; some people always shout.
 const SHOUTING_SHARE: f64 = 0.5;
 
-/// How much of profanity is anger; some people always swear.
+/// The share of profanity that counts as anger; some people always swear.
 const PROFANITY_SHARE: f64 = 0.75;
 
-/// Hearing nothing in a language that we know; in one that we do not.
+/// The confidence if nothing is detected: in a known language, and in an unknown one.
 const SILENT_CONFIDENCE: f64 = 0.5;
 const STRANGE_CONFIDENCE: f64 = 0.1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SignalKind {
-    /// How angry somebody sounds, from everything below and words of anger.
+    /// How angry the customer sounds, from words of anger and all signals below.
     Frustration,
-    /// Whether somebody asks for a person.
+    /// Whether the customer asks for a person.
     HumanRequest,
     Profanity,
     /// Capitals, and marks in a row.
@@ -81,15 +81,15 @@ pub enum Polarity {
     Positive,
 }
 
-/// Who heard it.
+/// How a signal was detected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// The lists of words here.
+    /// By the word lists here.
     Rules,
 }
 
-/// One thing that was heard.
+/// One detected signal.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SentimentSignal {
@@ -115,12 +115,12 @@ pub struct SentimentSignalPart {
     pub polarity: Polarity,
     pub source: Source,
     pub latency_ms: f64,
-    /// The message in which it was heard.
+    /// The message in which it was detected.
     pub attributed_message_id: String,
 }
 
 impl SentimentSignal {
-    /// Ids and time come from whoever has them.
+    /// The caller supplies the ids and the latency.
     pub fn part(&self, id: String, message_id: String, latency_ms: f64) -> SentimentSignalPart {
         let Self { signal, score, confidence, polarity, source } = *self;
         let attributed_message_id = message_id;
@@ -137,7 +137,7 @@ impl SentimentSignal {
     }
 }
 
-/// What one message sounds like.
+/// All scores of one message.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Heard {
     pub frustration: f64,
@@ -157,14 +157,14 @@ pub struct SignalScore {
     pub score: f64,
 }
 
-/// Scores are kept and compared as whole numbers.
+/// Scores are stored and compared as integers.
 pub(super) fn thousandths(score: f64) -> u16 {
-    // Saturates, and what is no number becomes zero.
+    // Saturates, and NaN becomes zero.
     (score.clamp(0.0, 1.0) * 1_000.0).round() as u16
 }
 
 impl Heard {
-    /// What was heard at all, each signal at most once.
+    /// The scores above zero, each signal at most once.
     pub fn scores(&self) -> Vec<SignalScore> {
         let rounded = |signal| f64::from(thousandths(self.score(signal))) / 1_000.0;
         let scored = SignalKind::ALL.map(|signal| SignalScore { signal, score: rounded(signal) });
@@ -180,7 +180,7 @@ impl Heard {
         }
     }
 
-    /// Frustration always, because calm is news too; the others if they were heard.
+    /// Frustration always, because calm is news too; the others only if detected.
     pub fn signals(&self) -> Vec<SentimentSignal> {
         let heard = SignalKind::ALL
             .into_iter()
@@ -200,8 +200,8 @@ struct Hit {
     place: Range<usize>,
 }
 
-/// Listens to one message. With a known language, its list and the English one count, because
-/// people mix; without one, all of them do.
+/// Scores one message. For a known language, its list and the English one apply, because people mix
+/// them; otherwise all lists do.
 pub fn hear(text: &str, language: Option<&str>) -> Heard {
     let text = looked_at(text);
     let folded = fold(text);
@@ -223,7 +223,7 @@ pub fn hear(text: &str, language: Option<&str>) -> Heard {
     };
     let frustration = together(distinct(of(Sign::Frustration)));
     let profanity = together(distinct(of(Sign::Profanity)));
-    // "a human" within "talk to a human" is denied or not as the whole is.
+    // "a human" within "talk to a human" is negated only if the whole is.
     let is_part = |hit: &Hit| {
         of(Sign::HumanRequest).any(|outer| outer.place != hit.place && contains(&outer.place, hit))
     };
@@ -258,7 +258,7 @@ pub fn hear(text: &str, language: Option<&str>) -> Heard {
     Heard { frustration: anger, human_request, profanity, shouting, confidence, polarity }
 }
 
-/// The weight of each phrase, however often it was said, in the order of the lists.
+/// The weight of each phrase once, however often it occurs, in the order of the lists.
 fn distinct<'h>(hits: impl Iterator<Item = &'h Hit>) -> impl Iterator<Item = f64> {
     let mut entries: Vec<&Entry> = hits.map(|hit| hit.entry).collect();
     entries.sort_by_key(|entry| (entry.language, entry.phrase));
@@ -266,7 +266,7 @@ fn distinct<'h>(hits: impl Iterator<Item = &'h Hit>) -> impl Iterator<Item = f64
     entries.into_iter().map(|entry| entry.weight)
 }
 
-/// Signs add up, and never beyond 1: two of 0.5 make 0.75.
+/// Weights add up, but never beyond 1: two of 0.5 make 0.75.
 fn together(weights: impl Iterator<Item = f64>) -> f64 {
     1.0 - weights.fold(1.0, |doubt, weight| doubt * (1.0 - weight))
 }
@@ -275,7 +275,7 @@ fn contains(outer: &Range<usize>, hit: &Hit) -> bool {
     outer.start <= hit.place.start && hit.place.end <= outer.end
 }
 
-/// Whether a negation stands close before a word, in the same breath.
+/// Whether a negation stands shortly before a word, in the same clause.
 fn is_before(folded: &str, negation: &Hit, hit: &Hit) -> bool {
     let Some(between) = folded.get(negation.place.end..hit.place.start) else { return false };
     let is_one_breath = !between.contains(['.', ',', '!', '?', ';', ':']);

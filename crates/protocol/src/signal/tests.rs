@@ -1,4 +1,4 @@
-//! What is heard in messages, and when a person is called.
+//! The signals of messages, and when a person is called.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -69,7 +69,7 @@ fn a_known_language_is_listened_to_with_its_own_list() {
     assert!(silent.confidence < hear("ridiculous", Some("en")).confidence);
 }
 
-/// Sends messages and notes when which rule calls: `2:frustrated` after the second.
+/// Sends messages and notes which rule calls when: `2:frustrated` after the second.
 fn calls(rules: &EscalationRules, messages: &[&str]) -> Vec<String> {
     let mut state = SignalState::default();
     let mut calls = Vec::new();
@@ -97,7 +97,7 @@ fn a_person_is_called_when_a_rule_holds() {
     for (messages, expected) in rows {
         assert_eq!(calls(&example(), messages), expected, "{messages:?}");
     }
-    // What is older than the window does not count.
+    // Turns before the window do not count.
     let mut late = vec![ask, ask];
     late.extend([calm; 9]);
     late.push(ask);
@@ -162,7 +162,7 @@ proptest! {
         }
     }
 
-    /// What is remembered comes back from its JSON, and never grows.
+    /// The memory survives a JSON round trip, and never grows.
     #[test]
     fn what_is_remembered_is_small(messages in prop::collection::vec("\\PC{0,60}", 0..40)) {
         let mut state = SignalState::default();

@@ -1,5 +1,5 @@
-//! What follows from a step besides its events: deadlines, effects, holds and the answer, each the
-//! difference between what the old state wanted and what the new one wants.
+//! What follows from a step besides its events: deadlines, effects, holds and the answer. Each is
+//! the difference between what the old state wanted and what the new one wants.
 
 use super::{
     Command, Deadline, Effect, Event, Facts, Hold, HoldState, HoldWrite, Line, Outcome, Refused,
@@ -39,7 +39,7 @@ pub(super) fn session(state: Option<&State>) -> Option<&Session> {
     if let Some(State::Session(session)) = state { Some(session) } else { None }
 }
 
-/// What is due in a state, and when.
+/// The deadlines of a state.
 pub fn deadlines(state: &State) -> Vec<Deadline> {
     match state {
         State::Handoff(handoff) => derive::deadlines(handoff),
@@ -85,7 +85,7 @@ pub(super) fn effect_changes(before: Option<&State>, after: &State) -> (Vec<Effe
     (end, begin)
 }
 
-/// What is to be done for an effect of this state, if the state still wants it.
+/// The work of an effect of this state, if the state still wants it.
 pub fn work(state: &State, effect: &str, document: Option<&str>) -> Option<Work> {
     let handoff = match state {
         State::Handoff(handoff) => handoff,
@@ -111,7 +111,7 @@ pub fn work(state: &State, effect: &str, document: Option<&str>) -> Option<Work>
         }
         Handoff::Made(made) if is_wanted => match &made.stage {
             Stage::Validating(validating) => {
-                // Of a package that cannot be read there is nothing to look at; the rules say the
+                // A package that cannot be read has no artifacts to verify; the rules handle the
                 // rest.
                 let package = handoff::gate::read_package(document);
                 let wanted = |package| handoff::decide::verified::wanted(package, validating);
@@ -147,7 +147,7 @@ fn tell(session: &Session, effect: &str) -> Option<Work> {
 }
 
 /// A hold is written when the state changes it. It is compared with what the decision saw: the
-/// fact that was handed in when the key is taken, the own earlier hold afterwards.
+/// given fact when the key is taken, its own earlier hold afterwards.
 pub(super) fn hold_changes(
     stream: &Stream,
     before: Option<&State>,
@@ -189,7 +189,7 @@ pub(super) fn hold_changes(
         holder: hold.occupied.then(|| stream.subject.id()),
         value: hold.value.clone(),
     };
-    // What was free may have been somebody else's meanwhile: then the fact says how it is now.
+    // Another stream may have taken a free key meanwhile; then the fact has the current value.
     let expected = match &old {
         Some(old) if old.occupied || facts.hold.value.is_none() => stored(old),
         Some(_) | None => facts.hold.clone(),
@@ -197,8 +197,8 @@ pub(super) fn hold_changes(
     vec![HoldWrite { key: new.key.clone(), expected, next: stored(&new) }]
 }
 
-/// What a transfer holds. A slot that is free is as if it had never been taken, and the
-/// conversation that a transfer belongs to is known for ever.
+/// The holds of a transfer. A free slot is as if it had never been taken; the key that maps a
+/// transfer to its conversation stays for ever.
 fn transfer_hold_changes(
     stream: &Stream,
     before: Option<&State>,
@@ -244,12 +244,12 @@ fn transfer_hold_changes(
         expected: stored(hold),
         next: HoldState::default(),
     });
-    // Slots are left before others are taken.
+    // Slots are released before others are taken.
     left.chain(taken).filter(|write| write.expected != write.next).collect()
 }
 
-/// What is asked of other streams: what the decision says, and, where this handoff is a part of
-/// another one, what its owner must know.
+/// Commands to other streams: those of the decision, and, for a delegated part, what the owner of
+/// the whole must know.
 pub(super) fn then(
     mut then: Vec<(Subject, Command)>,
     before: Option<&State>,
@@ -297,13 +297,13 @@ pub(super) fn outcome(state: &State, events: &[Event]) -> Outcome {
         | State::Session(_)
         | State::Teamspace(_) => Outcome::default(),
     };
-    // The gate decides in the same breath in which it starts; a target's own reject comes later.
+    // The gate decides in the same step in which it starts; a target's own reject comes later.
     let went_through_gate = events
         .iter()
         .any(|event| matches!(event, Event::Handoff(handoff::Event::ValidationStarted(_))));
     for event in events {
         if let Event::Conversation(event) = event {
-            // What was said comes first, and what follows from it after.
+            // The message comes first, and what follows from it after.
             outcome.number = outcome.number.or(event.number());
             outcome.refused = not_heard(event);
             went(&mut outcome, event);
@@ -332,7 +332,7 @@ pub(super) fn outcome(state: &State, events: &[Event]) -> Outcome {
     outcome
 }
 
-/// Where a conversation went instead of where it should have gone.
+/// Where a conversation went, if not where it should have gone.
 fn went(outcome: &mut Outcome, event: &conversation::Event) {
     if let conversation::Event::Routed(routed) = event
         && let Some(instead_of) = &routed.instead_of
@@ -354,7 +354,7 @@ fn not_heard(event: &conversation::Event) -> Option<Refused> {
     Some(Refused { code: rejection.code().to_owned(), detail: rejection.to_string() })
 }
 
-/// Which of the events are read as parts of a transcript.
+/// The events that are lines of a transcript.
 pub(super) fn transcript(events: &[Event]) -> Vec<Line> {
     let numbered = events.iter().enumerate().filter_map(|(index, event)| {
         let Event::Conversation(event) = event else { return None };
@@ -363,7 +363,7 @@ pub(super) fn transcript(events: &[Event]) -> Vec<Line> {
     numbered.collect()
 }
 
-/// What is left of a state after something of its record was erased.
+/// What remains of a state after an entry of its stream was erased.
 pub(super) fn without_texts(state: State, at: Time) -> State {
     match state {
         State::Handoff(handoff) => {

@@ -1,4 +1,4 @@
-//! What is true after an event, of whichever aggregate it is.
+//! The state after an event, for every aggregate.
 
 use super::{BadHistory, Event, State, derived};
 use crate::ids::SessionId;
@@ -8,7 +8,7 @@ use crate::{
     agent, conversation, fork, graph, handoff, message, session, subscription, teamspace, token,
 };
 
-/// What is true after one more event of a stream.
+/// The state after one more event of a stream.
 pub fn evolve(
     stream: &Stream,
     state: Option<State>,

@@ -1,4 +1,4 @@
-//! What a decision needs to know besides its own aggregate, and how it says so.
+//! The facts that a decision needs besides its own aggregate, and how it asks for them.
 
 use std::sync::Arc;
 
@@ -7,38 +7,38 @@ use crate::ids::{AgentId, ConversationId, GraphId, MessageId};
 use crate::warning::Kinds;
 use crate::{agent, conversation, graph, message, session, teamspace};
 
-/// What a decision needs to know besides its own aggregate. Read before, handed in.
+/// The facts that a decision needs besides its own aggregate. They are read before and passed in.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Facts {
     pub agent: Option<agent::Agent>,
-    /// Who asks, as the directory knows it.
+    /// The caller's entry in the directory.
     pub caller: Option<agent::Agent>,
     pub hold: HoldState,
     pub document: Option<String>,
-    /// Those of the directory that were asked for, as far as they exist.
+    /// The requested agents that exist in the directory.
     pub directory: Vec<AgentId>,
-    /// What those that were asked for by name are.
+    /// The kinds of the agents that were requested by name.
     pub kinds: Kinds,
-    /// Those of them that can be called.
+    /// Those of them that have a wake URL.
     pub wakeable: Vec<AgentId>,
-    /// Those of them whom turns reach at an endpoint.
+    /// Those of them that get turns at an endpoint.
     pub at_endpoint: Vec<AgentId>,
     pub message: Option<message::Message>,
-    /// What the teamspace says about all its work.
+    /// The settings of the teamspace.
     pub settings: teamspace::Settings,
-    /// The lowest free slot of the agent whose slot was asked for; `None` if it has none free, or
-    /// as many as it likes.
+    /// The lowest free slot of the agent whose slot was requested; `None` if it has none free, or
+    /// if its capacity is unlimited.
     pub slot: Option<u16>,
-    /// The same for whoever asks.
+    /// The same for the caller.
     pub caller_slot: Option<u16>,
-    /// A place that is free for one more subscription of whoever asks.
+    /// A free slot for one more subscription of the caller.
     pub listener_slot: Option<u16>,
-    /// The queue that was asked for.
+    /// The requested queue.
     pub queue: Option<agent::Agent>,
     pub graph: Option<Arc<graph::Ready>>,
     pub turn: Option<Box<conversation::graph::TurnFacts>>,
     pub conversation: Option<Box<conversation::Conversation>>,
-    /// What is known of what a session has used; nothing, as long as all of it is taken to be new.
+    /// What a session has used so far; `None` as long as all of it is assumed to be new.
     pub session: Option<Arc<session::Known>>,
 }
 
@@ -51,22 +51,23 @@ pub struct Needs {
     /// The hash of the document, as the aggregate's state names it.
     pub document: Option<String>,
     pub directory: Option<Directory>,
-    /// Whether it matters who of them can be called.
+    /// Whether it matters which of them have a wake URL.
     pub wakes: bool,
     pub message: Option<MessageId>,
     pub settings: bool,
-    /// Whose slot is to be taken.
+    /// The agent whose slot is to be taken.
     pub slot: Option<AgentId>,
-    /// Whether it is the caller's.
+    /// Whether the slot to be taken is the caller's.
     pub caller_slot: bool,
     /// Whether the caller opens a subscription.
     pub listener_slot: bool,
     pub queue: Option<QueueOf>,
-    /// The graph that a conversation shall have. Without an agent, whom it names first is read.
+    /// The graph of a new conversation. If no agent is given, the graph's default specialist is
+    /// read too.
     pub graph: Option<GraphId>,
-    /// What a graph is asked, if a customer speaks.
+    /// What the graph is asked if a customer speaks.
     pub turn: Option<Box<conversation::graph::TurnAsked>>,
-    /// A conversation of the teamspace that something belongs to.
+    /// A related conversation of the teamspace.
     pub conversation: Option<ConversationId>,
 }
 
@@ -74,7 +75,7 @@ pub struct Needs {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum QueueOf {
     Named(AgentId),
-    /// The one that the teamspace uses when nobody names one.
+    /// The teamspace's default, for a command that names no queue.
     Default,
 }
 
@@ -82,6 +83,6 @@ pub enum QueueOf {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Directory {
     Named(Vec<AgentId>),
-    /// All of them, or as many as show that they are too many.
+    /// All of them, or enough to show that there are too many.
     Everyone,
 }

@@ -19,7 +19,7 @@ pub struct Outcome {
     /// Some stage of the handoff was overdue.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub escalated: bool,
-    /// The handoff that the command began besides.
+    /// The further handoff that the command began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<HandoffId>,
     #[serde(default, skip_serializing_if = "WorkqStatus::is_not_applicable")]
@@ -29,16 +29,16 @@ pub struct Outcome {
     pub holder: Option<AgentId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch: Option<u64>,
-    /// The place of what was said in the transcript.
+    /// The position of the message in the transcript.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<u64>,
-    /// How a conversation came to its holder, if not as it was asked for.
+    /// How a conversation came to its holder, if not as requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub went: Option<Box<Went>>,
-    /// What was saved, and does not work as things are.
+    /// Problems in what was saved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
-    /// Set when the gate refused, or somebody spoke out of turn: the reason and its detail.
+    /// Set when the gate refused, or an agent spoke out of turn: the reason and its detail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Refused>,
 }

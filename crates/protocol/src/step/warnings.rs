@@ -1,5 +1,5 @@
-//! What a command saves and what does not work as things are. It may work later, so the command is
-//! not refused.
+//! Warnings about a command that was saved but does not work yet. It may work later, so the command
+//! is not refused.
 
 use super::{Command, Facts};
 use crate::conversation;
@@ -38,7 +38,7 @@ pub(super) fn of(command: &Command, facts: &Facts) -> Vec<Warning> {
     }
 }
 
-/// The target has roles, and none with which work is accepted. Others may be given to it.
+/// The target has roles, but none that may accept work. It may get another role later.
 fn cannot_accept(facts: &Facts) -> Option<Warning> {
     let target = facts.agent.as_ref().filter(|it| !roles::may(&it.roles, Deed::AcceptWork))?;
     let has: Vec<_> = target.roles.iter().map(ToString::to_string).collect();

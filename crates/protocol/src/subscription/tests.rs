@@ -38,7 +38,7 @@ fn close() -> Command {
     Command::Close { code: "subscriber_shutdown".to_owned(), message: String::new() }
 }
 
-/// What a command comes to: the names of events, or the code of a rejection.
+/// The result of a command: the names of events, or the code of a rejection.
 fn comes_to(
     state: Option<&Subscription>,
     who: &str,

@@ -1,8 +1,8 @@
-//! Which handoff of a turn counts, and what each call is answered.
+//! Which handoff of a turn counts, and the answer to each call.
 //!
-//! One rule for every framework: the first handoff that is allowed wins, every other handoff is
-//! told why it was not performed, and ordinary tools run as if there were no handoff. Every call
-//! has exactly one answer, so that the history goes on wherever the conversation does.
+//! One rule for every framework: the first allowed handoff wins, every other handoff is told why it
+//! was not performed, and ordinary tools run as if there were no handoff. Every call has exactly
+//! one answer, so that the history stays valid wherever the conversation goes.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,16 +14,16 @@ use super::history::{self, Outcome, Written};
 use super::{Form, Malformed, text};
 use crate::ids::AgentId;
 
-/// Long enough for any id, and for whatever a model took for one.
+/// Long enough for any id, and for most texts that a model takes for one.
 const SHOWN_CHARS_MAX: usize = 80;
 
-/// Long enough for an explanation, short enough for every history it will stay in.
+/// Long enough for an explanation, short enough for every history that will keep it.
 const REASON_CHARS_MAX: usize = 500;
 
 /// Why a handoff is not performed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// Nobody of that name.
+    /// No agent has that name.
     UnknownAgent,
     /// A router or supervisor, which never holds a conversation.
     SystemAgent,
@@ -31,22 +31,22 @@ pub enum Refusal {
     Person,
     /// The agent whose turn it is.
     Itself,
-    /// Somebody to whom this agent may not hand this conversation over.
+    /// An agent to which this agent may not hand this conversation over.
     NotOffered,
     /// An earlier call of the turn was performed.
     Surplus { accepted: String },
-    /// The arguments are not what the tool takes.
+    /// The arguments do not fit the tool.
     Unreadable(Malformed),
-    /// A rule about conversations says no, in its own words.
+    /// A rule about conversations refuses it, in its own words.
     Denied { code: &'static str, reason: String },
 }
 
-/// What a call is answered.
+/// The answer to a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// The conversation goes to this agent.
     Accepted { to: String },
-    /// The conversation was handed over, and not to the agent that the call names.
+    /// The conversation was handed over, but not to the agent that the call names.
     Redirected { target: String, to: Redirect },
     /// The conversation does not go where this call wanted it.
     Refused { target: String, refusal: Refusal },
@@ -56,10 +56,10 @@ pub enum Answer {
     NotRun { reason: String },
 }
 
-/// Where the loop guard sent a conversation that should have gone elsewhere.
+/// Where the loop guard sent a conversation instead of the requested target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Redirect {
-    /// To the agent that leads the others.
+    /// To the supervisor of the agents.
     Supervisor(AgentId),
     /// A person was asked for, and the customer waits in this queue.
     Queue(AgentId),
@@ -71,14 +71,14 @@ pub enum Ending {
     Error,
 }
 
-/// The calls of one turn with what is known about their answers.
+/// The calls of one turn, with their answers as far as known.
 #[derive(Debug, Clone)]
 pub struct Answers {
     calls: Vec<(Call, Option<Answer>)>,
     accepted: Option<Request>,
 }
 
-/// There is no ordinary call of that id that still waits for its answer.
+/// No ordinary call with that id waits for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no call of that id waits for an answer")]
 pub struct NotWaiting;
@@ -98,7 +98,7 @@ impl Refusal {
         }
     }
 
-    /// What the model is told.
+    /// The text for the model.
     pub fn text(&self, target: &str) -> String {
         let target = text::line(target, SHOWN_CHARS_MAX);
         match self {
@@ -128,7 +128,7 @@ impl Refusal {
 
 impl Answers {
     /// Decides about the handoffs of a turn. `judge` is asked in order, until it allows one by
-    /// saying who it goes to.
+    /// naming its target.
     pub fn decide(
         calls: Vec<Call>,
         mut judge: impl FnMut(&Request) -> Result<Target, Refusal>,
@@ -195,7 +195,7 @@ impl Answers {
         self.calls.iter().map(|(call, answer)| (call, answer.as_ref()))
     }
 
-    /// The ordinary calls that whoever runs the tools has still to answer.
+    /// The ordinary calls that the client has still to run and answer.
     pub fn waiting(&self) -> impl Iterator<Item = &Call> {
         self.calls.iter().filter(|(_, answer)| answer.is_none()).map(|(call, _)| call)
     }
@@ -210,14 +210,14 @@ impl Answers {
         Ok(())
     }
 
-    /// The tools that have not run will not.
+    /// The tools that have not run will not run.
     pub fn will_not_run(&mut self, reason: &str) {
         for (_, answer) in self.calls.iter_mut().filter(|(_, answer)| answer.is_none()) {
             *answer = Some(Answer::NotRun { reason: reason.to_owned() });
         }
     }
 
-    /// What became of each call, for programs: no client has to read names of tools.
+    /// The result of each call, for programs, so that no client has to parse tool names.
     pub fn called(&self) -> Vec<Called> {
         let called = |(call, answer): &(Call, Option<Answer>)| Called {
             call_id: call.call_id.clone(),
@@ -228,8 +228,8 @@ impl Answers {
     }
 
     /// The messages that answer the turn: a result for each call that has an answer, in the order
-    /// of the calls. Calls that still wait are left to whoever runs them; [`history::join`] puts
-    /// their results with these.
+    /// of the calls. The client answers the calls that still wait; [`history::join`] adds their
+    /// results to these.
     pub fn messages(&self, form: Form, turn: &Value) -> Vec<Value> {
         let results = self.calls.iter().filter_map(|(call, answer)| {
             let (text, outcome) = said(answer.as_ref()?);
@@ -248,7 +248,7 @@ impl Redirect {
         }
     }
 
-    /// What the model is told.
+    /// The text for the model.
     fn text(&self, target: &str) -> String {
         let instead = match self {
             Redirect::Supervisor(agent) => format!("it was transferred to {agent} instead"),
@@ -263,7 +263,7 @@ impl Redirect {
     }
 }
 
-/// How the answer to a call begins whose conversation went elsewhere.
+/// How the answer to a redirected call begins.
 pub(super) const NOT_TRANSFERRED: &str = "Not transferred to ";
 
 fn said(answer: &Answer) -> (String, Outcome) {
@@ -305,7 +305,7 @@ fn mark(answer: &Answer) -> Mark {
     }
 }
 
-/// One call, and what became of it.
+/// One call, and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Called {
     pub call_id: String,
@@ -315,7 +315,7 @@ pub struct Called {
     pub mark: Mark,
 }
 
-/// What a program can read where a form has a place that the model does not see.
+/// For programs, where a form has a place that the model does not see.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Mark {
     pub outcome: CallOutcome,
@@ -335,11 +335,11 @@ pub struct Mark {
 pub enum CallOutcome {
     /// The conversation went to the agent that the call names.
     Accepted,
-    /// The conversation went to somebody else.
+    /// The conversation went to another agent, or to a queue.
     Redirected,
-    /// The conversation did not go anywhere because of this call.
+    /// The conversation did not move because of this call.
     Refused,
-    /// A tool of somebody else, which the client has to run.
+    /// A tool that is not ours, which the client has to run.
     Waiting,
     Ran,
     NotRun,

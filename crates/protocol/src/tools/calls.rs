@@ -1,8 +1,8 @@
-//! What a model called in one turn: handoffs, and everything else.
+//! The calls that a model made in one turn: handoffs, and everything else.
 //!
-//! A turn whose calls cannot be told apart (no id, the same id twice) is refused as a whole, since
-//! no history could go on from it. A handoff whose arguments make no sense is a call like any
-//! other: it gets an answer, so that the model can try again.
+//! A turn with ambiguous calls (no id, the same id twice) is refused as a whole, since no history
+//! could continue from it. A handoff with invalid arguments is a call like any other: it gets an
+//! answer, so that the model can try again.
 
 use std::collections::BTreeSet;
 
@@ -28,23 +28,23 @@ pub struct Call {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallKind {
-    /// The conversation should go to somebody else.
+    /// The conversation should go to another agent.
     Handoff(Request),
-    /// A handoff whose arguments are not what the tool takes.
+    /// A handoff whose arguments do not fit the tool.
     Unreadable {
-        /// The agent that it names all the same; empty if it names none.
+        /// The agent that it names nevertheless; empty if it names none.
         target: String,
         malformed: Malformed,
     },
-    /// A tool of somebody else.
+    /// A tool that is not ours.
     Other,
 }
 
-/// What a model asks for.
+/// The handoff that a model asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// As the model says it: an id if it means an agent that it may hand over to, and any short
-    /// text otherwise.
+    /// As the model wrote it: an id if it names an agent that it may hand over to, otherwise any
+    /// short text.
     pub target: String,
     pub reason: Option<String>,
     pub context: Option<String>,
@@ -109,7 +109,7 @@ pub(super) fn is_handoff(name: &str) -> bool {
     name.starts_with(name::FORTH) || name.starts_with(name::BACK)
 }
 
-/// The target that a name has baked in, as far as the name alone tells.
+/// The target in a tool's name, as far as the name alone tells.
 pub(super) fn baked_in(name: &str) -> String {
     if let Some(id) = name::read(name) {
         return id.to_string();
@@ -154,7 +154,7 @@ fn kind(call: &RawCall<'_>, tools: &HandoffTools) -> CallKind {
     }
 }
 
-/// The agent that a call names, whatever else its arguments are.
+/// The agent that a call names, whatever its other arguments are.
 fn named(call: &RawCall<'_>, tools: &HandoffTools) -> String {
     if call.name != name::ANY_AGENT {
         let offered = tools.named(call.name);
@@ -197,7 +197,7 @@ fn request(call: &RawCall<'_>, tools: &HandoffTools) -> Result<Request, Malforme
     Ok(Request { target, reason, context, customer_text })
 }
 
-/// A text as it is, or a refusal; blank is as good as missing.
+/// The text, or an error; a blank text counts as missing.
 fn checked(name: &str, text: String, bytes_max: usize) -> Result<Option<String>, Malformed> {
     if text.len() > bytes_max {
         return Err(Malformed::new(name, format!("at most {bytes_max} bytes")));

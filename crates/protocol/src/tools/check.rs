@@ -1,8 +1,8 @@
-//! Whether a provider takes a history. The rules are those that the providers document or answer
+//! Whether a provider accepts a history. The rules are those that the providers document or answer
 //! with `400`; each finding names the message and the rule.
 //!
-//! One is advice: Anthropic's own service joins what one speaker says in a row, others that speak
-//! its form refuse it.
+//! One rule is advice: Anthropic's own service joins consecutive messages of one speaker, but other
+//! services with the same form refuse them.
 
 mod anthropic;
 mod batch;
@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::turn::{RawCall, Turn};
 use super::{CALLS_MAX, Form, MESSAGES_MAX, name, text};
 
-/// Findings beyond this are not looked for; whoever mends the first hundred asks again.
+/// Further findings are not looked for; a client that fixes the first hundred checks again.
 pub const PROBLEMS_MAX: usize = 100;
 
 /// Long enough to recognise a call by its id.
@@ -43,9 +43,9 @@ impl fmt::Display for Problem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Weight {
-    /// The provider does not take it.
+    /// The provider refuses it.
     Refused,
-    /// The provider takes it; not everyone who speaks its form does.
+    /// The provider accepts it, but not every service with the same form does.
     Advice,
 }
 
@@ -54,17 +54,17 @@ pub enum Weight {
 pub enum Rule {
     /// A message has the fields of its form.
     Shape,
-    /// A history is short enough to be looked at.
+    /// A history is short enough to be checked.
     Length,
-    /// A message says something.
+    /// A message is not empty.
     Empty,
-    /// An id of a call is one that the provider takes.
+    /// The provider accepts the id of a call.
     CallId,
     /// An id names one call.
     CallIdTwice,
-    /// A name of a tool is one that the provider takes.
+    /// The provider accepts the name of a tool.
     ToolName,
-    /// Arguments have the type that the provider takes.
+    /// Arguments have the type that the provider accepts.
     Arguments,
     /// A list of calls is neither empty nor too long.
     CallCount,
@@ -84,7 +84,7 @@ pub enum Rule {
     CallsLast,
     /// Only an assistant calls, and only a user brings results.
     WrongSpeaker,
-    /// The last words of an assistant do not end with a space.
+    /// The last text of an assistant does not end with a space.
     TrailingSpace,
 }
 
@@ -176,7 +176,7 @@ impl Rule {
     }
 }
 
-/// Everything that is wrong with a history; nothing, if every provider of its form takes it.
+/// All problems of a history; empty if every provider of its form accepts it.
 pub fn check(form: Form, history: &[Value]) -> Vec<Problem> {
     let mut findings = Findings::default();
     if history.len() > MESSAGES_MAX {
@@ -188,7 +188,7 @@ pub fn check(form: Form, history: &[Value]) -> Vec<Problem> {
         turn.map_err(|error| findings.add(index, Rule::Shape, error.to_string())).ok()
     });
     let turns: Vec<Turn<'_>> = turns.collect();
-    // The rules about order mean nothing if some messages cannot be read.
+    // The rules about order are meaningless if some messages cannot be read.
     if !findings.problems.is_empty() {
         return findings.problems;
     }
@@ -224,7 +224,7 @@ impl Findings {
     }
 }
 
-/// What all forms ask of the calls of a message.
+/// What all forms require of the calls of a message.
 fn check_calls(form: Form, index: usize, turn: &Turn<'_>, findings: &mut Findings) {
     for call in turn.calls() {
         if !form.is_call_id(call.id) {

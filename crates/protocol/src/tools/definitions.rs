@@ -1,5 +1,5 @@
-//! The tools that a model is given to hand over: one for each agent it may hand over to, with the
-//! target baked in, or one for all of them if they are many.
+//! The handoff tools of a model: one for each agent it may hand over to, with the target in its
+//! name, or one for all of them if they are many.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ pub const TARGETS_MAX: usize = 256;
 /// OpenAI refuses a longer description of a function.
 pub const DESCRIPTION_CHARS_MAX: usize = 1_024;
 
-/// An excerpt in fewer characters says nothing, so the list is left out.
+/// A shorter excerpt says nothing, so the list is left out.
 const LISTED_CHARS_MIN: usize = 24;
 
 const NAME_CHARS_MAX: usize = 80;
@@ -29,35 +29,35 @@ const CONTEXT: &str = "Additional context for the target agent";
 const CUSTOMER_TEXT: &str =
     "What the customer is told about the transfer, in their language; they never see the reason";
 
-/// An agent that may be handed to, with what the directory says of it.
+/// An agent that may be handed to, with its profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     pub id: AgentId,
-    /// What people call it; its id if empty.
+    /// Its display name; its id if empty.
     pub name: String,
     pub description: String,
 }
 
 impl Target {
-    /// What people call it, on one line.
+    /// Its display name, on one line.
     pub fn shown(&self) -> String {
         let name = text::line(&self.name, NAME_CHARS_MAX);
         if name.is_empty() { self.id.to_string() } else { name }
     }
 }
 
-/// One tool, in nobody's form yet.
+/// One tool, independent of any provider's form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tool {
     pub name: String,
-    /// What people see.
+    /// For people.
     pub title: String,
     pub description: String,
     /// The arguments, as JSON Schema.
     pub schema: Value,
 }
 
-/// Whoever is given a tool.
+/// The format in which a tool is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// An entry of `tools` in Chat Completions; LangChain's `bind_tools` takes it too.
@@ -70,7 +70,7 @@ pub enum Dialect {
     JsonSchema,
 }
 
-/// The tools of one worker, and whom each of them hands over to.
+/// The tools of one worker, and the target of each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HandoffTools {
     targets: Vec<Target>,
@@ -78,8 +78,8 @@ pub struct HandoffTools {
 }
 
 impl HandoffTools {
-    /// The tools for whoever may hand over to these agents. An agent that is listed twice counts
-    /// once.
+    /// The tools of a worker that may hand over to these agents. An agent that is listed twice
+    /// counts once.
     pub fn new(targets: Vec<Target>) -> Result<HandoffTools, Malformed> {
         let mut known = BTreeSet::new();
         let targets: Vec<Target> =
@@ -95,12 +95,13 @@ impl HandoffTools {
         Ok(HandoffTools { targets, tools })
     }
 
-    /// What to give to the model.
+    /// The tools to give to the model.
     pub fn tools(&self) -> &[Tool] {
         &self.tools
     }
 
-    /// The tool whose target is an argument, however many targets there are, unless there is none.
+    /// The tool that takes its target as an argument, however many targets there are; `None`
+    /// without any.
     pub fn for_all(&self) -> Option<Tool> {
         (!self.targets.is_empty()).then(|| for_all(&self.targets))
     }
@@ -109,13 +110,13 @@ impl HandoffTools {
         self.targets.iter().find(|target| target.id.as_str() == id)
     }
 
-    /// Each tool with its target baked in, and the target.
+    /// Each tool with its target in the name, and the target.
     pub fn named_targets(&self) -> impl Iterator<Item = (&str, &AgentId)> {
         let named = |tool: &'_ Tool| self.named(&tool.name).map(|target| &target.id);
         self.tools.iter().filter_map(move |tool| Some((tool.name.as_str(), named(tool)?)))
     }
 
-    /// The target of the tool with this name. Names of which two agents would be meant mean none.
+    /// The target of the tool with this name; `None` if two agents share the name.
     pub(super) fn named(&self, tool: &str) -> Option<&Target> {
         let mut meant = self.targets.iter().filter(|target| name::forth(&target.id) == tool);
         let first = meant.next();
@@ -151,7 +152,7 @@ impl Tool {
     }
 }
 
-/// Two ids can have the same name only by a collision of hashes; the tool for all tells them apart.
+/// Two ids share a name only by a hash collision; the tool for all tells them apart.
 fn one_each(targets: &[Target]) -> Vec<Tool> {
     let name_of = |target: &Target| name::forth(&target.id);
     let is_alone = |target: &&Target| {
@@ -207,7 +208,7 @@ fn for_all(targets: &[Target]) -> Tool {
     }
 }
 
-/// When to use the tool, and who there is, each with a fair share of the room.
+/// When to use the tool, and the agents, each with a fair share of the room.
 fn listing(targets: &[Target]) -> String {
     let when = "Transfer the conversation to another specialized agent.\nUse this when:\n\
                 - The current request is better handled by a different specialist\n\
@@ -240,7 +241,7 @@ fn customer_text() -> Value {
     text(CUSTOMER_TEXT, CUSTOMER_TEXT_BYTES_MAX)
 }
 
-/// A model counts characters at best, and many are of several bytes, so it is told.
+/// A model counts characters at best, and many have several bytes, so the limit is stated.
 fn text(about: &str, bytes_max: usize) -> Value {
     let about = format!("{about}; at most {bytes_max} bytes of UTF-8");
     json!({ "type": "string", "description": about, "maxLength": bytes_max })

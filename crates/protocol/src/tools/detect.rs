@@ -1,4 +1,4 @@
-//! The handoffs in a history: who handed over to whom, and what came of it.
+//! Finds the handoffs in a history: from which agent to which, and the result.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,11 @@ use crate::ids::NAME_BYTES_MAX;
 /// One handoff, as the history tells it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Found {
-    /// Which message has the call, from 0.
+    /// The index of the message with the call, from 0.
     pub index: usize,
     pub call_id: String,
-    /// Whose call it is: by its name, or because the conversation was handed to it before.
+    /// The agent that made the call: by its name, or because the conversation was handed to it
+    /// before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     pub to: String,
@@ -32,7 +33,7 @@ pub struct Found {
 pub enum Outcome {
     Accepted,
     Refused,
-    /// The conversation was handed over, and not to the agent that the call names.
+    /// The conversation was handed over, but not to the agent that the call names.
     Redirected,
     /// No result follows the call.
     Unanswered,
@@ -42,7 +43,7 @@ pub enum Outcome {
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
     Forth,
-    /// The call says of itself that the work came back.
+    /// The call itself says that the work came back.
     Back,
 }
 
@@ -51,8 +52,8 @@ const REFUSALS: [&str; 2] = ["Cannot handoff", "Multiple handoffs detected, igno
 
 const REASON_CHARS_MAX: usize = 500;
 
-/// Lists the handoffs of a history, in its order. Messages that are in no form are an error, since
-/// a handoff could hide there.
+/// Lists the handoffs of a history, in order. Messages of unknown form are an error, because a
+/// handoff could hide there.
 pub fn handoffs(form: Form, history: &[Value]) -> Result<Vec<Found>, Malformed> {
     if history.len() > MESSAGES_MAX {
         return Err(Malformed::new("", format!("at most {MESSAGES_MAX} messages")));
@@ -87,7 +88,7 @@ pub fn handoffs(form: Form, history: &[Value]) -> Result<Vec<Found>, Malformed> 
     Ok(found)
 }
 
-/// The results up to the next word of an assistant; the first of each id counts.
+/// The results up to the next message of an assistant; the first of each id counts.
 fn results_after<'t, 'a>(turns: &'t [Turn<'a>]) -> BTreeMap<&'a str, &'t RawResult<'a>> {
     let mut results = BTreeMap::new();
     for turn in turns.iter().take_while(|turn| turn.speaker != Speaker::Assistant) {

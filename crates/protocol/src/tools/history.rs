@@ -1,5 +1,5 @@
 //! Messages that are added to a history: results of calls, and work that comes back. Each form has
-//! its own place for them; [`join`] knows which of them take turns.
+//! its own place for them; [`join`] knows which forms need alternating speakers.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -20,11 +20,11 @@ pub struct HandBack {
     pub to: AgentId,
     /// A fresh id for the call that says so, of letters, digits, `_` and `-`.
     pub call_id: String,
-    /// What was done, in the words of whoever did it.
+    /// What was done, in the words of the agent that did it.
     pub summary: Option<String>,
 }
 
-/// One result, not yet in anybody's form.
+/// One result, independent of any form.
 pub(super) struct Written<'a> {
     pub(super) call_id: &'a str,
     pub(super) name: &'a str,
@@ -32,7 +32,7 @@ pub(super) struct Written<'a> {
     pub(super) outcome: Outcome,
 }
 
-/// How it went, for forms that have a place for it.
+/// The outcome, for forms that have a place for it.
 pub(super) struct Outcome {
     is_error: bool,
     mark: Option<Value>,
@@ -56,8 +56,8 @@ impl Outcome {
     }
 }
 
-/// Adds messages to a history. Where speakers must take turns, what one speaker says in a row
-/// becomes one message, results first.
+/// Adds messages to a history. If speakers must alternate, consecutive messages of one speaker
+/// become one, with results first.
 pub fn join(form: Form, history: &mut Vec<Value>, messages: Vec<Value>) {
     for message in messages {
         let last = history.last_mut().filter(|last| {
@@ -68,7 +68,7 @@ pub fn join(form: Form, history: &mut Vec<Value>, messages: Vec<Value>) {
             Some(last) => {
                 let mut blocks = into_blocks(last["content"].take());
                 blocks.extend(into_blocks(message.get("content").cloned().unwrap_or_default()));
-                // A stable sort: results first, everything else as it was.
+                // A stable sort: results first, everything else in its order.
                 blocks.sort_by_key(|block| block["type"] != "tool_result");
                 last["content"] = Value::Array(blocks);
             }
@@ -78,7 +78,7 @@ pub fn join(form: Form, history: &mut Vec<Value>, messages: Vec<Value>) {
 }
 
 /// The two messages that say that work came back: a call of the agent that had it, and its result.
-/// `like` is any message of the history, and says how LangChain's are written down.
+/// `like` is any message of the history, and shows how LangChain's are written.
 pub fn hand_back(
     form: Form,
     back: &HandBack,
@@ -147,7 +147,7 @@ pub fn hand_back(
     })
 }
 
-/// Results as a form has them: a message each, or all of them in one.
+/// Results in a form: a message each, or all of them in one.
 pub(super) fn results(form: Form, turn: &Value, results: Vec<Written<'_>>) -> Vec<Value> {
     match form {
         Form::OpenAi => results.into_iter().map(openai_result).collect(),
@@ -191,7 +191,7 @@ fn langchain_result(result: Written<'_>) -> Value {
     message
 }
 
-/// A content as blocks; an empty text is no block, because none may be empty.
+/// A content as blocks; an empty text gives no block, because blocks must not be empty.
 fn into_blocks(content: Value) -> Vec<Value> {
     match content {
         Value::Array(blocks) => blocks,

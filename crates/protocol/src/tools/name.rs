@@ -1,7 +1,7 @@
-//! What the tool that hands over to an agent is called, and back.
+//! The names of the tools that hand over to an agent, and how to read them.
 //!
-//! Providers take `[a-zA-Z0-9_-]` and 64 characters; an agent's id has dots and may itself be 64
-//! long. Ids are lower-case, so capitals are free to stand for what does not fit:
+//! Providers accept `[a-zA-Z0-9_-]` and 64 characters; an agent's id has dots and may itself be 64
+//! long. Ids are lower-case, so capitals can encode what does not fit:
 //!
 //! | id | after the prefix |
 //! |---|---|
@@ -10,21 +10,21 @@
 //! | `agent` | `Iagent`, because `transfer_to_agent` is the tool for every agent |
 //! | too long | its beginning, `H`, and 16 hex digits of its SHA-256 |
 //!
-//! All but the last can be read back without knowing who there is.
+//! All but the last can be read back without knowing the agents.
 
 use crate::canonical::{hex, sha256};
 use crate::ids::AgentId;
 
-/// What every provider takes as the name of a tool.
+/// The longest name of a tool that every provider accepts.
 pub const TOOL_NAME_BYTES_MAX: usize = 64;
 
 /// The tool that takes its target as an argument.
 pub const ANY_AGENT: &str = "transfer_to_agent";
 
-/// How the tools that hand over begin. Tools that do something else may not begin like this.
+/// The prefix of the tools that hand over. Other tools may not begin like this.
 pub const FORTH: &str = "transfer_to_";
 
-/// How the calls begin that say the work came back.
+/// The prefix of the calls that say the work came back.
 pub const BACK: &str = "transfer_back_to_";
 
 const HASH_DIGITS: usize = 16;
@@ -53,7 +53,7 @@ pub fn read(tool: &str) -> Option<AgentId> {
         return None;
     }
     let id: AgentId = ending.replace(DOT, ".").parse().ok()?;
-    // Only names that we would have given are ours.
+    // Only names that we would generate are ours.
     (forth(&id) == tool || back(&id) == tool).then_some(id)
 }
 
@@ -113,7 +113,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-        /// Every id has a name that every provider takes, and short ones are read back.
+        /// Every id has a name that every provider accepts, and short ones can be read back.
         #[test]
         fn names_go_there_and_back(text in "[a-z0-9][a-z0-9._-]{0,63}") {
             let id = id(&text);

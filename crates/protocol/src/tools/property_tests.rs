@@ -1,4 +1,4 @@
-//! Any JSON is answered without a panic, and what is answered is a valid history.
+//! Any JSON is answered without a panic, and the answers make a valid history.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn tools() -> HandoffTools {
     HandoffTools::new(vec![target("billing"), target("tech.eu")]).unwrap()
 }
 
-/// Words of the three forms, so that generated messages get beyond their first field.
+/// Words of the three forms, so that generated messages get past their first field.
 fn word() -> impl Strategy<Value = String> {
     let words = [
         "role",
@@ -80,7 +80,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A turn in the shape of its form, with names, ids and arguments that may be anything.
+/// A turn in the shape of its form, with arbitrary names, ids and arguments.
 fn any_turn(form: Form) -> impl Strategy<Value = Value> {
     let call = ("[a-z0-9_]{1,12}", word(), any_json());
     proptest::collection::btree_map("[a-zA-Z0-9_-]{1,20}", call, 1..6).prop_map(move |calls| {
@@ -128,8 +128,8 @@ proptest! {
         }
     }
 
-    /// Whatever a model calls, its turn with our answers is taken by its provider, and the
-    /// handoff that was performed is found in it.
+    /// Whatever a model calls, its provider accepts the turn with our answers, and the performed
+    /// handoff is found in it.
     #[test]
     fn any_turn_is_answered_validly((form, turn) in any_of_three(), allow in any::<bool>()) {
         let found = calls(form, &turn, &tools()).unwrap();

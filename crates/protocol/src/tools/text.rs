@@ -1,15 +1,15 @@
-//! Text that others wrote, made fit for a tool's description or a tool's result.
+//! Makes foreign text fit for a tool's description or a tool's result.
 
 use crate::hidden::hidden;
 
-/// One line without characters that are obeyed or hidden, of at most so many characters. What is
-/// cut off ends with an ellipsis.
+/// One line without control or hidden characters, of at most `chars_max` characters. A text that is
+/// cut ends with an ellipsis.
 pub(super) fn line(text: &str, chars_max: usize) -> String {
     let spaced: String = seen(text).map(|c| if c.is_whitespace() { ' ' } else { c }).collect();
     cut(&spaced.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" "), chars_max)
 }
 
-/// Each line behind a mark, so that a reader sees where the words of others begin and end.
+/// Each line behind a mark, so that a reader sees where the foreign text begins and ends.
 pub(super) fn quoted(text: &str, chars_max: usize) -> String {
     let visible: String = seen(text).filter(|c| *c != '\r').collect();
     let kept = cut(visible.trim(), chars_max);

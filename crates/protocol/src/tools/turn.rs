@@ -1,4 +1,4 @@
-//! One message of a history, whatever its form: who speaks, and what it consists of.
+//! One message of a history, in any form: the speaker, and its parts.
 
 mod anthropic;
 mod langchain;
@@ -9,14 +9,14 @@ use serde_json::{Map, Value};
 pub(super) use self::langchain::{Wrapping, speaker_place, wrapped, wrapping};
 use super::{Form, Malformed};
 
-/// A message as all forms have it.
+/// A message, independent of its form.
 #[derive(Debug)]
 pub(super) struct Turn<'a> {
     pub(super) speaker: Speaker,
-    /// The agent that speaks, where a form says so.
+    /// The agent that speaks, if the form names it.
     pub(super) name: Option<&'a str>,
     pub(super) parts: Vec<Part<'a>>,
-    /// The message says of itself that the work came back.
+    /// The message itself says that the work came back.
     pub(super) is_back: bool,
 }
 
@@ -34,7 +34,7 @@ pub(super) enum Part<'a> {
     Text(&'a str),
     Call(RawCall<'a>),
     Result(RawResult<'a>),
-    /// Pictures, thoughts, and whatever else there will be.
+    /// Images, thinking, and any other part.
     Other,
 }
 
@@ -43,9 +43,9 @@ pub(super) struct RawCall<'a> {
     pub(super) id: &'a str,
     pub(super) name: &'a str,
     pub(super) arguments: Arguments<'a>,
-    /// Where in the message it is, as in `tool_calls[2]`.
+    /// Its place in the message, as in `tool_calls[2]`.
     pub(super) place: String,
-    /// Where in the call its name is, as in `function.name`.
+    /// The place of its name in the call, as in `function.name`.
     pub(super) name_place: &'static str,
 }
 
@@ -86,7 +86,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// Whose form a history is in, judged by its first message that tells.
+/// The form of a history, judged by the first message that tells.
 pub fn form_of(history: &[Value]) -> Form {
     let telling = history.iter().find_map(|message| {
         let is = |name: &str| message.get(name).is_some();
@@ -140,7 +140,7 @@ fn list<'a>(fields: &'a Map<String, Value>, name: &str) -> Result<&'a [Value], M
     }
 }
 
-/// The text of a content, whether it is one text or blocks of which some are texts.
+/// The text of a content, whether it is one text or a list of blocks.
 fn plain_text(content: Option<&Value>) -> String {
     let Some(content) = content else { return String::new() };
     if let Some(text) = content.as_str() {

@@ -1,5 +1,5 @@
-//! What a person gets to know before the first word: made once, when a transfer or a leg of it is
-//! asked for. Platforms that keep the record of an engagement read it too, so it has their names.
+//! What a person learns before the first word: made once, when a transfer or a leg of it is
+//! requested. Contact-center platforms read it too, so it uses their field names.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -44,10 +44,10 @@ fn attributes(schema: &mut Schema) {
     form::each_value(form::scalar(ATTRIBUTE_BYTES_MAX))(schema);
 }
 
-/// What telephones speak.
+/// Codecs of telephones.
 const CODECS: [&str; 5] = ["PCMU", "PCMA", "opus", "G722", "G729"];
 
-/// What whoever asks for a person can say.
+/// What the caller who asks for a person can pass along.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct About {
@@ -55,13 +55,13 @@ pub struct About {
     #[serde(default)]
     #[schemars(transform = form::text(SUMMARY_BYTES_MAX))]
     pub summary: Option<String>,
-    /// Whatever else the person should see: goal, facts, open questions.
+    /// Anything else the person should see: goal, facts, open questions.
     #[serde(default)]
     #[schemars(transform = form::object_bytes(WARM_CONTEXT_BYTES_MAX))]
     pub warm_context: Option<Map<String, Value>>,
     #[serde(default)]
     pub voice: Option<Voice>,
-    /// Texts, numbers and truth values, by name.
+    /// Texts, numbers and booleans, by name.
     #[serde(default)]
     #[schemars(transform = attributes)]
     pub custom_attributes: BTreeMap<String, Value>,
@@ -83,7 +83,7 @@ pub struct Bundle {
     pub identity: Option<Identity>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript_summary: Option<String>,
-    /// What the customer wrote when they asked: theirs, and nobody vouches for it.
+    /// What the customer wrote when they asked: their own words, which the server does not verify.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub customer_words: Option<String>,
     pub transcript_digest: String,
@@ -97,11 +97,11 @@ pub struct Bundle {
     pub created_at: Time,
 }
 
-/// Who the customer is, as far as its backend says.
+/// The customer, as far as the backend tells.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Identity {
-    /// `authenticated` if the backend knows them by a name of its own, else `guest`.
+    /// `authenticated` if the backend has an id for them, else `guest`.
     pub kind: IdentityKind,
     pub identity_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -117,8 +117,8 @@ pub enum IdentityKind {
     Authenticated,
 }
 
-/// How a call is reached that belongs to the conversation. Passed on as it is; a caller's number is
-/// what the network says, and proves nothing.
+/// How to reach a call that belongs to the conversation. Passed on unchanged; a caller's number
+/// comes from the network and proves nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Voice {
@@ -131,7 +131,7 @@ pub struct Voice {
     pub dtmf_supported: bool,
 }
 
-/// The name of a bundle: which leg of which transfer it was made for. Leg 0 is the transfer itself.
+/// The id of a bundle: the transfer and the leg that it was made for. Leg 0 is the transfer itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BundleId {
     pub transfer: TransferId,
@@ -152,7 +152,7 @@ impl FromStr for BundleId {
         let transfer = transfer.parse().map_err(|_| NotABundleId)?;
         let leg = leg.parse().map_err(|_| NotABundleId)?;
         let id = Self { transfer, leg };
-        // One spelling for each.
+        // Each id has one spelling.
         if id.to_string() == text { Ok(id) } else { Err(NotABundleId) }
     }
 }
@@ -162,7 +162,7 @@ impl FromStr for BundleId {
 pub struct NotABundleId;
 
 impl Bundle {
-    /// What is known of the conversation now; nothing for a transfer that is blind.
+    /// The conversation's data at this time; `None` for a blind transfer.
     pub fn of(
         conversation: &Conversation,
         bundle_id: BundleId,
@@ -265,13 +265,13 @@ impl Voice {
     }
 }
 
-/// A name that nobody should write is not repeated.
+/// A name from input, without forbidden characters and cut short.
 fn shown(name: &str) -> String {
     let plain = name.chars().filter(|character| !is_forbidden(*character));
     plain.take(ATTRIBUTE_NAME_SHOWN_MAX).collect()
 }
 
-/// Both who asks for a person and who asks another one in write it as `context`.
+/// Requests and legs both have these fields under `context`.
 fn invalid(field: &str, expected: String) -> Rejection {
     Rejection::SchemaInvalid { field: format!("context.{field}"), expected }
 }

@@ -1,4 +1,4 @@
-//! What can be asked of a transfer.
+//! The commands of a transfer.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -17,23 +17,23 @@ use crate::time::Time;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
-    /// Somebody wants a person.
+    /// A customer or an agent asks for a person.
     Request { transfer: TransferId, request: Box<Request> },
-    /// Somebody does something with a transfer.
+    /// A caller acts on a transfer.
     Act { transfer: TransferId, epoch: Option<u64>, act: Act },
     /// The server offers it to a person.
     Ring { transfer: TransferId, agent: AgentId },
-    /// The server has lost a person for good.
+    /// A person has lost the connection for good.
     Lose { agent: AgentId },
-    /// Something was waited for, and did not come.
+    /// A deadline may have passed.
     Elapse { due: Time },
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// Where it waits; the teamspace's default queue when absent. A customer names one only if the
-    /// conversation or its graph lets customers do so.
+    /// The queue where it waits; the teamspace's default queue when absent. A customer names one
+    /// only if the conversation or its graph lets customers do so.
     #[serde(default)]
     pub queue: Option<AgentId>,
     #[serde(default, rename = "type")]
@@ -46,13 +46,13 @@ pub struct Request {
     #[serde(default)]
     #[schemars(transform = form::range(-PRIORITY_MAX, PRIORITY_MAX))]
     pub priority: i32,
-    /// What this one asks of whoever takes it, besides what its queue asks.
+    /// What this transfer requires of the person, besides the requirements of its queue.
     #[serde(default)]
     pub wanted: Option<Wanted>,
-    /// The epoch in which an agent asks. Customers have none.
+    /// The epoch for which an agent asks. Customers have none.
     #[serde(default)]
     pub epoch: Option<u64>,
-    /// The caller's own name for this request: once more with the same one changes nothing.
+    /// The caller's own name for this request: repeating it with the same name changes nothing.
     #[serde(default)]
     #[schemars(transform = request::key_form)]
     pub request_key: Option<String>,
@@ -83,18 +83,18 @@ pub enum Act {
     Resume,
     /// Another person is asked in, or takes over.
     Transfer(Box<Transfer>),
-    /// It is settled.
+    /// The matter is settled.
     Complete {
         summary: Option<String>,
     },
-    /// It is over, and so is the conversation.
+    /// The transfer is over, and so is the conversation.
     End {
         reason: Option<String>,
     },
     Cancel {
         reason: Option<String>,
     },
-    /// Nobody can take it.
+    /// No person can take it.
     Fail {
         reason: String,
     },
@@ -102,11 +102,11 @@ pub enum Act {
     Note {
         text: String,
     },
-    /// To the person who holds the conversation, from whoever watches.
+    /// To the person who holds the conversation, from a person who listens or oversees.
     Whisper {
         text: String,
     },
-    /// How the customer found it.
+    /// The customer's rating.
     Rate {
         score: u8,
         comment: Option<String>,
@@ -125,7 +125,7 @@ pub struct Transfer {
     #[serde(default)]
     #[schemars(transform = form::bytes(NOTES_BYTES_MAX))]
     pub reason: Option<String>,
-    /// What the customer is told when the other person is there.
+    /// What the customer is told when the other person takes over.
     #[serde(default)]
     #[schemars(transform = form::text(CUSTOMER_TEXT_BYTES_MAX))]
     pub customer_text: Option<String>,
@@ -151,7 +151,7 @@ impl Command {
         }
     }
 
-    /// Whether whoever held the conversation before may have it back after it.
+    /// Whether it may give the conversation back to its previous holder.
     pub fn may_end_it(&self) -> bool {
         match self {
             Command::Elapse { .. } => true,
@@ -162,7 +162,7 @@ impl Command {
         }
     }
 
-    /// The queue that whoever asks for a person names.
+    /// The queue that a request names.
     pub fn queue(&self) -> Option<&AgentId> {
         match self {
             Command::Request { request, .. } => request.queue.as_ref(),
@@ -173,7 +173,8 @@ impl Command {
         }
     }
 
-    /// What to read besides the conversation. `waiting` is what its transfer waits for.
+    /// The facts it needs besides the conversation. `queue` is where its transfer waits, `overflow`
+    /// where it goes next.
     pub fn needs(&self, overflow: Option<&AgentId>, queue: Option<&AgentId>) -> Needs {
         let named = |id: &AgentId| Some(QueueOf::Named(id.clone()));
         match self {
@@ -195,7 +196,7 @@ impl Command {
                 Needs { agent, slot, caller: true, queue, ..Needs::default() }
             }
             Command::Elapse { .. } => Needs { queue: overflow.and_then(named), ..Needs::default() },
-            // Whoever may pick it up knows of it, and is told why they may do nothing else.
+            // A person who may pick it up gets a specific error instead of `not_found`.
             Command::Act { .. } => {
                 Needs { caller: true, queue: queue.and_then(named), ..Needs::default() }
             }

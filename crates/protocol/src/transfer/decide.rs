@@ -1,5 +1,5 @@
-//! May this happen, and what follows? One file per kind of command. Each asks first whether the
-//! transfer is still there, then who asks, then whether they have seen what has happened since.
+//! Decides on a command. One file per kind of command. Each checks first that the transfer still
+//! exists, then the caller, then that the caller's epoch is current.
 
 mod answer;
 mod elapse;
@@ -63,7 +63,7 @@ pub fn decide(
     }
 }
 
-/// The transfer of that id. One that others have followed is gone.
+/// The transfer of that id. One that a later transfer has replaced is gone.
 fn on_the_record<'c>(
     conversation: &'c Conversation,
     id: TransferId,
@@ -78,15 +78,15 @@ fn on_the_record<'c>(
     }
 }
 
-/// Who is told that a transfer is over: whoever has a part in the conversation, and people, for
-/// whom it may have rung.
+/// Who is told that a transfer is gone: participants of the conversation, and people, for whom it
+/// may have rung.
 fn may_know(conversation: &Conversation, context: Context<'_>) -> bool {
     let caller = context.facts.caller.as_ref();
     let is_person = caller.is_some_and(|agent| agent.kind == Kind::Human);
     is_person || conversation.side(context.caller).is_some()
 }
 
-/// What somebody asks of a transfer.
+/// A command on a transfer, with its context.
 #[derive(Clone, Copy)]
 struct Asked<'a> {
     conversation: &'a Conversation,
@@ -96,7 +96,7 @@ struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// What is over cannot be changed; what cannot happen now is refused with where it stands.
+    /// Refuses an action that is impossible in this status, or after the end.
     fn may(&self, action: Action) -> Result<(), Rejection> {
         let status = self.transfer.status();
         match next(status, action) {
@@ -106,7 +106,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Whoever acts for the customer side or a colleague must have seen what has happened since.
+    /// An agent must give the current epoch, to show that it has seen the latest change.
     fn has_seen(&self) -> Result<(), Rejection> {
         let current = self.conversation.epoch;
         match self.epoch {
@@ -121,7 +121,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// The caller's side. People of the queue in which it waits know of it, and have no part in it.
+    /// The caller's side. Members of the queue where it waits may know of it without taking part.
     fn side(&self) -> Result<Side<'a>, Rejection> {
         let caller = self.context.caller;
         match (self.conversation.side(caller), caller.agent()) {
@@ -131,7 +131,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Whether it, or a leg of it, waits for the people of a queue and the caller is one of them.
+    /// Whether it, or its leg, waits in a queue of which the caller is a member.
     fn may_pick_up(&self) -> bool {
         let facts = self.context.facts;
         let person = facts.caller.as_ref().filter(|agent| agent.kind == Kind::Human);
@@ -139,7 +139,7 @@ impl<'a> Asked<'a> {
         self.transfer.waiting().is_some() && person.zip(facts.queue.as_ref()).is_some_and(is_in)
     }
 
-    /// The person with whom the customer speaks, if that is who asks.
+    /// The caller, if it is the person with whom the customer speaks.
     fn as_answering(&self, action: &'static str) -> Result<&'a AgentId, Rejection> {
         self.side()?;
         let answering = self.transfer.answering().map(|claim| &claim.agent);

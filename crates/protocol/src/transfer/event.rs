@@ -1,4 +1,5 @@
-//! What happened to a transfer: the durable words. Each says who held the conversation then.
+//! The events of a transfer, in their stored form. Each names the holder of the conversation at the
+//! time.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,13 +28,13 @@ pub enum Event {
     Rated(Rated),
 }
 
-/// Somebody wants a person. From here on the queue holds the conversation.
+/// A person was asked for. From here on the queue holds the conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Requested {
     pub holder: AgentId,
     pub transfer: TransferId,
     pub queue: AgentId,
-    /// Its place in the transcript.
+    /// Its position in the transcript.
     pub number: u64,
     pub epoch: u64,
     pub by: String,
@@ -50,7 +51,7 @@ pub struct Requested {
     pub limits: Limits,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundle: Option<Bundle>,
-    /// The agents went round in a circle, so a person was asked for instead of this agent.
+    /// The agents looped, so a person was asked for instead of this agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead_of: Option<AgentId>,
 }
@@ -68,7 +69,7 @@ pub struct Queued {
     pub overflow: Option<Overflow>,
 }
 
-/// A person is asked. Leg 0 is the transfer itself.
+/// It rings for a person. Leg 0 is the transfer itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ringing {
     pub holder: AgentId,
@@ -78,7 +79,7 @@ pub struct Ringing {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slot: Option<u16>,
     pub until: Time,
-    /// It took the item itself.
+    /// The person picked the item.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub picked: bool,
 }
@@ -89,7 +90,7 @@ pub struct Returned {
     pub holder: AgentId,
     pub transfer: TransferId,
     pub leg: u16,
-    /// Who does not have it any more.
+    /// The person who does not have it any more.
     pub agent: AgentId,
     pub why: WhyReturned,
     pub epoch: u64,
@@ -106,7 +107,7 @@ pub enum WhyReturned {
     Declined,
     NotAnswered,
     AgentLost,
-    /// Passed on unseen.
+    /// It was passed on blindly.
     Blind,
 }
 
@@ -116,30 +117,30 @@ pub struct Connected {
     pub holder: AgentId,
     pub transfer: TransferId,
     pub leg: u16,
-    /// Who answers now.
+    /// The person who answers now.
     pub agent: AgentId,
     pub epoch: u64,
-    /// Its place in the transcript.
+    /// Its position in the transcript.
     pub number: u64,
     pub kind: Kind,
-    /// What the person was told beforehand.
+    /// The bundle that the person got beforehand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundle_id: Option<String>,
     /// The person who passed it into the queue from which it was answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passed_by: Option<AgentId>,
-    /// What the customer is told of why another person answers.
+    /// What the customer is told about the change of person.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub customer_text: String,
 }
 
-/// A person listens to the one who answers, and advises.
+/// A person listens, and advises the person who answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Consulted {
     pub holder: AgentId,
     pub transfer: TransferId,
     pub leg: u16,
-    /// Who listens.
+    /// The person who listens.
     pub agent: AgentId,
 }
 
@@ -154,7 +155,7 @@ pub struct Held {
 pub struct Resumed {
     pub holder: AgentId,
     pub transfer: TransferId,
-    /// It was on hold for as long as it may be.
+    /// The maximum time on hold was over.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub overdue: bool,
 }
@@ -201,35 +202,35 @@ pub enum WhyLegEnded {
     Finished,
 }
 
-/// Something for colleagues. The customer does not see it.
+/// A note for colleagues. The customer does not see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Noted {
     pub holder: AgentId,
     pub transfer: TransferId,
     pub number: u64,
-    /// Who wrote it, as the record names them.
+    /// The author, as the record names them.
     pub by: String,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub whispered: bool,
     pub text: String,
 }
 
-/// The transfer is over. The conversation goes back to whoever held it before, unless it ended.
+/// The transfer is over. The conversation goes back to its previous holder, unless it ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Over {
     pub holder: AgentId,
     pub transfer: TransferId,
     pub outcome: Outcome,
-    /// Who holds it now.
+    /// The new holder.
     pub to: AgentId,
     pub epoch: u64,
     pub number: u64,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// What whoever gets it back must know.
+    /// What the new holder must know.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub summary: String,
-    /// Whoever gets it back is told at its endpoint.
+    /// The new holder is told at its endpoint.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deliver: bool,
 }
@@ -244,7 +245,7 @@ pub struct Rated {
 }
 
 impl Event {
-    /// The durable name.
+    /// The stored name.
     pub fn name(&self) -> &'static str {
         match self {
             Event::Requested(_) => "transfer.requested",
@@ -263,8 +264,8 @@ impl Event {
         }
     }
 
-    /// What it did to the transfer as a whole, and where that stands since. `None` for what is
-    /// about another person who is asked in, or between colleagues.
+    /// The action on the transfer as a whole, and the new status. `None` for events of a leg, and
+    /// for notes between colleagues.
     pub fn moved(&self) -> Option<(Action, Status)> {
         match self {
             Event::Requested(_) => Some((Action::Request, Status::Requested)),
@@ -302,7 +303,7 @@ impl Event {
         }
     }
 
-    /// Its place in the transcript, if it has one.
+    /// Its position in the transcript, if it has one.
     pub fn number(&self) -> Option<u64> {
         match self {
             Event::Requested(it) => Some(it.number),

@@ -1,4 +1,4 @@
-//! What is true of a conversation after something happened to its transfer.
+//! The state of a conversation after an event of its transfer.
 
 use super::event::{
     Connected, Event, LegRequested, Over, Requested, Returned, Ringing, WhyReturned,
@@ -72,14 +72,14 @@ pub fn evolve(conversation: &mut Conversation, event: &Event, at: Time) -> Resul
     Ok(())
 }
 
-/// Whoever held it before has it again, and is told, if it is reached by turns.
+/// The previous holder has it again, and is told if it has an endpoint.
 fn give_back(conversation: &mut Conversation, over: &Over, known: Option<u64>, at: Time) {
     if over.epoch != conversation.epoch {
         conversation.pass_to(over.to.clone(), over.epoch);
     }
     match known {
         Some(known) if over.deliver => {
-            // What it is asked to answer, it is told again.
+            // It is told again the message that it must answer.
             let turn = conversation.turn.open().map_or(u64::MAX, |turn| turn - 1);
             conversation.told.hands_back(known.min(turn), over.number, at);
         }
@@ -173,11 +173,11 @@ fn put_back(transfer: &mut Transfer, returned: &Returned, at: Time) {
     if returned.leg != 0 {
         return;
     }
-    // Whoever was asked in by somebody who is gone is not needed any more.
+    // A person who was asked in by the lost person is not needed any more.
     transfer.leg = None;
     transfer.stage = Stage::Queued;
     if was_answered {
-        // The place is the old one, and the patience a new one.
+        // The place in the queue is the old one, the maximum wait starts anew.
         transfer.limits.gives_up_at = at.plus(transfer.limits.wait);
         transfer.overflow = None;
     }
@@ -246,7 +246,7 @@ fn end(transfer: &mut Transfer, over: &Over, at: Time) {
 }
 
 impl Conversation {
-    /// A queue holds it: nobody speaks, and nobody is told that they are late later on.
+    /// A queue holds it. No agent may speak, and the queue does not count as a past holder.
     fn pass_to_queue(&mut self, queue: AgentId, epoch: u64) {
         self.epoch = epoch;
         self.told.begin();
@@ -257,7 +257,7 @@ impl Conversation {
 }
 
 impl Event {
-    /// Which transfer it is about.
+    /// The transfer that it is about.
     pub fn transfer(&self) -> TransferId {
         match self {
             Event::Requested(it) => it.transfer,

@@ -1,4 +1,4 @@
-//! A transfer as it stands. What was said meanwhile is in the conversation.
+//! The state of a transfer. The messages meanwhile are in the conversation.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,8 +13,7 @@ use crate::queue::{OrderKey, Wanted};
 use crate::step::{Deadline, Hold};
 use crate::time::{Span, Time};
 
-/// Those who said no, or did not answer, and are remembered. Whoever was before them may be asked
-/// again.
+/// How many people who declined or did not answer are remembered. Earlier ones may be asked again.
 pub const PASSED_OVER_MAX: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,36 +21,36 @@ pub struct Transfer {
     pub id: TransferId,
     pub terms: Fixed<Terms>,
     pub queue: AgentId,
-    /// Its place among those who wait; kept for as long as it waits, whatever happens.
+    /// Its sort key in the queue; it never changes while it waits.
     pub order: OrderKey,
     pub limits: Limits,
-    /// To which queue it goes on if nobody comes before.
+    /// The queue it goes to if no person answers before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overflow: Option<Overflow>,
     pub stage: Stage,
-    /// Somebody else is asked in.
+    /// Another person is being asked in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leg: Option<Leg>,
-    /// How many people it was offered or passed to in turn; numbers the legs.
+    /// How many legs there were; numbers the legs.
     pub n_legs: u16,
-    /// Who said no.
+    /// People who declined.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub declined: Vec<AgentId>,
-    /// Who did not answer.
+    /// People who did not answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missed: Vec<AgentId>,
-    /// The customer has said how it was.
+    /// The customer has rated it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rated: bool,
-    /// Up to which message the agent that gets the conversation back knows it.
+    /// The last message that the previous holder knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known: Option<u64>,
-    /// How one person passed it on to another, the last time.
+    /// How a person last passed it on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passed: Option<Box<Passed>>,
 }
 
-/// A person passed it on: to somebody who was asked in and accepted, or into a queue, blindly.
+/// A person passed it on: to another person who accepted, or blindly into a queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Passed {
     pub by: AgentId,
@@ -62,10 +61,10 @@ pub struct Passed {
     pub bundle: Option<Fixed<Bundle>>,
 }
 
-/// What was settled when it was asked for.
+/// What was fixed when it was requested.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Terms {
-    /// Who asked, as the record names them.
+    /// The caller who asked, as the record names them.
     pub requested_by: String,
     pub requested_at: Time,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,17 +79,17 @@ pub struct Terms {
     pub wanted: Wanted,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundle: Option<Bundle>,
-    /// Who held the conversation before, and gets it back.
+    /// The previous holder, which gets the conversation back.
     pub previous: AgentId,
 }
 
-/// How long things may last, as the queue said when it was entered.
+/// The time limits, from the queue's settings when it was entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     pub ring: Span,
     pub hold: Span,
     pub wait: Span,
-    /// When whoever waits is told that nobody came.
+    /// When the wait ends without a person.
     pub gives_up_at: Time,
 }
 
@@ -110,15 +109,15 @@ pub enum Kind {
     SupervisorConsult,
     /// Without context.
     Blind,
-    /// With all of it.
+    /// With full context.
     Warm,
 }
 
 impl Kind {
-    /// How a person can be asked for.
+    /// The kinds of a request for a person.
     pub const REQUESTED: [Kind; 3] = [Kind::BotToHuman, Kind::Warm, Kind::Blind];
 
-    /// How a person can ask another one in, or pass the conversation on.
+    /// The kinds by which a person asks another one in, or passes the conversation on.
     pub const PASSED_ON: [Kind; 4] =
         [Kind::HumanToHuman, Kind::Warm, Kind::Blind, Kind::SupervisorConsult];
 }
@@ -139,7 +138,7 @@ pub enum Stage {
         claim: Claim,
         until: Time,
     },
-    /// `number` is where the transcript says so.
+    /// `number` is its position in the transcript.
     Over {
         outcome: Outcome,
         at: Time,
@@ -147,11 +146,11 @@ pub enum Stage {
     },
 }
 
-/// Who has it, and which of their slots it takes.
+/// The person who has it, and the slot that it takes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     pub agent: AgentId,
-    /// None for somebody who takes any number.
+    /// `None` for a person without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slot: Option<u16>,
 }
@@ -177,11 +176,11 @@ pub struct Leg {
     pub reason: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundle: Option<Fixed<Bundle>>,
-    /// What the customer is told when the other person is there.
+    /// What the customer is told when the other person takes over.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub customer_text: String,
     pub stage: LegStage,
-    /// Who said no, and who did not answer.
+    /// People who declined, and people who did not answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub declined: Vec<AgentId>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -209,7 +208,7 @@ pub enum LegStage {
     },
 }
 
-/// Somebody to be found for: the transfer itself, or the leg of one.
+/// A transfer, or a leg of one, that waits for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting<'a> {
     pub queue: &'a AgentId,
@@ -232,7 +231,7 @@ impl Transfer {
         self.status().is_over()
     }
 
-    /// The person who is asked or connected.
+    /// The person for whom it rings, or who is connected.
     pub fn claim(&self) -> Option<&Claim> {
         match &self.stage {
             Stage::Ringing { claim, .. }
@@ -250,20 +249,20 @@ impl Transfer {
         }
     }
 
-    /// Everybody who has a part in it now.
+    /// All people who take part now.
     pub fn people(&self) -> impl Iterator<Item = &AgentId> {
         let leg = self.leg.as_ref().and_then(Leg::claim);
         self.claim().into_iter().chain(leg).map(|claim| &claim.agent)
     }
 
-    /// Whoever is asked, or advises, and does not speak with the customer.
+    /// The person who is rung or advises, and does not speak with the customer.
     pub fn asked(&self) -> Option<&AgentId> {
         let leg = self.leg.as_ref().and_then(Leg::claim);
         let rung = self.claim().filter(|_| self.answering().is_none());
         leg.or(rung).map(|claim| &claim.agent)
     }
 
-    /// Who listens, and advises whoever answers.
+    /// The person who listens and advises the person who answers.
     pub fn listener(&self) -> Option<&AgentId> {
         match self.leg.as_ref().map(|leg| &leg.stage) {
             Some(LegStage::Consulting { claim }) => Some(&claim.agent),
@@ -271,7 +270,7 @@ impl Transfer {
         }
     }
 
-    /// Where it, or its leg, waits for somebody.
+    /// Where it, or its leg, waits for a person.
     pub fn waiting(&self) -> Option<Waiting<'_>> {
         if self.stage == Stage::Queued {
             return Some(Waiting { queue: &self.queue, order: self.order });
@@ -283,7 +282,7 @@ impl Transfer {
         }
     }
 
-    /// As what the person who answers, or is asked, has it.
+    /// The kind under which the current person has it.
     pub fn kind(&self) -> Kind {
         self.passed.as_ref().map_or(self.terms.kind, |passed| passed.kind)
     }
@@ -293,12 +292,12 @@ impl Transfer {
         self.passed.as_ref().map_or(&self.terms.reason, |passed| &passed.reason)
     }
 
-    /// Whose words that is. Only people pass on what they have.
+    /// The author of that reason. Only people pass a transfer on.
     pub fn reason_by(&self) -> &str {
         self.passed.as_ref().map_or_else(|| whose(&self.terms.requested_by), |_| "agent")
     }
 
-    /// What that person should know: the newest bundle that was taken along.
+    /// What that person should know: the newest bundle that was passed on.
     pub fn bundle(&self) -> Option<&Bundle> {
         match &self.passed {
             Some(passed) => passed.bundle.as_deref(),
@@ -306,7 +305,7 @@ impl Transfer {
         }
     }
 
-    /// Leaves out why a person was wanted, and what they were told.
+    /// Removes the reasons, the texts for the customer and the bundles.
     pub fn forget_texts(&mut self) {
         let (reason, customer_text) = (String::new(), String::new());
         let terms = Terms { reason, customer_text, bundle: None, ..Terms::clone(&self.terms) };
@@ -344,7 +343,7 @@ impl Transfer {
         all
     }
 
-    /// What it keeps others from taking: its name, and a slot of everybody who has a part in it.
+    /// The keys that it occupies: its id, and a slot of each person who takes part.
     pub fn holds(&self, conversation: &str) -> Vec<Hold> {
         let named = Hold {
             key: transfer_key(self.id),
@@ -369,7 +368,7 @@ pub const HOLDS: &str = "holds";
 pub const LEG_GIVES_UP: &str = "leg_gives_up";
 pub const LEG_RINGS: &str = "leg_rings";
 
-/// The hold by whose value the conversation of a transfer is found, for ever.
+/// The hold whose value is the conversation of a transfer. It stays for ever.
 pub fn transfer_key(id: TransferId) -> String {
     format!("transfer/{id}")
 }

@@ -1,5 +1,5 @@
-//! The machine: where a transfer stands, what can happen to it, and where it stands then. Whoever
-//! shows a transfer, to its customer or to a person who answers, follows this one table.
+//! The state machine: the status of a transfer, the actions, and the status after each. Every view
+//! of a transfer, for its customer or for the person who answers, follows this one table.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,21 +9,21 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// Nobody has asked for a person.
+    /// No person was asked for.
     Idle,
-    /// Asked for. The bot is silent from here on.
+    /// Asked for. The bot may not speak from here on.
     Requested,
     /// Waits for a person.
     Queued,
-    /// A person was offered it, or has picked it, and has not said yes yet.
+    /// A person was offered it, or has picked it, and has not accepted yet.
     Ringing,
     Connected,
     OnHold,
-    /// Over, and what it was about is settled.
+    /// Over, and the matter is settled.
     Completed,
     /// Over without that; so is the conversation.
     Ended,
-    /// Nobody could take it.
+    /// No person could take it.
     Failed,
     /// It is not wanted any more.
     Cancelled,
@@ -37,15 +37,15 @@ pub enum Action {
     Pickup,
     Accept,
     Decline,
-    /// Nobody answered the ringing.
+    /// The ringing was not answered.
     Miss,
     Hold,
     Resume,
-    /// The person asks another one in; the customer stays with the first until that one comes.
+    /// The person asks another one in; the customer stays with the first until the other accepts.
     Transfer,
-    /// The person passes it on unseen, and leaves.
+    /// The person passes it on blindly, and leaves.
     TransferBlind,
-    /// The one who was asked in comes, and the first leaves.
+    /// The person who was asked in accepts, and the first leaves.
     Join,
     /// The person has lost the connection for good.
     LoseAgent,
@@ -55,12 +55,12 @@ pub enum Action {
     Cancel,
 }
 
-/// Where it stands after that; `None` if that cannot happen there.
+/// The status after an action; `None` if the action is impossible.
 pub fn next(from: Status, action: Action) -> Option<Status> {
     use Action::*;
     use Status::*;
     let to = match (from, action) {
-        // After the end it is another transfer, unless the conversation ended too.
+        // After the end there can be another transfer, unless the conversation ended too.
         (Idle | Completed | Failed | Cancelled, Request) => Requested,
         (Requested | Queued, Queue) => Queued,
         (Queued, Pickup) => Ringing,
@@ -84,7 +84,7 @@ pub fn next(from: Status, action: Action) -> Option<Status> {
     Some(to)
 }
 
-/// Where it must have stood before that, if it can only be one place.
+/// The only status before an action that led here; `None` if several are possible.
 pub fn before(action: Action, to: Status) -> Option<Status> {
     let mut known = Status::ALL.into_iter().filter(|from| next(*from, action) == Some(to));
     known.next().filter(|_| known.next().is_none())
@@ -119,7 +119,7 @@ impl Status {
         }
     }
 
-    /// Nothing happens to it any more.
+    /// Whether it is final.
     pub fn is_over(self) -> bool {
         match self {
             Status::Completed | Status::Ended | Status::Failed | Status::Cancelled => true,

@@ -1,6 +1,6 @@
-//! The rules of a transfer as tables: who does what on the left of `=>`, how the transfer stands
-//! and who holds the conversation in which epoch on its right. `bob` is the bot that had it.
-//! `world` says who the others are.
+//! The rules of a transfer as tables: on the left of `=>` the caller and the command, on the right
+//! the status of the transfer, the holder and the epoch. `bob` is the bot that had the
+//! conversation. `world` describes the others.
 
 mod bundles;
 mod callbacks;
@@ -64,7 +64,7 @@ fn from_bot_to_human_and_back() {
         world.check(line);
     }
     assert!(world.slots().is_empty());
-    // The bot closes it, and the customer says afterwards how it was.
+    // The bot closes it, and the customer rates it afterwards.
     check(&[
         "hana answer epoch=2 => connected hana@3",
         "hana complete epoch=3 => completed bob@4",
@@ -89,7 +89,7 @@ fn the_first_to_pick_up_wins_and_the_others_learn_who() {
     ]);
     assert_eq!(world.slots(), ["hana/1"]);
     check(&["hana answer epoch=2 => connected hana@3"]);
-    // What rings for them is theirs to pick up, once more or at once.
+    // It rings for them, so they may pick it up, more than once or with an answer.
     check(&[
         "hana pickup epoch=2 => ringing support@2",
         "hana pickup epoch=1 => epoch_outdated",
@@ -207,7 +207,7 @@ fn a_lost_person_is_replaced_and_the_place_is_kept() {
     }
     assert_eq!(world.conversation().transfer.as_ref().unwrap().order, order);
     assert_eq!(world.slots(), ["ivan/1"]);
-    // Whoever is lost late leaves a customer who waits as long as any other.
+    // If a person is lost late, the customer waits as long as any other.
     check(&[
         "hana answer epoch=2 => connected hana@3",
         "wait 3h => nothing",
@@ -244,7 +244,7 @@ fn nobody_is_given_more_than_they_can_take() {
 fn nobody_comes() {
     let world = check(&["wait 59m => nothing", "wait 1m => failed bob@3"]);
     assert_eq!(world.bodies[0]["reason"], "nobody came in time");
-    // Somebody who is there and does not answer is no reason to wait for ever.
+    // A person who is there and does not answer does not extend the wait.
     check(&[
         "wait 59m => nothing",
         "system ring agent=hana => ringing support@2",
@@ -269,7 +269,7 @@ fn nobody_comes() {
     ]);
 }
 
-/// A bot that cannot be told is no reason to call people about a customer who has left.
+/// If a bot is unreachable, no person is called about a customer who has left.
 #[test]
 fn people_are_called_about_customers_who_wait_for_an_answer() {
     let mut world = World::script(&[
@@ -340,7 +340,8 @@ fn whoever_is_asked_in_may_not_come() {
         assert!(world.conversation().transfer.as_ref().unwrap().leg.is_none(), "{line}");
         assert_eq!(world.slots(), ["hana/1"], "{line}");
     }
-    // The one who asked is gone: the customer waits, and the other is not wanted any more.
+    // The person who asked is gone: the customer waits, and the other person is not needed any
+    // more.
     let world = check(&[
         "hana answer epoch=2 => connected hana@3",
         "hana transfer to=ivan epoch=3 => connected hana@3",

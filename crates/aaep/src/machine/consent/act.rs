@@ -5,7 +5,7 @@ use crate::flaw::Flaw;
 use crate::machine::rules::{self, flaw};
 use base::time::Time;
 
-/// A call, as far as consent matters.
+/// The fields of a call that matter for consent.
 #[derive(Debug)]
 pub(in crate::machine) struct Act<'a> {
     pub(in crate::machine) tool_call_id: Option<&'a str>,
@@ -18,8 +18,8 @@ const CALL_FIELD: &str = "tool_call_id";
 const HASH_FIELD: &str = "extensions.tasuki.action_hash";
 
 impl Consents {
-    /// Uses up the accept that the call rests on. A call that needs none may still be the one that
-    /// was accepted.
+    /// Uses up the accept that the call rests on. A call that needs none may still be the accepted
+    /// one.
     pub(in crate::machine) fn act(
         &mut self,
         act: &Act<'_>,
@@ -44,7 +44,7 @@ impl Consents {
         Ok(Some(Consent { event_id, reply_token, binding }))
     }
 
-    /// A call that should not have been made: what it was nearly allowed by is used up.
+    /// A call that should not have been made: uses up the accepts that nearly allowed it.
     pub(in crate::machine) fn suppose_used(&mut self, act: &Act<'_>) {
         self.grants.retain(|grant| {
             let is_lapsed = act.irreversible && grant.is_lapsed(act.at);
@@ -52,14 +52,14 @@ impl Consents {
         });
     }
 
-    /// The accept that names this very call; of several, one that is enough for it.
+    /// The accept that names exactly this call; of several, one that is enough for it.
     fn exact(&self, act: &Act<'_>) -> Option<usize> {
         let mut exact = (0..self.grants.len()).filter(|index| act.is_of(&self.grants[*index]));
         let first = exact.clone().next();
         exact.find(|index| act.may_rest_on(&self.grants[*index]).is_ok()).or(first)
     }
 
-    /// Whether nobody is asked for this call.
+    /// Checks that no open question is about this call.
     fn check_waiting(&self, act: &Act<'_>) -> Result<(), Flaw> {
         let waiting = self.questions.iter().filter_map(|question| question.target());
         if let Some(field) = waiting.filter_map(|target| act.touched_by(target)).next() {
@@ -69,7 +69,7 @@ impl Consents {
         Ok(())
     }
 
-    /// Whether nobody has refused it.
+    /// Checks that the call was not refused.
     fn check_refused(&self, act: &Act<'_>) -> Result<(), Flaw> {
         let refused =
             |field: &&str| self.refused.iter().any(|name| act.named_by(name) == Some(field));
@@ -80,7 +80,7 @@ impl Consents {
         Ok(())
     }
 
-    /// The accept of this very call, else one that names no call.
+    /// The accept of exactly this call, else one that names no call.
     fn grant(&self, act: &Act<'_>, exact: Option<usize>) -> Result<Option<usize>, Flaw> {
         if let Some(index) = exact {
             return act.may_rest_on(&self.grants[index]).map(|()| Some(index));
@@ -97,7 +97,7 @@ impl Consents {
         Ok(reversible.or_else(|| self.grants.iter().position(Grant::may_be_this)))
     }
 
-    /// The accept of any irreversible call.
+    /// An accept that allows any irreversible call.
     fn unlinked(&self, act: &Act<'_>) -> Result<usize, Flaw> {
         let mut why = no_consent();
         for covers in [Covers::Irreversible, Covers::Either] {
@@ -114,7 +114,7 @@ impl Consents {
         Err(why)
     }
 
-    /// A call that names nothing may be what was accepted; then an irreversible one may still come.
+    /// A reversible call may be the accepted one; an irreversible call may still follow.
     fn use_for_reversible(&mut self, index: usize) {
         let grant = &mut self.grants[index];
         if grant.target.is_linked() || grant.covers == Covers::Reversible {
@@ -126,7 +126,7 @@ impl Consents {
 }
 
 impl Act<'_> {
-    /// Whether it is what a linked confirmation says, in all that it says.
+    /// Whether it matches everything that a linked confirmation names.
     fn is_of(&self, grant: &Grant) -> bool {
         let fits = |one: &Option<String>, own: Option<&str>| one.is_none() || one.as_deref() == own;
         grant.target.is_linked()
@@ -134,7 +134,7 @@ impl Act<'_> {
             && fits(&grant.target.action_hash, self.action_hash)
     }
 
-    /// Whether an accept is enough for it. What can be undone needs none.
+    /// Whether an accept is enough for it. A reversible call needs none.
     fn may_rest_on(&self, grant: &Grant) -> Result<(), Flaw> {
         if !self.irreversible {
             return Ok(());
@@ -152,7 +152,7 @@ impl Act<'_> {
         }
     }
 
-    /// The field in which it is the same call or the same action.
+    /// The field that names the same call or the same action.
     fn touched_by(&self, target: &Target) -> Option<&'static str> {
         target.names().find_map(|name| self.named_by(&name))
     }
@@ -177,7 +177,7 @@ impl Grant {
         self.until.is_some_and(|until| until <= at)
     }
 
-    /// Whether a reversible call without a link may be the one that is owed.
+    /// Whether a reversible call without a link may be the owed one.
     fn may_be_this(&self) -> bool {
         self.is_owed && self.covers == Covers::Either && !self.target.is_linked()
     }
@@ -188,7 +188,7 @@ fn no_consent() -> Flaw {
     flaw(&rules::CONSENT, "irreversible", expected)
 }
 
-/// The call is nearly the one that was confirmed.
+/// The call differs in part from the confirmed one.
 fn bound_otherwise(act: &Act<'_>, target: &Target) -> Flaw {
     match &target.action_hash {
         Some(hash) if act.action_hash != Some(hash) => flaw(&rules::BOUND, HASH_FIELD, hash),

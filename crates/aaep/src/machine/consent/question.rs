@@ -1,4 +1,4 @@
-//! A question that waits for somebody.
+//! An open question.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::{Outcome, Settled, Target};
 use crate::event::{Confirmation, Decision, ResponseKind, Reversibility};
 use base::time::Time;
 
-/// Answered by whoever is entitled to, or by its timeout; withdrawn by the producer.
+/// Settled by an entitled answer or by its timeout; withdrawn by the producer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     event_id: String,
@@ -36,7 +36,7 @@ pub(super) enum Asked {
     Clarification {
         kinds: Vec<ResponseKind>,
         choices: Vec<String>,
-        /// What counts if nobody answers.
+        /// The result of a timeout.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         default_response: Option<String>,
     },
@@ -79,7 +79,7 @@ impl Question {
         }
     }
 
-    /// What its producer said would count if nobody answers a clarification.
+    /// The producer's default if a clarification is not answered.
     pub fn default_response(&self) -> Option<&str> {
         match &self.asked {
             Asked::Clarification { default_response, .. } => default_response.as_deref(),
@@ -101,7 +101,7 @@ impl Question {
         self.kind() == QuestionKind::Confirmation
     }
 
-    /// The target that waits, if this is a confirmation with a link.
+    /// The target, if this is a confirmation with a link.
     pub(super) fn target(&self) -> Option<&Target> {
         match &self.asked {
             Asked::Confirmation { target, .. } => Some(target),

@@ -24,12 +24,12 @@ pub enum Outcome {
     Rejected,
     /// A clarification has its answer.
     Answered,
-    /// A clarification is without one when its time is over.
+    /// A clarification timed out without an answer.
     Unanswered,
     Withdrawn,
 }
 
-/// What somebody says to a clarification.
+/// An answer to a clarification.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Response<'a> {
     Text(&'a str),
@@ -37,7 +37,7 @@ pub enum Response<'a> {
     Number(f64),
 }
 
-/// Whether anybody could have answered.
+/// Whether any listener could have answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
     Able,
@@ -60,7 +60,7 @@ pub enum NotSettled {
 }
 
 impl Session {
-    /// Somebody's decision on a confirmation. The first one counts, and an accept for a while.
+    /// A decision on a confirmation. The first one counts; an accept expires.
     pub fn resolve(
         &mut self,
         reply_token: &str,
@@ -82,7 +82,7 @@ impl Session {
         Ok(self.consents.settle(index, decision, By::Reply(lasts)))
     }
 
-    /// Somebody's answer to a clarification.
+    /// An answer to a clarification.
     pub fn answer(
         &mut self,
         reply_token: &str,
@@ -101,8 +101,8 @@ impl Session {
         Ok(settled)
     }
 
-    /// The time of a question is over: its default holds, unless nobody could have answered; then,
-    /// and for what cannot be undone, it is a reject.
+    /// A question timed out: its default applies. An irreversible action is rejected, and so is any
+    /// action if no listener could have answered.
     pub fn elapse(
         &mut self,
         reply_token: &str,
@@ -178,7 +178,7 @@ impl Consents {
 }
 
 impl By {
-    /// Nothing irreversible rests on a default in the first place.
+    /// An accept by default has no expiry, because nothing irreversible rests on it anyway.
     fn until(self) -> Option<Time> {
         match self {
             By::Reply(Lasts::Until(until)) => Some(until),
@@ -200,7 +200,7 @@ impl Covers {
 }
 
 impl Response<'_> {
-    /// Without kinds, any text does, or one of the choices if there are any.
+    /// Without kinds, any text fits, or one of the choices if there are any.
     fn fits(self, kinds: &[ResponseKind], choices: &[String]) -> bool {
         let is_choice = |text: &str| choices.iter().any(|choice| choice == text);
         if kinds.is_empty() {

@@ -1,12 +1,12 @@
-//! The model: it keeps the whole history and finds out everything by looking through it. It knows
-//! nothing of the machine but the names of its answers.
+//! The model: it keeps the whole history and derives everything by searching it. It shares nothing
+//! with the machine but the names of its results.
 
 use super::model_consent::is_irreversible;
 use crate::event::{Chunk, Decision, Event, Payload, ResponseKind, Urgency};
 use crate::machine::table_tests::script::{Answer, Step};
 use crate::machine::{Audience, NotSettled, Outcome, Weak};
 
-/// What should come of a step.
+/// The expected result of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Judgement {
     Passes,
@@ -27,7 +27,7 @@ pub(super) struct Model {
 pub(super) enum Past {
     /// With our time, in seconds.
     Event(Box<Event<'static>>, u64),
-    /// Somebody's decision, with our time.
+    /// A person's decision, with our time.
     Replied(String, Decision, u64),
     /// The decision of a timeout.
     TimedOut(String, Decision),
@@ -56,7 +56,7 @@ impl Model {
         }
     }
 
-    /// Puts a step that was let pass into the history.
+    /// Adds an accepted step to the history.
     pub(super) fn record(&mut self, step: &Step, judged: &Judgement) {
         let past = match (step, judged) {
             (Step::Wait(seconds), _) => {
@@ -160,7 +160,7 @@ impl Model {
         Ok(())
     }
 
-    /// The events since the last change of state, that one not among them.
+    /// The events since the last change of state, without that one.
     fn since_state(&self) -> Vec<&Payload<'static>> {
         let payloads = self.events().rev().map(|event| &event.payload);
         payloads.take_while(|past| !matches!(past, Payload::StateChanged { .. })).collect()
@@ -199,7 +199,7 @@ impl Model {
         Ok(())
     }
 
-    /// The calls that have not returned: those without ids are found by counting.
+    /// The calls that have not returned. Those without ids are found by counting.
     pub(super) fn open_calls(&self) -> Vec<(String, Option<String>)> {
         let mut open = Vec::new();
         for (index, event) in self.events().enumerate() {
@@ -309,7 +309,7 @@ impl Model {
         })
     }
 
-    /// A rule may accept what somebody need not answer for.
+    /// A rule may accept only what does not need a person.
     fn judge_automatic(&self, token: &str) -> Judgement {
         let judged = self.judge_reply(token, Decision::Accept);
         let needs_a_person = self.question(token).is_some_and(is_irreversible);

@@ -4,7 +4,7 @@ use super::model::{Model, Past, Verdict};
 use crate::event::{Clarification, Confirmation, Decision, Event, Payload, Reversibility, Risk};
 use crate::machine::Weak;
 
-/// How a question of the history has ended, and at which place of it.
+/// How a question of the history ended, and where.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fate {
     Waits,
@@ -14,14 +14,14 @@ enum Fate {
     Clarified,
 }
 
-/// An accepted confirmation, and what the calls since have made of it.
+/// An accepted confirmation, and how later calls have used it.
 struct Accept<'a> {
     question: &'a Event<'static>,
     by_somebody: bool,
     is_spent: bool,
-    /// A call has come that may have been it.
+    /// A later call may have been the accepted one.
     is_served: bool,
-    /// When somebody gave it.
+    /// When it was given.
     given: u64,
 }
 
@@ -47,7 +47,7 @@ impl Model {
         self.past.iter().any(is_it)
     }
 
-    /// The questions that wait, with the time when each is due.
+    /// The open questions, with the time when each is due.
     pub(super) fn all_waiting(&self) -> Vec<(&Event<'static>, u64)> {
         let asked = self.past.iter().enumerate().filter_map(|(index, past)| {
             let Past::Event(event, at) = past else { return None };
@@ -63,7 +63,7 @@ impl Model {
         self.all_waiting().into_iter().find(|(event, _)| reply_token(event) == Some(token))
     }
 
-    /// What came of the question at this place.
+    /// The result of the question at this place.
     fn fate(&self, index: usize) -> Fate {
         let Past::Event(question, _) = &self.past[index] else { return Fate::Clarified };
         let token = reply_token(question);
@@ -176,7 +176,7 @@ impl Model {
         id.is_some() && self.has(calls)
     }
 
-    /// The accepts of the history, in order, as the calls since have left them.
+    /// The accepts of the history, in order, as later calls have left them.
     fn accepts(&self) -> Vec<Accept<'_>> {
         let mut accepts: Vec<Accept<'_>> = Vec::new();
         for (place, past) in self.past.iter().enumerate() {
@@ -185,7 +185,7 @@ impl Model {
                 Past::TimedOut(token, Decision::Accept) => (token, false, 0),
                 Past::Replied(token, Decision::Reject, _)
                 | Past::TimedOut(token, Decision::Reject) => {
-                    take_back(&mut accepts, self.question(token).expect("somebody has asked"));
+                    take_back(&mut accepts, self.question(token).expect("the question was asked"));
                     continue;
                 }
                 Past::Event(event, at) => {
@@ -202,7 +202,7 @@ impl Model {
                 }
                 Past::Clarified(_) => continue,
             };
-            let question = self.question(token).expect("somebody has asked");
+            let question = self.question(token).expect("the question was asked");
             let accept = Accept { question, by_somebody, is_spent: false, is_served: false, given };
             accepts.push(accept);
         }
@@ -249,7 +249,7 @@ impl Model {
         }
     }
 
-    /// What a session that completes must have settled.
+    /// What a session must have settled before it completes.
     pub(super) fn judge_debts(&self) -> Verdict {
         let is_owed = |accept: &Accept<'_>| !accept.is_spent && !accept.is_served;
         let rejected = self.past.iter().rposition(|past| {
@@ -269,12 +269,12 @@ impl Model {
     }
 }
 
-/// A later no to the same action takes back what was accepted and not done.
+/// A later reject of the same action takes back an unused accept.
 fn take_back(accepts: &mut Vec<Accept<'_>>, refused: &Event<'_>) {
     accepts.retain(|accept| accept.is_spent || !is_same_action(accept.question, refused));
 }
 
-/// Asked again, an accept that has lapsed is of no more use.
+/// A new question replaces a lapsed accept of the same action.
 fn replace(accepts: &mut Vec<Accept<'_>>, asked: &Event<'_>, at: u64) {
     accepts.retain(|accept| {
         accept.is_spent || !accept.has_lapsed(at) || !is_same_action(accept.question, asked)
@@ -329,7 +329,7 @@ impl Accept<'_> {
         self.by_somebody && !is_promised
     }
 
-    /// An accept is good for a minute.
+    /// An accept is valid for a minute.
     fn has_lapsed(&self, now: u64) -> bool {
         self.by_somebody && now - self.given >= 60
     }
@@ -342,7 +342,7 @@ impl Accept<'_> {
         link(self.question) == (None, None) && self.covers_irreversible_at(now)
     }
 
-    /// Whether the call is what was asked for, in all that the question names.
+    /// Whether the call matches everything that the question names.
     fn is_for(&self, call: &Call<'_>) -> bool {
         match link(self.question) {
             (None, None) => false,
@@ -410,7 +410,7 @@ fn is_same_action(one: &Event<'_>, other: &Event<'_>) -> bool {
     }
 }
 
-/// Whether nobody is asked any more after this event.
+/// Whether this event withdraws all questions.
 fn withdraws(event: &Event<'_>) -> bool {
     let Payload::StateChanged { from, to } = &event.payload else {
         return event.payload.is_terminal();
@@ -418,7 +418,7 @@ fn withdraws(event: &Event<'_>) -> bool {
     from == "awaiting_input" && (to == "thinking" || to == "deciding")
 }
 
-/// Whether this tells the user that something was rejected.
+/// Whether this reports a reject to the user.
 fn tells(past: &Past) -> bool {
     let Past::Event(event, _) = past else { return false };
     matches!(

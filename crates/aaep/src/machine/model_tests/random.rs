@@ -1,15 +1,15 @@
-//! Random steps that mostly make sense: a session that is refused at once shows little.
+//! Random steps that are mostly valid: a session that is refused at once tests little.
 
 use super::model::Model;
 use super::model_consent::{link, reply_token};
 use crate::event::Payload;
 
-/// splitmix64, so that a seed means the same session for ever.
+/// splitmix64, so that a seed always gives the same session.
 #[derive(Debug)]
 pub(super) struct Random(u64);
 
 impl Random {
-    /// Mixed once more, as the sequences of seeds that follow each other would overlap.
+    /// Mixed once more, because the sequences of consecutive seeds would overlap.
     pub(super) fn new(seed: u64) -> Self {
         let mixed = Self(seed).next();
         Self(mixed)
@@ -242,7 +242,7 @@ impl Writer {
         format!("ask {}{kinds}", self.token())
     }
 
-    /// The token of a question that waits, or some other.
+    /// The token of an open question, or some other.
     fn asked(&mut self, model: &Model) -> (String, bool) {
         let waiting = model.all_waiting();
         if waiting.is_empty() || self.random.one_in(12) {
@@ -269,7 +269,7 @@ impl Writer {
         format!("elapse {token}{}", if self.random.one_in(3) { " nobody" } else { "" })
     }
 
-    /// Closes what is open, more often than it ends.
+    /// Closes open parts, more often than it ends the session.
     fn end(&mut self, model: &Model) -> String {
         if let Some(id) = model.open_outputs().first() {
             let length = model.length(id.as_deref());

@@ -1,5 +1,5 @@
-//! Sequences that break a rule with their last step. Each is refused with that rule, nothing has
-//! changed then, and the right step is taken as if nothing had happened.
+//! Sequences that break a rule with their last step. Each is refused with that rule, changes
+//! nothing, and the right step is then accepted.
 
 use super::broken_consent;
 use super::script::{No, Script, World, steps};
@@ -39,7 +39,7 @@ pub(super) fn rows() -> impl Iterator<Item = Row> {
     })
 }
 
-/// Runs a row, and gives what the last step broke.
+/// Runs a row, and returns the flaw of its last step.
 pub(super) fn refused(row: &Row) -> Flaw {
     let Row { rule: name, field, sequence: text, instead } = row;
     let (_, rule) = rules::ALL.iter().find(|(known, _)| known == name).expect(name);

@@ -27,7 +27,7 @@ CONSENT irreversible | start; confirm t1 about=pay; accept t1; confirm t2 about=
 REFUSED extensions.tasuki.action_hash | start; state idle>awaiting_input; confirm t1 hash=aa; accept t1; confirm t2 hash=aa; state awaiting_input>thinking; call pay irreversible hash=aa | call look
 BLOCKED extensions.tasuki.action_hash | start; confirm t1 irreversible hash=aa; accept t1; confirm t2 irreversible hash=aa; call pay irreversible hash=aa | accept t2; call pay irreversible hash=aa
 CONSENT irreversible | start; confirm t1 undoable; accept t1; call pay irreversible | call pay
-# A rule that answers is nobody.
+# An answer by a rule gives no consent.
 CONSENT irreversible | start; confirm t1; accept t1 auto; call pay irreversible | call pay
 CONSENT irreversible | start; confirm t1 hash=aa; accept t1 auto; call pay irreversible hash=aa | call pay hash=aa
 # An accept lasts for a minute; then it is asked again.
@@ -120,7 +120,7 @@ fn what_a_session_keeps_is_bounded() {
     }
 }
 
-/// The names that are kept, each longer than its limit.
+/// The stored names, each longer than its limit.
 #[test]
 fn names_that_are_kept_are_bounded() {
     let long = "x".repeat(2000);
@@ -154,7 +154,7 @@ fn names_that_are_kept_are_bounded() {
     assert!(world.take(&step).is_err());
 }
 
-/// The oldest refusal is forgotten; what cannot be undone is refused all the same.
+/// The oldest refusal is forgotten; an irreversible call is refused in any case.
 #[test]
 fn a_forgotten_refusal_gives_no_consent() {
     let (mut world, mut script) = (World::new(Weak::Allowed), Script::default());

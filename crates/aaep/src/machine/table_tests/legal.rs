@@ -1,4 +1,4 @@
-//! Sessions that break no rule, with what their questions and calls led to.
+//! Sessions that break no rule, with the results of their questions and calls.
 
 use super::script::{No, Passed, Script, World, steps};
 use crate::machine::{Binding, NotSettled, Outcome, Phase, Session, Weak};
@@ -41,7 +41,7 @@ fn legal_sessions() {
     }
 }
 
-/// `story | session | what its questions and calls led to`
+/// `story | session | results of its questions and calls`
 const LEGAL: &str = r"
 nothing but a start and an end | start; complete | 
 numbered | start n=0; progress n=1; state idle>thinking n=2; complete n=3 | 
@@ -79,7 +79,7 @@ two accepts, two calls | start; confirm t1 irreversible; accept t1; confirm t2 i
 harmless work while a question waits | start; confirm t1 irreversible call=c1 hash=aa; call look c2; return look c2; progress; accept t1; call pay c1 irreversible hash=aa; return pay c1; complete | accepted, strong
 looking something up does not use up the accept | start; confirm t1; accept t1; call look; return look; call pay irreversible; return pay; complete | accepted, weak
 a reversible action by default | start; confirm t1 reversal=reversible default=accept timeout=30; wait 30; elapse t1; call move; return move; complete | accepted
-nobody could answer, so the default does not hold | start; confirm t1 reversal=reversible default=accept timeout=30; wait 30; elapse t1 nobody; state idle>thinking; complete | rejected
+no listener could answer, so the default does not apply | start; confirm t1 reversal=reversible default=accept timeout=30; wait 30; elapse t1 nobody; state idle>thinking; complete | rejected
 little effort and low risk may default to accept | start; confirm t1 reversal=reversible_with_effort low default=accept timeout=30; wait 31; elapse t1; call move; return move; complete | accepted
 the same words for two hashes | start; confirm t1 about=pay hash=aa; confirm t2 about=pay hash=bb; reject t1; reject t2; chunk 0 ok last; complete | rejected, rejected
 a refused action is done once it is allowed | start; confirm t1 hash=aa; reject t1; confirm t2 hash=aa; accept t2; call f hash=aa; return f; complete | rejected, accepted
@@ -186,7 +186,7 @@ fn the_keeper_is_told_what_is_open() {
     assert!(telling.world.session.pending().is_empty());
 }
 
-/// A session that is told step by step, with what came of it.
+/// A session that runs step by step, with its results.
 struct Telling {
     world: World,
     script: Script,

@@ -1,5 +1,5 @@
-//! `docs/aaep-rules.md` is made from the rules and from the broken sequences. This compares them;
-//! `UPDATE_DOCS=1 cargo test -p tasuki-protocol` writes it anew.
+//! `docs/aaep-rules.md` is generated from the rules and from the broken sequences. This compares
+//! them; `UPDATE_DOCS=1 cargo test -p tasuki-aaep` rewrites it.
 
 use std::path::Path;
 
@@ -48,7 +48,7 @@ fn page() -> String {
 
 const HEAD: &str = r"# The rules of a session
 
-Made from the code; a test keeps it true. `UPDATE_DOCS=1 cargo test -p tasuki-protocol page` writes it anew.
+Made from the code; a test keeps it true. `UPDATE_DOCS=1 cargo test -p tasuki-aaep page` writes it anew.
 
 An agent announces its work as a session of AAEP events. Every event is checked against all that came before it, in this
 order: its place between start and end, the envelope, its urgency, then what its type says. One that breaks a rule is

@@ -12,8 +12,8 @@
 //! | `accept t1`, `accept t1 auto`, `reject t1`, `answer t2 12`, `elapse t1` | what others do |
 //! | `wait 60` | our clock goes on, in seconds; an accept lasts 60 |
 //!
-//! Any event may carry `id=`, `session=`, `agent=`, `n=` (its number), `urgency=` and `back` (its
-//! timestamp is before the last one); a confirmation and a call may carry `hash=`.
+//! Any event may have `id=`, `session=`, `agent=`, `n=` (its number), `urgency=` and `back` (its
+//! timestamp is before the last one); a confirmation and a call may have `hash=`.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -31,12 +31,12 @@ use base::time::{Span, Time};
 /// How long an accept lasts in a script.
 const LASTS: Span = Span::from_minutes(1);
 
-/// One step of a script, read.
+/// One parsed step of a script.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Step {
     Event(Box<Event<'static>>),
     Resolve(String, Decision),
-    /// A rule accepts, and no person.
+    /// A rule accepts, not a person.
     Automatic(String),
     Answer(String, Answer),
     Elapse(String, Audience),
@@ -50,7 +50,7 @@ pub(crate) enum Answer {
     Number(f64),
 }
 
-/// What a step led to, if it was let pass.
+/// The result of an accepted step.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Passed {
     Followed(Followed),
@@ -64,7 +64,7 @@ pub(crate) enum No {
     NotSettled(NotSettled),
 }
 
-/// A session and all that its keeper knows.
+/// A session, and the ids that its keeper stores.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct World {
     pub(crate) session: Session,
@@ -106,7 +106,7 @@ impl World {
         settled.map(Passed::Settled).map_err(No::NotSettled)
     }
 
-    /// Takes every step of a script; the first that is refused is a failure.
+    /// Runs every step of a script; a refused step is a failure.
     pub(crate) fn run(&mut self, script: &mut Script, text: &str) {
         for line in steps(text) {
             if let Err(no) = self.take(&script.step(line)) {
@@ -130,7 +130,7 @@ pub(crate) fn steps(text: &str) -> impl Iterator<Item = &str> {
     text.split(';').map(str::trim).filter(|step| !step.is_empty())
 }
 
-/// Reads steps one after the other; each event has a new id and a later time.
+/// Parses steps one after the other; each event has a new id and a later time.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Script {
     n_events: u64,

@@ -1,4 +1,4 @@
-//! Documents that are broken in one place each, from a table that can be read.
+//! Documents that are broken in one place each, from a readable table.
 
 use serde_json::{Map, Value, json};
 
@@ -9,7 +9,7 @@ use crate::read::examine;
 
 const TABLE: &str = include_str!("../../../tests/data/broken.txt");
 
-/// What was asked for: so many documents that are refused.
+/// The required number of refused documents.
 const N_REFUSED_MIN: usize = 150;
 
 #[test]
@@ -110,7 +110,7 @@ fn edited(base: &Value, edit: &str) -> String {
         return document.to_string();
     }
     let (path, value) = edit.split_once(" = ").expect("an edit has a form");
-    // Numbers keep the way in which they are written.
+    // Numbers keep their notation.
     let (last, place) = place_of(&mut document, path);
     match last.split_once('[') {
         Some((name, index)) => {
@@ -122,7 +122,7 @@ fn edited(base: &Value, edit: &str) -> String {
     document.to_string().replacen("\"<edit>\"", &value_of(value), 1)
 }
 
-/// The object in which the last step of a path is.
+/// The object that contains the last step of a path.
 fn place_of<'v, 'p>(document: &'v mut Value, path: &'p str) -> (&'p str, &'v mut Value) {
     let Some((first, rest)) = path.split_once('.') else { return (path, document) };
     let next = match first.split_once('[') {

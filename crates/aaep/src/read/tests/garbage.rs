@@ -1,5 +1,5 @@
-//! The fuzz target of the reader, as a bounded property test: whatever comes, it answers, says
-//! where, and never lets pass what the next reader would not take.
+//! The fuzz target of the reader, as a bounded property test: it answers any input, names the
+//! place, and never accepts what the next reader would refuse.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,5 +1,5 @@
 //! Examples, changed at random in one to three places: the upstream schemas, ours and the reader
-//! must say the same of each.
+//! must agree on each.
 
 use serde_json::{Map, Value, json};
 
@@ -43,7 +43,7 @@ fn changed_examples_get_one_verdict_from_all() {
     assert!(n_valid > N_DOCUMENTS / 10 && n_invalid > N_DOCUMENTS / 10, "{n_valid} {n_invalid}");
 }
 
-/// Messages for which there is no upstream schema.
+/// Messages without an upstream schema.
 fn without_upstream() -> [Value; 3] {
     [
         json!({"type": "subscription.renegotiate", "subscription_id": "sub_1",
@@ -77,7 +77,7 @@ fn change(document: &mut Value, bases: &[Value], dice: &mut Dice) {
             members.insert(key, strange);
         }
         (5, Value::Object(members)) => {
-            // A member of another message: perhaps of the same name, perhaps not meant here.
+            // A member of another message, which may or may not be known here.
             if let Some(others) = other.as_object().filter(|others| !others.is_empty()) {
                 let key = key_of(others, dice);
                 members.insert(key.clone(), others[&key].clone());
@@ -199,7 +199,7 @@ const TEXTS: [&str; 58] = [
     "Latn",
 ];
 
-/// A value that is at the edge of some rule.
+/// A value at the edge of some rule.
 fn strange(dice: &mut Dice) -> Value {
     match dice.below(12) {
         0 => Value::Null,

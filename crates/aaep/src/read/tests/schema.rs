@@ -1,5 +1,5 @@
-//! The JSON Schemas that we publish, made from the tables, so that they cannot say anything else
-//! than what the reader does. The files are in `schemas/`; a test holds them equal.
+//! The JSON Schemas that we publish, generated from the tables, so that they agree with the reader.
+//! The files are in `schemas/`; a test compares them.
 
 use std::path::Path;
 

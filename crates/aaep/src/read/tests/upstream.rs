@@ -1,4 +1,4 @@
-//! The upstream schemas as they are published, and ours, both through a validator that is not ours.
+//! The upstream schemas as published, and ours, both through an independent validator.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::{breaks_schema, flaws_of};
 use crate::read::{examine, read};
 use crate::schemas::SCHEMAS;
 
-/// Validators by the name of the type, without `aaep:`; events of other types are an `envelope`.
+/// Validators by the name of the type, without `aaep:`; events of other types use `envelope`.
 pub struct Schemas {
     upstream: BTreeMap<String, Validator>,
     ours: BTreeMap<String, Validator>,
@@ -32,8 +32,8 @@ impl Schemas {
         Schemas { upstream: upstream.collect(), ours: ours.collect() }
     }
 
-    /// Whether the upstream schema and ours take the document. There is no upstream schema for
-    /// some messages.
+    /// Whether the upstream schema and ours accept the document. Some messages have no upstream
+    /// schema.
     pub fn verdicts(&self, document: &Value) -> (Option<bool>, bool) {
         let name = document["type"].as_str().unwrap_or_default();
         let name = match name.strip_prefix("aaep:") {
@@ -53,14 +53,14 @@ fn all_examples_are_valid_by_the_schemas_and_by_us() {
     for example in examples() {
         n_examples += 1;
         let (upstream, ours) = schemas.verdicts(&example);
-        // The smallest envelope upstream has no summary, which its own type demands.
+        // The smallest envelope upstream has no summary, which its own type requires.
         if example["type"] == "aaep:agent.session.started" && example["summary_normal"].is_null() {
             let flaws = flaws_of(&example);
             assert_eq!((upstream, ours, flaws.len()), (Some(false), false, 1), "{flaws:?}");
             assert_eq!((flaws[0].rule, &*flaws[0].field), ("required", "summary_normal"));
             continue;
         }
-        // So has the largest one: no tool, no summary.
+        // The largest one is incomplete too: no tool, no summary.
         if example["type"] == "aaep:agent.tool.invoked" && example["tool"].is_null() {
             assert_eq!((upstream, ours), (Some(false), false));
             assert!(breaks_schema(&flaws_of(&example)));
@@ -72,7 +72,7 @@ fn all_examples_are_valid_by_the_schemas_and_by_us() {
     assert_eq!(n_examples, 58 + 13);
 }
 
-/// What the envelope's own examples lack is their payload, so as envelopes they are valid.
+/// The envelope's own examples lack only their payload, so they are valid as envelopes.
 #[test]
 fn envelopes_alone_are_valid_as_such() {
     let schema = validator(&load("envelope"));

@@ -1,4 +1,4 @@
-//! More than a listener can take: nothing is lost, and what matters comes at once.
+//! More events than a listener can take: nothing is lost, and critical events come at once.
 
 use super::*;
 

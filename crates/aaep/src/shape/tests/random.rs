@@ -1,4 +1,4 @@
-//! Random terms, random streams, random times to poll: what must hold always.
+//! Random terms, random streams, random times to poll: the invariants hold.
 
 use proptest::prelude::*;
 
@@ -21,7 +21,7 @@ const TEXTS: [&str; 14] = [
     "نعم؟ ",
 ];
 
-/// One step: what happens, where, and how much time passes before it.
+/// One step: the event, its session, and the time before it.
 #[derive(Debug, Clone)]
 struct Step {
     what: u8,
@@ -111,7 +111,7 @@ fn produce(steps: &[Step]) -> Producer {
     from
 }
 
-/// Everything at or before the watermark was heard.
+/// Everything at or before the watermark was delivered.
 fn check_watermark(driver: &Driver<'_>, listener: &Listener) {
     let filters = driver.terms.event_filters.clone().unwrap_or_default();
     let watermark = driver.shaper.watermark();
@@ -144,7 +144,7 @@ proptest! {
                 driver.poll(&mut listener, now);
                 check_watermark(&driver, &listener);
             }
-            // At once: at this very moment, after no more than what leads up to it.
+            // At once: at the same time, after only the events that lead up to it.
             let event_id = &*from.events[n].0.event_id;
             let mut n_before = 0;
             while is_critical && !listener.heard.contains(event_id) {
@@ -165,7 +165,7 @@ proptest! {
         }
         prop_assert_eq!((driver.shaper.n_held(), driver.shaper.n_bytes()), (0, 0));
 
-        // Somebody who comes back hears the rest.
+        // A listener that reconnects gets the rest.
         let Some((watermark, heard)) = resume else { return Ok(()) };
         let mut again = Driver::new(&from, &terms, watermark);
         let mut texts = Listener { heard, texts: listener.texts.clone(), ..Listener::default() };

@@ -1,9 +1,10 @@
-//! What a listener hears, term by term: each row tells what is said when, and what is heard when.
+//! What a listener gets, term by term: each row has the events with their times, and the deliveries
+//! with theirs.
 
 use super::*;
 
-/// Says all at their times, polls whenever the shaper asks for it, and writes down what is heard:
-/// the time in milliseconds, then the text, the percentage, the states or the type.
+/// Pushes all events at their times, polls whenever the shaper asks for it, and notes the
+/// deliveries: the time in milliseconds, then the text, the percentage, the states or the type.
 fn hear(terms: Value, script: impl FnOnce(&mut Producer) -> Vec<i64>) -> Vec<String> {
     let terms = honored(terms);
     let mut from = Producer::default();
@@ -282,7 +283,8 @@ fn an_event_is_told_at_the_length_that_was_asked_for() {
             "Mo ń san owó yúrò 3.",
             true,
         ),
-        // What is not there in the language of the listener is not told in another one.
+        // A summary that is missing in the listener's language is not replaced by one in another
+        // language.
         (json!({"preferred_verbosity": "terse", "languages": ["yo"]}), "Mo ń sanwó.", true),
     ] {
         let mut from = Producer::default();

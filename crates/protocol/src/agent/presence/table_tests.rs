@@ -1,5 +1,5 @@
-//! The rules of presence as tables: a script of commands on the left, on the right of `=>` what
-//! happened, what is then true of ann, and when she is missed. Times are seconds since the start.
+//! The rules of presence as tables: on the left a script of commands; on the right of `=>` the
+//! events, the state of ann, and her deadline. Times are seconds since the start.
 
 use std::collections::BTreeSet;
 
@@ -146,7 +146,7 @@ fn check(script: &str) {
     }
 }
 
-/// `<seconds> <caller> <command>`. The names of the events, without `agent.`.
+/// `<seconds> <caller> <command>`. Returns the names of the events, without `agent.`.
 fn act(ann: &mut Agent, asked: &str) -> Result<Vec<String>, Rejection> {
     let words: Vec<_> = asked.split_whitespace().collect();
     let at =

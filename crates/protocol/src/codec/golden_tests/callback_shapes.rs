@@ -1,4 +1,4 @@
-//! The shapes of calling a customer back.
+//! The shapes of callback events.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! The shapes of the events on the way from work to its end.
+//! The shapes of the events that complete a handoff.
 
 use super::handoff_shapes::{artifact, parties, proposed};
 use crate::handoff::artifact::{Finding, Seen};

@@ -1,4 +1,4 @@
-//! The shapes of what happens in a conversation.
+//! The shapes of conversation events.
 
 use serde_json::json;
 
@@ -177,7 +177,7 @@ fn set_up_with(graph: GraphId) -> Setup {
     }
 }
 
-/// What a conversation with a graph says besides.
+/// The further events of a conversation with a graph.
 fn with_graph() -> Vec<(&'static str, ConversationEvent)> {
     let graph: GraphId = "support".parse().expect("a name");
     let setup = set_up_with(graph.clone());

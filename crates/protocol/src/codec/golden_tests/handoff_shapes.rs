@@ -62,7 +62,7 @@ pub fn proposed() -> Proposed {
     }
 }
 
-/// One that is looser than what was agreed on.
+/// A proposal that is laxer than what was agreed on.
 fn bound_less() -> Proposed {
     let agreed = Policy {
         classification: Classification::Restricted,

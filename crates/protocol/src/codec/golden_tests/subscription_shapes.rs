@@ -1,4 +1,4 @@
-//! Subscriptions.
+//! The shapes of subscription events.
 
 use crate::step::Event;
 use crate::subscription::{Agreed, Closed, Event as SubscriptionEvent, Opened};

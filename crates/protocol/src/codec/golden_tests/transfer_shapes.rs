@@ -1,4 +1,4 @@
-//! The shapes of what happens to a transfer, and of how its queue works.
+//! The shapes of transfer events, and of queue settings.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Events of agents: what they show, and whether they are there.
+//! Arbitrary events of agents: profiles and presence.
 
 use proptest::collection::vec;
 use proptest::option;

@@ -1,4 +1,4 @@
-//! Any event on the way from work to its end.
+//! Arbitrary events that complete a handoff.
 
 use proptest::collection::vec;
 use proptest::option;

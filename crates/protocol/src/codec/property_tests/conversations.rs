@@ -1,4 +1,4 @@
-//! Conversations that might have been.
+//! Arbitrary events of conversations.
 
 use proptest::collection::{btree_map, vec};
 use proptest::option;

@@ -1,4 +1,4 @@
-//! Graphs.
+//! Arbitrary events of graphs.
 
 use proptest::prelude::*;
 

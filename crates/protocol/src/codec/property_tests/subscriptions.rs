@@ -1,4 +1,4 @@
-//! Subscriptions.
+//! Arbitrary events of subscriptions.
 
 use proptest::collection::vec;
 use proptest::option;

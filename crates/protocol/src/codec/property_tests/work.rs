@@ -1,4 +1,4 @@
-//! Events of the work itself: parts that are handed on, and what the work queue answered.
+//! Arbitrary events of the work itself: delegated parts, and answers of the work queue.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -62,7 +62,7 @@ pub fn workq() -> impl Strategy<Value = HandoffEvent> {
 
 type Bounds = (Option<Readers>, Option<Box<Policy>>, Option<Box<Policy>>, Vec<Difference>);
 
-/// What a proposal says about who may read it, and about a policy that was agreed on.
+/// Who may read a proposal, and the policy that was agreed on.
 pub fn bounds() -> impl Strategy<Value = Bounds> {
     let all = [Readers::Private, Readers::HumanAudit, Readers::Team];
     let policy = || {

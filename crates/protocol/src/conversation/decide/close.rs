@@ -1,5 +1,5 @@
-//! `close`: the conversation is over. Its customer, its holder and whoever answers for the
-//! teamspace may close it.
+//! `close`: the conversation is over. Its customer, its holder, coordinators and operators may
+//! close it.
 
 use super::open_to;
 use crate::conversation::event::{Closed, Event};

@@ -1,5 +1,5 @@
-//! `delivered` and `not_delivered`: what came of telling the holder at its endpoint. Asked by the
-//! server alone, and of no account once the conversation has changed hands.
+//! `delivered` and `not_delivered`: the result of a delivery to the holder's endpoint. Only the
+//! server sends them. They are ignored once the conversation has changed hands.
 
 use super::unreached;
 use crate::caller::Principal;
@@ -9,7 +9,7 @@ use crate::conversation::telling::REACHED_WITHIN;
 use crate::handoff::decide::Context;
 use crate::rejection::Rejection;
 
-/// What is written down of an error: enough to find its cause.
+/// How much of an error is recorded: enough to find its cause.
 const DETAIL_BYTES_MAX: usize = 300;
 
 pub fn delivered(

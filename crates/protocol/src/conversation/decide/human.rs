@@ -1,5 +1,5 @@
-//! A person is wanted: by a graph, by how the conversation goes, or because agents went round in a
-//! circle. All of them ask here.
+//! Requests for a person that no caller makes: by a graph, by a signal, because of a loop, or
+//! because the holder is unreachable.
 
 use crate::conversation::event::Event;
 use crate::conversation::state::Conversation;
@@ -7,14 +7,14 @@ use crate::handoff::decide::Context;
 use crate::ids::{AgentId, TransferId};
 use crate::transfer;
 
-/// Who wants a person, and why.
+/// The request for a person, and its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ask {
     pub by: AskedBy,
     pub reason: String,
-    /// Whose people; when absent, whoever the teamspace has.
+    /// Whose people; when absent, those of the teamspace's default queue.
     pub queue: Option<AgentId>,
-    /// The agent that should have had it.
+    /// The agent that the conversation should have gone to.
     pub instead_of: Option<AgentId>,
 }
 
@@ -22,16 +22,16 @@ pub struct Ask {
 pub enum AskedBy {
     /// A turn ended at `human`.
     Graph,
-    /// A rule about how the conversation goes held.
+    /// A rule about signals matched.
     Signal,
-    /// Agents handed it round.
+    /// Agents handed it round in circles.
     LoopGuard,
-    /// The holder could not be told what was said.
+    /// The holder could not be reached at its endpoint.
     Unreached,
 }
 
-/// What happens when a person is asked for, after all that the conversation has seen; `None` if
-/// nobody can be asked, and then the holder stays.
+/// The events of a request for a person, given the conversation with all events so far; `None` if
+/// no person can be asked, and then the holder stays.
 pub fn ask(conversation: &Conversation, ask: &Ask, context: Context<'_>) -> Option<Vec<Event>> {
     if conversation.open_transfer().is_some() {
         return None;
@@ -39,6 +39,6 @@ pub fn ask(conversation: &Conversation, ask: &Ask, context: Context<'_>) -> Opti
     let transfer = TransferId::derived(conversation.id, conversation.epoch, context.now);
     let (reason, instead_of) = (ask.reason.clone(), ask.instead_of.clone());
     let wanted = transfer::decide::Ask { transfer, reason, instead_of };
-    // Nobody called: where there is no queue, or it is closed, the holder goes on.
+    // No caller sees an error: without an open queue, the holder stays.
     transfer::decide::request_for(conversation, &wanted, ask.queue.as_ref(), context).ok()
 }

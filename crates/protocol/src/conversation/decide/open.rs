@@ -1,4 +1,4 @@
-//! `open`: a conversation begins, in the hands of an AI agent.
+//! `open`: a conversation begins, held by an AI agent.
 
 use crate::agent::Kind;
 use crate::caller::Principal;
@@ -14,10 +14,10 @@ use crate::warning::check_kinds;
 
 pub const CUSTOMER_TEXT_BYTES_MAX: usize = 200;
 
-/// Rules ask for a handful.
+/// Rules test only a handful.
 pub const ATTRIBUTES_MAX: usize = 64;
 
-/// Nobody chooses from more.
+/// No customer chooses from more.
 pub const CUSTOMER_QUEUES_MAX: usize = 16;
 
 pub fn decide(
@@ -59,7 +59,7 @@ pub fn decide(
     let kind = context.facts.agent.as_ref().map(|agent| agent.kind).ok_or(unknown)?;
     match kind {
         Kind::Worker => {}
-        // A supervisor decides who answers, and may hold what nobody answers yet.
+        // A supervisor routes, and may hold a conversation before a worker answers it.
         Kind::System if open.topology.supervisor() == Some(holder) => {}
         Kind::System | Kind::Human | Kind::Queue => {
             return Err(invalid(field, "a worker, or the supervisor of the topology"));
@@ -78,7 +78,7 @@ pub fn decide(
     Ok(vec![Event::Opened(Box::new(Opened { holder: holder.clone(), setup }))])
 }
 
-/// Who answers first by the graph, if there is one.
+/// The first agent by the graph, if there is one.
 fn first_of_graph<'c>(open: &Open, context: Context<'c>) -> Result<Option<&'c AgentId>, Rejection> {
     if open.graph.is_none() {
         return Ok(None);

@@ -1,5 +1,5 @@
 //! `route`: the conversation changes hands between AI agents, at once. The holder hands it on, or
-//! the customer chooses. Agents that hand it round in a circle are stopped.
+//! the customer chooses. A loop of agents is stopped.
 
 use serde_json::{Map, Value};
 
@@ -16,7 +16,7 @@ use crate::handoff::decide::{Context, check_text};
 use crate::ids::AgentId;
 use crate::rejection::Rejection;
 
-/// What agents share is a note, not a database.
+/// Shared data is a note, not a database.
 pub const SHARED_BYTES_MAX: usize = 16 * 1024;
 pub const SHARED_NAMES_MAX: usize = 64;
 
@@ -74,7 +74,7 @@ pub fn decide(
         how,
         reason,
         context: note,
-        // What was said of another agent is not true of this one.
+        // A text about another agent is not true of this one.
         customer_text: Some(customer_text).filter(|_| instead_of.is_none()).unwrap_or_default(),
         update: route.update.clone(),
         instead_of,
@@ -83,7 +83,7 @@ pub fn decide(
     })])
 }
 
-/// The customer's own choice. It is not part of anybody's circle.
+/// The customer's own choice. It does not count towards a loop.
 pub fn select(
     state: Option<&Conversation>,
     agent: &AgentId,
@@ -160,15 +160,15 @@ fn check_shared(conversation: &Conversation, update: &Map<String, Value>) -> Res
     Ok(())
 }
 
-/// Whether a person is wanted if the conversation goes there: the agents have no supervisor who
-/// could stop them.
+/// Whether handing it there needs a person instead: the agents loop, and have no supervisor to stop
+/// them.
 pub fn is_stopped(conversation: &Conversation, to: &AgentId) -> bool {
     guarded(conversation, to).is_err()
 }
 
 impl Conversation {
-    /// Whether the agents go round in a circle, or on and on, if it goes here. What a supervisor
-    /// gives out and gets back is no circle: it may let the same worker try again.
+    /// Whether handing it there makes a loop, or too many hops. Work that a supervisor hands out
+    /// and gets back is no loop: it may let the same worker try again.
     pub fn is_too_much(&self, to: &AgentId) -> bool {
         let holders = &self.turn.holders;
         let leads = |agent: &AgentId| self.setup.topology.supervisor() == Some(agent);
@@ -195,7 +195,7 @@ fn is_told(to: &AgentId, context: Context<'_>) -> bool {
     named.is_some_and(|agent| agent.endpoint.is_some()) || context.facts.at_endpoint.contains(to)
 }
 
-/// Where it really goes: agents that go round in a circle, or on and on, end at their supervisor.
+/// Where it really goes: a loop, or too many hops, ends at the supervisor.
 fn guarded(
     conversation: &Conversation,
     to: &AgentId,

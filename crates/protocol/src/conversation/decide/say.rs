@@ -1,5 +1,5 @@
-//! `say`: the customer may always speak, an agent only while it holds the conversation. What an
-//! agent says out of turn is recorded and not shown.
+//! `say`: the customer may always speak, an agent only while it holds the conversation. Messages
+//! out of turn are recorded and not shown.
 
 use super::{open_to, turn};
 use crate::conversation::command::Say;
@@ -11,7 +11,7 @@ use crate::ids::AgentId;
 use crate::rejection::Rejection;
 use crate::transfer::Transfer;
 
-/// What is said out of turn in one epoch and recorded; more of it is refused without a record.
+/// How many messages out of turn are recorded in one epoch; more are refused without a record.
 pub const NOT_HEARD_MAX: u16 = 16;
 
 pub fn decide(

@@ -1,5 +1,5 @@
-//! What follows from a message of the customer: where the graph sends it, and whether a person is
-//! wanted. The change of hands is decided together with the message, so nobody answers in between.
+//! What follows from a message of the customer: where the graph routes it, and whether a person is
+//! called. This is decided together with the message, so no agent can answer in between.
 
 use serde_json::Map;
 
@@ -12,7 +12,7 @@ use crate::conversation::state::Conversation;
 use crate::handoff::decide::Context;
 use crate::ids::GraphId;
 
-/// The message and what follows from it, in order.
+/// The message and the events that follow from it, in order.
 pub fn follow(conversation: &Conversation, mut said: Said, context: Context<'_>) -> Vec<Event> {
     let graph = conversation.setup.graph.as_ref();
     let (Some(graph), Some(turn)) = (graph, context.facts.turn.as_deref()) else {
@@ -92,7 +92,7 @@ fn to_a_person(
     }
 }
 
-/// Whoever is asked finds the conversation as it is with the message.
+/// Asks for a person with the message already part of the conversation.
 fn ask_after(
     conversation: &Conversation,
     said: &Said,
@@ -104,7 +104,7 @@ fn ask_after(
     human::ask(&heard.expect("the conversation goes on"), ask, context)
 }
 
-/// A person, or people who wait for one, are never routed away by a graph.
+/// A graph never routes a conversation away from a person, or from a queue.
 fn is_with_people(turn: &TurnFacts) -> bool {
     turn.holder.as_ref().is_some_and(|holder| match holder.kind {
         Kind::Human | Kind::Queue => true,

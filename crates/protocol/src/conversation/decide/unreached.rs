@@ -1,6 +1,6 @@
-//! Who has a conversation next whose holder could not be told what was said: its supervisor. Where
-//! there is none, or where it is the one that is not reached, a person; and where nobody can be
-//! asked, the next message of the customer is tried again together with what was not delivered.
+//! The next holder after the holder could not be reached: its supervisor. Without one, or if the
+//! supervisor itself is unreachable, a person. If no person can be asked, the next message of the
+//! customer is delivered together with the undelivered ones.
 
 use serde_json::Map;
 
@@ -38,8 +38,8 @@ pub fn next_hands(conversation: &Conversation, context: Context<'_>) -> Vec<Even
     })]
 }
 
-/// Whether the customer has said something since people had the conversation: nobody is called
-/// about somebody who has left.
+/// Whether the customer has an unanswered message since people last had the conversation. No person
+/// is called about a customer who has left.
 fn waits_for_an_answer(conversation: &Conversation) -> bool {
     let last_over = match conversation.transfer.as_deref().map(|transfer| &transfer.stage) {
         Some(Stage::Over { number, .. }) => *number,

@@ -1,6 +1,6 @@
-//! Conversations with a graph: each message of the customer is sent to exactly one agent, or to a
-//! person, together with being heard. `bob` is for everything, `carol` for refunds; `nobody` is not
-//! in the directory, `hana` is a person.
+//! Conversations with a graph: each message of the customer is routed to exactly one agent, or to a
+//! person, in the same step. `bob` is for everything, `carol` for refunds; `nobody` is not in the
+//! directory, `hana` is a person.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn each_message_goes_to_exactly_one_agent() {
     ]);
 }
 
-/// The first rule that holds decides, whatever comes after it.
+/// The first rule that matches decides, whatever comes after it.
 #[test]
 fn rules_are_looked_at_in_order() {
     check(&[
@@ -58,7 +58,7 @@ fn agents_and_customers_may_still_change_it() {
         "bob route goto=carol epoch=3 => loop_guard",
         "customer select agent=carol => carol@4 #4 user_selection",
         "customer say text=hello => #5 bob@5 #6 graph",
-        // The graph's choice is no part of a circle.
+        // The graph's choice does not count towards a loop.
         "bob route goto=carol epoch=5 => carol@6 #7",
     ]);
 }
@@ -97,7 +97,7 @@ fn who_may_have_a_graph_and_who_holds_it_first() {
     world.check("shop open graph=support agent=bob => bob@1");
 }
 
-/// Rules may ask for what the backend said, for what the agents share, and for the language.
+/// Rules can test attributes from the backend, data that the agents share, and the language.
 #[test]
 fn attributes_come_from_the_backend_and_from_the_agents() {
     let open = r#"shop open graph=support attributes={"tier":"gold"}"#;
@@ -142,7 +142,7 @@ fn the_record_says_what_the_graph_chose_and_why() {
     assert_eq!(route["graphPath"], json!(["triage"]));
 }
 
-/// Where people can be asked, they are, in the same breath; from then on the graph is silent.
+/// If a person can be asked, that happens in the same step; from then on the graph does not route.
 #[test]
 fn a_person_who_is_wanted_is_asked_at_once() {
     let anger = "customer say text=this_is_terrible_and_unacceptable";
@@ -169,7 +169,7 @@ fn a_person_who_is_wanted_is_asked_at_once() {
     }
 }
 
-/// People come with transfers. However one came to hold it, a graph leaves them alone.
+/// However a person came to hold the conversation, the graph does not route it away.
 #[test]
 fn a_person_is_never_routed_away() {
     let mut world = world();
@@ -197,7 +197,7 @@ fn anger_in_two_turns_calls_a_person() {
     let again = "text=this_is_terrible_and_unacceptable";
     world.check(&format!("customer say {again} => #4 called_by=frustrated stayed"));
     assert_eq!(world.bodies[0]["escalation"]["reason"], "frustration above 0.7 for 2 turns");
-    // The same turns do not call twice, and nobody came, so the graph goes on.
+    // The same turns do not call twice. No person came, so the graph routes again.
     world.check(&format!("customer say {again} => #5 stayed"));
     world.check("customer say text=refund => #6 carol@2 #7 graph");
 }
@@ -213,7 +213,7 @@ fn three_wishes_for_a_person_are_enough() {
     ]);
 }
 
-/// What an agent says is not listened to, and without a graph nobody is.
+/// Only customers' messages are scored, and only with a graph.
 #[test]
 fn only_customers_are_listened_to() {
     let mut world = world();

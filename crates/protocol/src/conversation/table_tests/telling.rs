@@ -9,7 +9,7 @@ use crate::ids::TeamspaceId;
 use crate::step;
 use crate::transfer;
 
-/// Lines of a script; `? a/b` says which pieces are on their way, by epoch and numbers.
+/// Lines of a script; `? a/b` says which pieces are being delivered, by epoch and numbers.
 fn check(lines: &[&str]) {
     check_in(World::new(), lines);
 }
@@ -72,7 +72,7 @@ fn who_has_an_endpoint_is_told_each_turn_and_others_are_not() {
     ]);
 }
 
-/// A piece stays as it is until it arrived; what comes meanwhile is the next one.
+/// A piece stays as it is until it is delivered; newer messages form the next one.
 #[test]
 fn what_is_said_meanwhile_comes_after_and_nothing_is_left_out() {
     check(&[
@@ -178,7 +178,7 @@ fn without_a_supervisor_a_person_has_it_next() {
     check_in(World::with_people(), &lines);
 }
 
-/// Nobody has it instead, and the next message is tried with what was left.
+/// The holder stays, and the next message is delivered with the undelivered ones.
 #[test]
 fn without_a_supervisor_it_is_recorded_and_tried_again_with_the_next_message() {
     check(&[
@@ -200,7 +200,7 @@ fn without_a_supervisor_it_is_recorded_and_tried_again_with_the_next_message() {
     ]);
 }
 
-/// The guard sends it to a supervisor that has an endpoint.
+/// The loop guard routes it to a supervisor that has an endpoint.
 #[test]
 fn a_supervisor_that_steps_in_is_told() {
     let led = led_by("eve");
@@ -227,7 +227,7 @@ fn only_the_server_says_what_was_delivered() {
     assert_eq!(refused.expect_err("there is none").code(), "not_found");
 }
 
-/// What people told each other is not for the bot that has it back.
+/// The bot that gets it back is not told what people wrote to each other.
 #[test]
 fn no_note_and_no_whisper_is_told_at_an_endpoint() {
     let mut world = World::new();

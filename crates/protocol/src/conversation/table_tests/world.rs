@@ -1,4 +1,4 @@
-//! One conversation, and lines of a script that happen to it.
+//! One conversation, and a script that runs against it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,12 +24,12 @@ pub struct World {
     pub state: Option<State>,
     /// The graph of the teamspace, if there is one.
     pub graph: Option<Arc<Ready>>,
-    /// The events that the last line recorded, and how it was refused.
+    /// The events that the last line recorded, and its rejection.
     pub recorded: Vec<&'static str>,
     pub bodies: Vec<Value>,
     pub detail: String,
     pub now: Time,
-    /// Where people are asked for; nobody if there is none.
+    /// The queue of people; `None` if no person can be asked.
     pub queue: Option<Agent>,
 }
 
@@ -60,7 +60,7 @@ impl World {
         }
     }
 
-    /// A new version of the graph is saved.
+    /// Saves a new version of the graph.
     pub fn save(&mut self, graph: &Value) {
         let version = self.graph.as_ref().map_or(1, |graph| graph.version + 1);
         let id = "support".parse().expect("a name");
@@ -73,7 +73,7 @@ impl World {
         assert_eq!(self.line(asked), expected, "{asked}");
     }
 
-    /// Does what a line says; what came of it, or the code of the refusal.
+    /// Runs one line; returns the result, or the code of the rejection.
     fn line(&mut self, line: &str) -> String {
         let mut words = line.split(' ');
         let (who, verb) = (words.next().expect("a caller"), words.next().expect("a verb"));
@@ -160,7 +160,7 @@ impl World {
             "conversation.routed" => {
                 let how = match body["how"].as_str().expect("a word") {
                     "agent_handoff" => String::new(),
-                    // Said where it matters.
+                    // Shown only where it matters.
                     how => format!(" {how}"),
                 };
                 let instead = body.get("instead_of").and_then(Value::as_str);
@@ -184,7 +184,7 @@ impl World {
         }
     }
 
-    /// What happened is also what is read back from the record.
+    /// Also checks that replaying the events gives the same state.
     pub fn submit(&mut self, who: &str, command: step::Command) -> Result<Change, Rejection> {
         let caller = caller(who);
         let needs = step::needs(self.state.as_ref(), &command);

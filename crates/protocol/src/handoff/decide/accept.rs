@@ -1,6 +1,6 @@
-//! `accept`: the target agrees, and the gate checks that what it agrees to is what was proposed. A
-//! package that fails is rejected on the spot, with the reason of its first failure. Artifacts are
-//! looked at outside, and a human may have to agree; until then it is validating.
+//! `accept`: the target agrees, and the gate checks that the package is the one that was proposed.
+//! A package that fails is rejected at once, with the reason of its first failure. Artifacts are
+//! verified outside, and a human may have to approve; until then it is validating.
 
 use super::{Context, Decision, as_target, check_text, parties};
 use crate::handoff::command::Accept;
@@ -49,7 +49,7 @@ pub fn decide(
     if !failed.is_empty() {
         return Ok(Decision::events([started, rejected(made, passed, &failed, context.now)]));
     }
-    // The server looks at nothing but what the target wants to have.
+    // The server verifies only the artifacts that the target wants.
     let wants_some = accept.artifacts.as_ref().is_none_or(|ids| !ids.is_empty());
     if made.terms.has_artifacts && wants_some {
         return Ok(Decision::event(started));
@@ -64,7 +64,7 @@ pub fn decide(
     Ok(Decision::events([started, verdict]))
 }
 
-/// The rejection that follows from failed checks: the reason of the first, and what each found.
+/// The rejection that follows from failed checks: the reason of the first, and the detail of each.
 pub fn rejected(made: &Made, passed: Vec<String>, failed: &[Failure], at: Time) -> Event {
     let first = failed.first().expect("something failed");
     let details = failed.iter().map(Failure::sentence);
@@ -80,7 +80,7 @@ pub fn rejected(made: &Made, passed: Vec<String>, failed: &[Failure], at: Time) 
     })
 }
 
-/// What the target picks must be there, and must not leave out what the sender calls required.
+/// The chosen artifacts must exist, and must include all required ones.
 fn check_choice(package: &Package, accept: &Accept) -> Result<(), Rejection> {
     let Some(chosen) = &accept.artifacts else { return Ok(()) };
     let invalid =

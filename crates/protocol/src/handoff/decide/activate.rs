@@ -1,4 +1,4 @@
-//! `activate`: the target starts the work. From here on it owns the task, and the chain says so.
+//! `activate`: the target starts the work. From here on it owns the task, and is in the chain.
 
 use super::{Context, Decision, as_target, parties};
 use crate::handoff::check::check_work_state;

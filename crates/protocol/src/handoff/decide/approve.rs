@@ -1,5 +1,5 @@
-//! `approve` and `refuse`: a human answers for a handoff whose policy asks for one. The first
-//! answer counts. An agent's token never does, whatever its roles.
+//! `approve` and `refuse`: a human decides on a handoff whose policy requires it. The first
+//! decision counts. An agent's token never may, whatever its roles.
 
 use super::{Context, Decision, check_text, existing, parties};
 use crate::agent::Kind;
@@ -65,7 +65,7 @@ pub fn refuse(
     Ok(Decision::events([refused, rejected]))
 }
 
-/// An answer counts for the revision that the human has read.
+/// A decision counts only for the revision that the human has read.
 fn check_revision(made: &Made, read: Option<u32>) -> Result<(), Rejection> {
     match read {
         Some(read) if read != made.revision => Err(Rejection::RevisionOutdated {
@@ -76,7 +76,7 @@ fn check_revision(made: &Made, read: Option<u32>) -> Result<(), Rejection> {
     }
 }
 
-/// The handoff, if it waits for a human and the caller is one who may answer.
+/// The handoff, if it waits for a human and the caller may decide on it.
 fn awaiting<'a>(
     state: Option<&'a Handoff>,
     context: Context<'_>,

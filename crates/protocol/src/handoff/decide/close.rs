@@ -1,5 +1,5 @@
-//! `close`: the record is final. Sender, target and coordinators close what is at an end; a
-//! coordinator may also force it from any other state, which frees the task.
+//! `close`: the record is final. The sender, the target and coordinators close a finished handoff;
+//! a coordinator may also force it from any other state, which frees the task.
 
 use super::{Context, Decision, check_text, existing};
 use crate::handoff::event::{Closed, Event};

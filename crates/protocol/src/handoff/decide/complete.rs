@@ -1,6 +1,6 @@
-//! `complete`: the target reports the work as done. With final artifacts it is not believed before
-//! somebody looked at them, and with a verifier not before that one confirmed it; until then the
-//! handoff stays activated, and reporting again replaces the report.
+//! `complete`: the target reports the work as done. Final artifacts must be verified first, and a
+//! required verifier must confirm it. Until then the handoff stays activated, and a new report
+//! replaces the old one.
 
 use super::delegate::check_no_parts;
 use super::{Context, Decision, as_target, parties};
@@ -55,8 +55,7 @@ pub fn decide(
     }))))
 }
 
-/// What is said must be about the criteria that were agreed on, and where evidence is asked for it
-/// must be about all of them.
+/// Evidence must name criteria of the package, and if it is required it must cover all of them.
 fn check_evidence(
     made: &Made,
     completion: &Completion,
@@ -66,7 +65,7 @@ fn check_evidence(
     if completion.evidence.is_empty() && !is_required {
         return Ok(());
     }
-    // Only what the package itself asks for is known early enough to have it read.
+    // The package is read in advance only if its own policy requires evidence.
     if completion.evidence.is_empty() && !made.terms.requires_evidence {
         return Err(Rejection::EvidenceMissing { unanswered: Vec::new() });
     }

@@ -1,6 +1,6 @@
-//! `confirm` and `dispute`: somebody other than the owner says whether the work is done, where that
-//! was asked for. Confirming completes the handoff; disputing leaves the work with its owner, who
-//! may report it again.
+//! `confirm` and `dispute`: a verifier, who is not the owner, says whether the work is done, if
+//! that is required. Confirming completes the handoff; disputing leaves the work with its owner,
+//! who may report it again.
 
 use super::{Context, Decision, check_text, existing, parties};
 use crate::caller::{Caller, Principal, Role};
@@ -37,7 +37,7 @@ pub fn dispute(
     Ok(Decision::event(Event::Disputed(Disputed { parties: parties(made), why })))
 }
 
-/// The end of a completion that was under way.
+/// The event that ends a completion.
 pub fn completed(made: &Made, completing: &Completing, confirmed_by: Option<String>) -> Event {
     Event::Completed(Completed {
         parties: parties(made),
@@ -49,7 +49,7 @@ pub fn completed(made: &Made, completing: &Completing, confirmed_by: Option<Stri
     })
 }
 
-/// The handoff, if its completion waits for a word and the caller may give it.
+/// The handoff, if its completion waits for a verifier and the caller may be that verifier.
 fn awaiting<'a>(
     state: Option<&'a Handoff>,
     context: Context<'_>,

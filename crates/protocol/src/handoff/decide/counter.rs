@@ -1,7 +1,7 @@
 //! `counter`: after a rejection the sender proposes again, with a changed package: the same
-//! handoff, the same task and the same target. The one way back from `rejected`.
+//! handoff, the same task and the same target. It is the only way back from `rejected`.
 //!
-//! What the sender does not mention stays. A policy that is looser than the one before needs a
+//! Fields that the sender does not mention stay. A policy that is laxer than the one before needs a
 //! human's approval, whatever it says itself.
 
 use super::delegate::check_part;
@@ -16,7 +16,7 @@ use crate::handoff::state::{Handoff, Made, Stage};
 use crate::ids::HandoffId;
 use crate::rejection::{Conflict, Rejection};
 
-/// A negotiation that takes more rounds needs a person, not another round.
+/// A negotiation with more rounds needs a person, not another round.
 pub const REVISIONS_MAX: u32 = 16;
 
 pub fn decide(
@@ -45,8 +45,8 @@ pub fn decide(
         }
     }
     let changes = changed.iter().map(|one| one.field.clone()).collect();
-    // What binds less than what was agreed on is shown until a human has approved it, whichever
-    // round it came with.
+    // Fields that are laxer than what was agreed on stay listed until a human approves them,
+    // whichever round introduced them.
     let loosened = |one: &Difference| proposed.differences.iter().any(|it| it.field == one.field);
     changed.retain(|one| !loosened(one));
     proposed.differences.append(&mut changed);
@@ -80,7 +80,7 @@ fn rejected<'a>(state: Option<&'a Handoff>, context: Context<'_>) -> Result<&'a 
     }
 }
 
-/// A delegated part stays as tightly bound as it was, and so as the whole.
+/// A delegated part stays at least as strict as it was, and so as the whole.
 fn check_stays_narrow(
     offer: &Offer,
     made: &Made,
@@ -102,7 +102,7 @@ fn check_stays_narrow(
     }
 }
 
-/// The whole offer: what the sender does not mention stays as it was.
+/// The whole offer: fields that the sender does not mention stay as they were.
 fn merged(edit: &OfferEdit, made: &Made, before: Option<&Package>) -> Result<Offer, Rejection> {
     let terms = &made.terms;
     let mut offer = before.cloned().map(offer_of).unwrap_or_default();
@@ -116,11 +116,11 @@ fn merged(edit: &OfferEdit, made: &Made, before: Option<&Package>) -> Result<Off
         offer.policy = terms.gated.as_deref().cloned();
     }
     if edit.sla != Edit::Stay {
-        // Each limit as it was agreed on, whatever the teamspace says by now.
+        // Each limit as it was agreed on, even if the teamspace's limits have changed.
         offer.sla = Some(terms.slas.in_full());
     }
     let mut offer = edit.clone().applied_to(offer);
-    // One that was cleared is the usual one, and not the one that the task had.
+    // A policy that was cleared is the default one, not the one that the task had.
     offer.policy.get_or_insert_default();
     let task_id = offer.task.as_ref().and_then(|task| task.task_id.as_ref());
     let same = [
@@ -138,7 +138,7 @@ fn merged(edit: &OfferEdit, made: &Made, before: Option<&Package>) -> Result<Off
     }
 }
 
-/// The task may have moved on meanwhile; then it is no longer the sender's to offer.
+/// The task may have changed hands meanwhile; then the sender may no longer offer it.
 fn known(
     id: HandoffId,
     made: &Made,

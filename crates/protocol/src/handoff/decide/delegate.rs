@@ -1,5 +1,5 @@
-//! `delegate`: the owner hands a part of the task on, as a handoff of its own. The owner stays
-//! responsible for the whole and cannot complete it before every part is at an end.
+//! `delegate`: the owner hands on a part of the task, as a handoff of its own. The owner stays
+//! responsible for the whole and cannot complete it before every part has ended.
 
 use super::{Context, Decision, as_target, parties};
 use crate::handoff::command::{Child, Command, Follow};
@@ -12,7 +12,7 @@ use crate::handoff::state::{Handoff, Made, Stage, Terms};
 use crate::ids::{HandoffId, TaskId};
 use crate::rejection::{PARTS_AT_AN_END, Rejection};
 
-/// Whoever has more parts than this under way needs a plan, not another part.
+/// An owner with more open parts needs a plan, not another part.
 pub const OPEN_DELEGATIONS_MAX: usize = 16;
 
 pub fn decide(
@@ -44,7 +44,7 @@ pub fn decide(
     Ok(Decision::event(Event::Delegated(delegated)).then(child, Command::Follow(Box::new(follow))))
 }
 
-/// What the parent records of a part.
+/// What the parent records about a part.
 pub fn child(state: Option<&Handoff>, child: &Child) -> Result<Decision, Rejection> {
     let Some(Handoff::Made(made)) = state else { return Ok(Decision::default()) };
     let ended = |child, status| {
@@ -61,7 +61,7 @@ pub fn child(state: Option<&Handoff>, child: &Child) -> Result<Decision, Rejecti
                 child: *child,
             })))
         }
-        // Once the parent is at an end it has nothing to wait for.
+        // A parent that has ended waits for nothing.
         Child::Ended { child, status } => match made.stage {
             Stage::Activated(_) if is_open(child) => Ok(Decision::event(ended(*child, *status))),
             Stage::Activated(_)
@@ -95,7 +95,7 @@ pub fn child(state: Option<&Handoff>, child: &Child) -> Result<Decision, Rejecti
     }
 }
 
-/// Refuses what would leave parts behind that nobody waits for.
+/// Refuses an action that would leave open parts without a parent.
 pub fn check_no_parts(made: &Made, action: &'static str) -> Result<(), Rejection> {
     if made.delegations.open.is_empty() {
         return Ok(());
@@ -129,7 +129,7 @@ fn check_active(made: &Made, action: &'static str) -> Result<(), Rejection> {
     }
 }
 
-/// The part's own task: as it was given, or numbered after the whole.
+/// The part's own task: as given, or numbered after the whole.
 fn name_part(offer: &mut Offer, made: &Made) -> Result<TaskId, Rejection> {
     let whole = &made.terms.task_id;
     let invalid = |expected: &str| Rejection::SchemaInvalid {
@@ -148,7 +148,7 @@ fn name_part(offer: &mut Offer, made: &Made) -> Result<TaskId, Rejection> {
     Ok(task_id)
 }
 
-/// A part may be bound more tightly than the whole, never less.
+/// A part may be stricter than the whole, never laxer.
 pub fn check_part(part: &Policy, whole: &Policy) -> Result<(), Rejection> {
     part.check_narrows(whole).map_err(|field| Rejection::PolicyViolation {
         field: format!("policy.{field}"),
@@ -156,7 +156,7 @@ pub fn check_part(part: &Policy, whole: &Policy) -> Result<(), Rejection> {
     })
 }
 
-/// The offer of the part, bound as the whole is where it says nothing else.
+/// The offer of the part, with the whole's policy where it states no other.
 fn narrowed(
     offer: Offer<PolicyEdit>,
     terms: &Terms,

@@ -1,5 +1,5 @@
-//! `draft`: an agent saves what it may propose later. Only its sender sees it move; the task is not
-//! held, so any number of drafts may exist for it.
+//! `draft`: an agent saves what it may propose later. Only its sender sees it change; the task is
+//! not held, so it may have any number of drafts.
 
 use super::{Context, Decision, calling_agent};
 use crate::canonical;
@@ -38,7 +38,7 @@ pub fn decide(
     })
 }
 
-/// Guards shared with `initiate`: only its sender may touch a draft, and only while it is one.
+/// Guards shared with `initiate`: only its sender may change a draft, and only while it is one.
 pub fn check_may_edit(
     handoff: &Handoff,
     context: Context<'_>,
@@ -55,7 +55,7 @@ pub fn check_may_edit(
     }
 }
 
-/// The thread: what the offer says, else what the draft had, else one named after the handoff.
+/// The thread: that of the offer, else that of the draft, else one named after the handoff.
 pub fn thread_of(id: HandoffId, state: Option<&Handoff>, offer: &Offer) -> ThreadId {
     offer.thread_id.clone().or_else(|| state.map(|draft| draft.thread_id().clone())).unwrap_or_else(
         || format!("thread-{id}").parse().expect("a UUID with a prefix is a valid reference"),

@@ -1,5 +1,5 @@
-//! `elapse`: a stage took longer than it may. Recorded once per stage, and never moves the handoff:
-//! a person or a coordinating agent decides what follows. `warn` says so before it happens.
+//! `elapse`: a stage is overdue. Recorded once per stage, and never moves the handoff: a person or
+//! a coordinating agent decides what follows. `warn` says so before it happens.
 
 use super::{Context, Decision, parties};
 use crate::caller::Principal;
@@ -59,8 +59,8 @@ fn check_server(context: Context<'_>) -> Result<(), Rejection> {
     }
 }
 
-/// The handoff, if it is in that stage. The world may have moved on since the deadline was armed;
-/// then there is nothing to say.
+/// The handoff, if it is in that stage. The state may have changed since the deadline was armed;
+/// then nothing happens.
 fn running(state: Option<&Handoff>, stage: SlaStage) -> Option<(&Made, Waiting)> {
     let Some(Handoff::Made(made)) = state else { return None };
     let (current, waiting) = derive::clocked(&made.stage)?;

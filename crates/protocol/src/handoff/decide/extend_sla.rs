@@ -1,5 +1,5 @@
-//! `extend_sla`: a coordinator gives the stage that is running until another moment. A stage that
-//! was overdue can be overdue again.
+//! `extend_sla`: a coordinator gives the running stage a new due time. A stage that was overdue can
+//! be overdue again.
 
 use super::{Context, Decision, check_text, existing, parties};
 use crate::handoff::derive;
@@ -8,7 +8,7 @@ use crate::handoff::state::Handoff;
 use crate::rejection::Rejection;
 use crate::time::{Span, Time};
 
-/// Whoever wants more than this wants another handoff.
+/// For more time than this, another handoff is better.
 pub const EXTENSION_MAX: Span = Span::from_hours(24 * 365);
 
 pub fn decide(

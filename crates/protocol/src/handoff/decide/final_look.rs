@@ -1,6 +1,6 @@
-//! `verified`, of a completion: somebody looked at the final artifacts. What is missing or has
-//! other bytes than the owner says fails the completion, and the work goes on; what cannot be
-//! looked at just now leaves it under way.
+//! `verified`, of a completion: the result of verifying the final artifacts. An artifact that is
+//! missing or has other bytes than the owner says fails the completion, and the work goes on. One
+//! that cannot be verified now leaves it under way.
 
 use super::confirm::completed;
 use super::verified::{self, Assessed, UNAVAILABLE};
@@ -54,7 +54,7 @@ pub fn decide(state: Option<&Handoff>, attempt: u32, seen: &[Seen]) -> Decision 
     Decision::events([checked, completed(made, &completing, None)])
 }
 
-/// The handoff, if it waits for news of these artifacts.
+/// The handoff, if it waits for the verification of these artifacts.
 fn awaiting(state: Option<&Handoff>, attempt: u32) -> Option<(&Made, &Completing)> {
     let Some(Handoff::Made(made)) = state else { return None };
     let Stage::Completing(completing) = &made.stage else { return None };

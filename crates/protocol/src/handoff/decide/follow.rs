@@ -1,5 +1,5 @@
-//! A handoff that follows from another one: a part that its owner hands on, or the one that takes
-//! the place of a handoff that was reassigned. Asked by the server in the same commit.
+//! A handoff that follows from another one: a delegated part, or the successor of a reassigned
+//! handoff. The server sends it in the same commit.
 
 use super::draft::thread_of;
 use super::initiate::{Known, propose};

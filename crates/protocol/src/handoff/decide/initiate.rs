@@ -21,8 +21,8 @@ use crate::roles::{self, Deed};
 use crate::step::Document;
 use crate::visibility::Readers;
 
-/// Cycles are refused already, so this only bounds what a chain may weigh in every package: more
-/// owners than this is a loop with changing names.
+/// Cycles are refused already, so this only bounds the size of a chain in every package. A longer
+/// chain is a loop with changing names.
 pub const CHAIN_OWNERS_MAX: usize = 32;
 
 pub fn decide(
@@ -44,16 +44,16 @@ pub fn decide(
     Ok(Decision { events, document: Some(document), ..Decision::default() })
 }
 
-/// What is known of a handoff that is proposed again, or that follows from another one.
+/// Data of a handoff that is proposed again, or that follows from another one.
 #[derive(Debug, Default)]
 pub struct Known {
     pub thread_id: Option<ThreadId>,
-    /// The task, if nobody has said otherwise since.
+    /// The task, unless its hold has newer data.
     pub task: Option<Task>,
     pub slas: Option<Slas>,
     pub parent: Option<HandoffId>,
     pub replaces: Option<HandoffId>,
-    /// The policy that the sender and the target, or a human, dealt with before.
+    /// The policy that the sender and the target, or a human, agreed on before.
     pub agreed: Option<Policy>,
 }
 
@@ -69,7 +69,7 @@ pub fn propose(
     let target_kind = check_target(&essentials.to, context)?;
     let Task { chain, kind, parts, gated, readers: _ } =
         check_task(id, sender, offer, &essentials, known.task, context)?;
-    // What is said about a task with a gate stays, unless the offer says otherwise.
+    // The policy of a task that a human was asked about stays, unless the offer states another.
     let policy = offer.policy.clone().or_else(|| gated.clone()).unwrap_or_default();
     let loosens = [gated.clone(), known.agreed]
         .into_iter()
@@ -103,7 +103,7 @@ pub fn propose(
         target_is_human,
         has_artifacts,
         has_workq_items,
-        // Those who could answer for it before still can.
+        // Humans who could approve it before still can.
         is_guarded: policy.is_guarded() || loosens.as_ref().is_some_and(Policy::is_guarded),
         task_kind: kind,
         requires_evidence: policy.requires_evidence,
@@ -119,7 +119,8 @@ pub fn propose(
         readers: Some(Readers::of(&policy)),
         differences: loosens.iter().flat_map(|old| policy_differences(old, &policy)).collect(),
         loosens: loosens.map(Box::new),
-        // What a human was asked about binds the task from then on, also once it asks for none.
+        // The policy that a human was asked about binds the task from then on, even if a later one
+        // needs no human.
         gated: if needs_human { Some(policy) } else { gated }.map(Box::new),
     };
     Ok((proposed, Document { hash: package_hash, text }))
@@ -146,8 +147,8 @@ fn check_target(target: &AgentId, context: Context<'_>) -> Result<Kind, Rejectio
     }
 }
 
-/// The handoff's own limits come first, then those of the teamspace, then the defaults. What was
-/// agreed on before stays, whatever the teamspace says by now.
+/// The handoff's own limits come first, then those of the teamspace, then the defaults. Limits that
+/// were agreed on before stay, even if the teamspace's have changed.
 fn limits(own: Option<Slas>, before: Option<Slas>, teamspace: Slas) -> Slas {
     match (own, before) {
         (Some(own), _) => own.or(teamspace),
@@ -198,7 +199,7 @@ fn check_task(
         });
     }
     let target = essentials.to.clone();
-    // A coordinator need not be an owner; it returns the task for the last one.
+    // A coordinator need not be an owner; it returns the task on behalf of the last one.
     let place = chain.iter().position(|owner| owner == sender);
     let last = chain.len().saturating_sub(1);
     let previous = place.unwrap_or(last).checked_sub(1).map(|index| chain[index].clone());

@@ -1,5 +1,5 @@
-//! `reassign`: a coordinator closes a handoff that does not get anywhere and hands the task to
-//! somebody else, with the same package. Both happen or neither does.
+//! `reassign`: a coordinator closes a handoff that makes no progress and hands the task to another
+//! agent, with the same package. Both happen or neither does.
 
 use super::delegate::check_no_parts;
 use super::{Context, Decision, check_text, existing, latest};
@@ -66,7 +66,7 @@ fn under_way(handoff: &Handoff) -> Result<&Made, Rejection> {
     }
 }
 
-/// The handoff that takes the place of this one: from whoever owns the task now.
+/// The handoff that replaces this one: from the current owner of the task.
 fn follow(made: &Made, reassign: &Reassign, context: Context<'_>) -> Result<Follow, Rejection> {
     let terms = &made.terms;
     let gone = Rejection::NotFound { what: "package content" };
@@ -106,8 +106,7 @@ fn follow(made: &Made, reassign: &Reassign, context: Context<'_>) -> Result<Foll
     })
 }
 
-/// The deadline of the task outlives the handoff, unless it has passed: then somebody must say
-/// until when.
+/// The deadline of the task outlives the handoff. If it has passed, the caller must give a new one.
 fn deadline(made: &Made, reassign: &Reassign, now: Time) -> Result<Option<Time>, Rejection> {
     match (reassign.deadline, made.terms.deadline) {
         (None, Some(old)) if old <= now => Err(Rejection::SchemaInvalid {

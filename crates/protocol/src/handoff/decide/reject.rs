@@ -1,6 +1,6 @@
 //! `reject`: the target declines, with a reason and a detail. Also from `accepted`, before the work
 //! began, and from `activated`, which re-opens the task: the sender is responsible for it again and
-//! may hand it to anyone.
+//! may hand it to any agent.
 
 use super::delegate::check_no_parts;
 use super::{Context, Decision, as_target, check_text, parties};

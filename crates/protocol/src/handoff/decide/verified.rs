@@ -1,6 +1,6 @@
-//! `verified`: somebody looked at the artifacts, and this is what there was. One that is required
-//! and missing, or any with other bytes than the package says, rejects the handoff; one that cannot
-//! be looked at just now leaves it where it is.
+//! `verified`: the result of verifying the artifacts. A required one that is missing, or any with
+//! other bytes than the package says, rejects the handoff. One that cannot be verified now leaves
+//! it where it is.
 
 use super::accept::rejected;
 use super::{Context, Decision, final_look, parties};
@@ -13,7 +13,7 @@ use crate::handoff::package::{Artifact, Package};
 use crate::handoff::state::{Approval, Checks, Handoff, Made, Stage, Validating};
 use crate::rejection::Rejection;
 
-/// What the record says while the artifacts cannot be looked at.
+/// The recorded check while the artifacts cannot be verified.
 pub const UNAVAILABLE: &str = "verification_unavailable";
 
 pub fn decide(
@@ -40,11 +40,11 @@ fn of_package(
     seen: &[Seen],
     context: Context<'_>,
 ) -> Decision {
-    // The world may have moved on while somebody looked; then nobody wants to know any more.
+    // The handoff may have changed during the verification; then the result is ignored.
     let Some((made, validating)) = awaiting(state, package_hash) else {
         return Decision::default();
     };
-    // Looking takes its time, and what is looked at must still be what was proposed.
+    // Verification takes time, and the package must still be the one that was proposed.
     let Findings { mut passed, mut failed, package } =
         gate::inspect(&made.terms, context.facts.document.as_deref());
     let artifacts = package.map(|package| wanted(package, validating)).unwrap_or_default();
@@ -72,7 +72,7 @@ fn of_package(
     })
 }
 
-/// What was seen of these artifacts, each with where it is.
+/// The result for each of these artifacts, with its path.
 pub fn located(artifacts: &[Artifact], seen: &[Seen]) -> Vec<Seen> {
     let of = |artifact: &Artifact| {
         let finding = finding(artifact, seen)?.clone();
@@ -82,15 +82,15 @@ pub fn located(artifacts: &[Artifact], seen: &[Seen]) -> Vec<Seen> {
     artifacts.iter().filter_map(of).collect()
 }
 
-/// Whether all that must be known is known.
+/// Whether the result is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Assessed {
     Known,
-    /// Something that is required could not be looked at.
+    /// A required artifact could not be verified.
     Unavailable,
 }
 
-/// Sorts what was seen of the artifacts into what passed and what failed.
+/// Sorts the results of the artifacts into passed and failed.
 pub fn assess(
     artifacts: &[Artifact],
     seen: &[Seen],
@@ -115,7 +115,7 @@ pub fn assess(
     if is_unavailable { Assessed::Unavailable } else { Assessed::Known }
 }
 
-/// The handoff, if it waits for news of these artifacts.
+/// The handoff, if it waits for the verification of these artifacts.
 fn awaiting<'a>(
     state: Option<&'a Handoff>,
     package_hash: &str,
@@ -129,7 +129,7 @@ fn awaiting<'a>(
     (is_open && made.terms.package_hash == package_hash).then_some((made, validating))
 }
 
-/// The artifacts to look at: those the target wants.
+/// The artifacts to verify: those the target wants.
 pub fn wanted(package: Package, validating: &Validating) -> Vec<Artifact> {
     let is_wanted = |artifact: &Artifact| match &validating.artifacts {
         Some(chosen) => chosen.contains(&artifact.artifact_id),

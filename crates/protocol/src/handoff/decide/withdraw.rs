@@ -1,4 +1,4 @@
-//! `withdraw`: the sender takes back what nobody has accepted yet. The task is free again.
+//! `withdraw`: the sender takes back a handoff that is not accepted yet. The task is free again.
 
 use super::{Context, Decision, check_text, existing};
 use crate::handoff::event::{Closed, Event};

@@ -1,6 +1,5 @@
-//! `workq_answered`: the work queue was asked to hand the items to the new owner, and this is what
-//! came of it. Recorded, and never moves the handoff: the queue follows the task, not the task the
-//! queue.
+//! `workq_answered`: the answer of the work queue to the request to hand items to the new owner.
+//! Recorded, and never moves the handoff: the queue follows the task, not the reverse.
 
 use super::{Context, Decision, parties};
 use crate::caller::Principal;
@@ -22,7 +21,7 @@ pub fn decide(
             return Err(Rejection::NotAllowed { action: "workq_answered", who: "the server" });
         }
     }
-    // The world may have moved on while the queue was asked; then nobody wants to know any more.
+    // The handoff may have changed while the queue was asked; then the answer is ignored.
     let Some(made) = awaiting(state, package_hash, way) else { return Ok(Decision::default()) };
     let (mut transferred, mut missing, mut orphaned) = (Vec::new(), Vec::new(), Vec::new());
     let mut why = None;
@@ -52,7 +51,7 @@ pub fn decide(
     }))
 }
 
-/// The handoff, if it waits for news of these items.
+/// The handoff, if it waits for the answer about these items.
 fn awaiting<'a>(state: Option<&'a Handoff>, package_hash: &str, way: Way) -> Option<&'a Made> {
     let Some(Handoff::Made(made)) = state else { return None };
     match made.stage {

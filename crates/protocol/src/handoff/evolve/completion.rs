@@ -1,17 +1,17 @@
-//! What is true after work was reported as done.
+//! The state after work was reported as done.
 
 use crate::handoff::completion::{Completing, Completion, Shown};
 use crate::handoff::event::{Completed, CompletionStarted, Event};
 use crate::handoff::state::{Checks, Stage, Waiting};
 use crate::time::Time;
 
-/// What a handoff remembers of its completions besides where it stands.
+/// The data of completions that is kept outside the stage.
 pub struct Remembered<'a> {
     pub completions: &'a mut u32,
     pub shown: &'a mut Option<Box<Shown>>,
 }
 
-/// The stage that follows, if the event can follow.
+/// The stage after the event, if the event may follow.
 pub fn evolve(stage: Stage, event: &Event, remembered: Remembered<'_>, at: Time) -> Option<Stage> {
     match (stage, event) {
         (stage @ (Stage::Activated(_) | Stage::Completing(_)), Event::Completed(completed)) => {
@@ -60,7 +60,7 @@ fn completing(waiting: Waiting, started: &CompletionStarted) -> Completing {
     }
 }
 
-/// What the record of a completed handoff has to show, if it has anything.
+/// The evidence and results of a completed handoff, if there are any.
 fn shown(before: Stage, completed: &Completed) -> Option<Box<Shown>> {
     let completion = Completion {
         notes: completed.completion_notes.clone(),
@@ -70,7 +70,7 @@ fn shown(before: Stage, completed: &Completed) -> Option<Box<Shown>> {
     if completion.is_empty() && completed.confirmed_by.is_none() {
         return None;
     }
-    // What was seen is about the artifacts of the completion that was under way, and of no other.
+    // The results belong to the artifacts of the completion under way, and to no other.
     let seen = match before {
         Stage::Completing(before) if before.completion == completion => before.seen,
         Stage::Completing(_)

@@ -1,4 +1,4 @@
-//! A human's word: who may give it, when, and what follows.
+//! Approval by a human: who may give it, when, and what follows.
 
 use super::script::check;
 

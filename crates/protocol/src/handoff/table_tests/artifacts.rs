@@ -1,4 +1,4 @@
-//! What is found of the artifacts, and what follows from it.
+//! The results of verifying artifacts, and what follows from them.
 
 use super::script::check;
 

@@ -3,7 +3,7 @@
 use super::script::{World, handoff_id};
 use crate::handoff::audit_line::lines;
 
-/// Plays a script and compares the lines that follow from its events.
+/// Runs a script and compares the lines that follow from its events.
 fn check_lines(script: &str, expected: &str) {
     let mut world = World::new();
     for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -183,7 +183,7 @@ fn items_of_a_work_queue() {
     );
 }
 
-/// A look at final artifacts has its line each time; that somebody confirmed it is in another file.
+/// Each verification of final artifacts has its line; the confirmation is in another file.
 #[test]
 fn a_completion_that_is_looked_at_and_confirmed() {
     check_lines(

@@ -1,7 +1,7 @@
-//! A policy binds until the human whose gate it was agrees to less: through counter-offers,
-//! delegated parts, reassigning, and a task that is handed on anew.
+//! A policy binds until the human who was asked about it approves a laxer one: through
+//! counter-offers, delegated parts, reassignments, and new handoffs of the task.
 //!
-//! A random story that fails prints its seed; `TASUKI_TEST_SEED` chooses others and
+//! A random run that fails prints its seed; `TASUKI_TEST_SEED` chooses others and
 //! `TASUKI_TEST_FULL=1` raises the number of edits.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::visibility::{self, Readers};
 const EDITS: usize = 200;
 const EDITS_FULL: usize = 20_000;
 const SEED: u64 = 20_261_116;
-/// Commands of one story.
+/// Commands of one run.
 const STEPS: usize = 40;
 
 const GUARDED: &str = "policy.classification=restricted policy.requires_human_approval=true \
@@ -144,7 +144,7 @@ fn the_state_of_the_work_is_what_was_said_last() {
     );
 }
 
-/// A policy that a human approved, and that asks for no human itself.
+/// A policy that a human approved, and that requires no human itself.
 #[test]
 fn what_was_approved_binds_all_that_follows() {
     check(
@@ -181,7 +181,7 @@ fn random_edits_never_loosen_what_was_approved() {
     assert!(seen["looser"] >= n_edits / 40, "{seen:?}");
 }
 
-/// A test that cannot fail proves nothing: only what a policy itself asks for is waited for.
+/// Checks the test itself: a fault that ignores the agreed policy must be found.
 #[test]
 fn a_rule_that_forgets_the_gate_is_caught() {
     let caught = stories(EDITS, SEED, |world, name| {
@@ -196,7 +196,7 @@ fn a_rule_that_forgets_the_gate_is_caught() {
 
 type Seen = BTreeMap<&'static str, usize>;
 
-/// Plays stories until so many policies were edited. `fault` may spoil what was just proposed.
+/// Plays random runs until enough policies were edited. `fault` may corrupt the last proposal.
 fn stories(n_edits: usize, seed: u64, fault: fn(&mut World, &str)) -> Result<Seen, String> {
     let mut random = Random(seed);
     let mut seen = Seen::new();
@@ -220,8 +220,8 @@ struct Story {
     world: World,
     lines: Vec<String>,
     n_handoffs: usize,
-    /// The policy that binds each task: the one that a human approved last, or was asked about
-    /// first.
+    /// The policy that binds each task: the one that a human last approved, or was first asked
+    /// about.
     bound: BTreeMap<String, Policy>,
     n_events: usize,
 }
@@ -273,7 +273,7 @@ impl Story {
             _ => ("reject", format!("{to} reject {name}"), name.clone()),
         };
         if action == "delegate" {
-            // So far only few come by chance.
+            // Chance alone rarely gets this far.
             for line in [format!("{to} accept {name}"), format!("{to} activate {name}")] {
                 self.play(&line);
             }
@@ -292,13 +292,14 @@ impl Story {
         }
     }
 
-    /// Mostly the newest, where things happen.
+    /// Mostly the newest one, where most happens.
     fn some_handoff(&self, random: &mut Random) -> String {
         let back = if random.below(3) == 0 { random.below(self.n_handoffs) } else { 0 };
         format!("h{}", self.n_handoffs - back)
     }
 
-    /// What is accepted is bound as tightly as its task, or a human has approved that it is not.
+    /// An accepted handoff is at least as strict as its task, or a human has approved that it is
+    /// not.
     fn judge(&mut self, seen: &mut Seen) -> Result<(), String> {
         let events = self.world.events.split_off(self.n_events);
         for (name, event, _, _) in &events {
@@ -335,7 +336,7 @@ impl Story {
                         return Err(format!("{name} was accepted with less than was approved"));
                     }
                 }
-                // No other event says what binds.
+                // No other event changes what binds.
                 Event::Drafted(_)
                 | Event::ValidationStarted(_)
                 | Event::VerificationUnavailable(_)
@@ -365,7 +366,7 @@ impl Story {
     }
 }
 
-/// Some fields of a policy set, some cleared, or none mentioned.
+/// Sets some fields of a policy, clears some, or mentions none.
 fn random_policy(random: &mut Random) -> String {
     if random.below(4) == 0 {
         return format!("context.summary=s{}", random.below(1_000_000));

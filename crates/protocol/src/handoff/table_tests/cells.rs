@@ -1,9 +1,9 @@
 //! Every cell: each action in each state by each caller. A cell is the state that follows, or the
-//! code of the refusal; `nothing` is a deadline that no longer concerns anybody.
+//! code of the rejection; `nothing` is a deadline that does not apply any more.
 //!
-//! `none` is a handoff that does not exist; `guarded` is a proposed one that waits for a human
-//! too; `coupled` is an activated one whose item the work queue is asked about; `completing` is an
-//! activated one whose final artifacts are being looked at, and `unconfirmed` one whose completion
+//! `none` is a handoff that does not exist; `guarded` is a proposed one that needs a human too;
+//! `coupled` is an activated one whose item the work queue is asked about; `completing` is an
+//! activated one whose final artifacts are being verified, and `unconfirmed` one whose completion
 //! waits for a verifier; `discarded` is a draft that was closed, and reads as closed from outside.
 
 use super::script::World;
@@ -101,7 +101,7 @@ pub fn world_in(state: &str) -> World {
     world
 }
 
-/// What one caller gets for one action in one state.
+/// The result of one action in one state for one caller.
 pub fn cell(state: &str, action: &str, caller: &str) -> String {
     let mut world = world_in(state);
     let request = match (action, state) {

@@ -1,4 +1,4 @@
-//! Who has owned a task, and who may therefore have it next: computed from holds, never read from a
+//! Who has owned a task, and so who may have it next: computed from holds, never read from a
 //! request.
 
 use super::script::check;

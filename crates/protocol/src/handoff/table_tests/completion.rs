@@ -1,4 +1,4 @@
-//! Done means shown: evidence, final artifacts, and somebody who confirms it.
+//! Completion needs proof: evidence, final artifacts, and a verifier who confirms it.
 
 use super::script::{World, check};
 use crate::handoff::artifact::Finding;
@@ -11,7 +11,7 @@ const TWO: &str = concat!(
     r#"{"artifact_id":"plan","ref":{"type":"file","path":"/plan","required":false}}]"#,
 );
 
-/// Scripts split at blanks, so criteria and answers have none here.
+/// Scripts are split at blanks, so criteria and answers have none here.
 const TO_WORK: &str = r#"
     sender initiate h1 task.success_criteria=["green","documented"] -> proposed
     target accept h1 -> accepted

@@ -1,5 +1,5 @@
-//! What a request must say, and which of several faults is named: who asks comes first, then the
-//! state, then the content in the order people fill it in.
+//! What a request must contain, and which of several faults is reported: the caller comes first,
+//! then the state, then the content in the order people fill it in.
 
 use super::script::{World, check};
 use crate::handoff::RejectReason;
@@ -89,7 +89,7 @@ fn who_can_be_a_target() {
 
 #[test]
 fn the_first_of_several_faults_is_named() {
-    // Who asks.
+    // The caller.
     check(
         r#"
         operator initiate h1 -to_agent                    -> not_allowed

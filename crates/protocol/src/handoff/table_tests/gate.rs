@@ -1,4 +1,4 @@
-//! The gate on accept: what passes, what fails, with which reason, and that all of it is named.
+//! The gate on accept: what passes, what fails, with which reason; all failures are listed.
 
 use super::script::check;
 

@@ -1,4 +1,4 @@
-//! After a proposal: counter-offers, taking it back, more time.
+//! After a proposal: counter-offers, withdrawal, more time.
 
 use super::script::check;
 

@@ -1,4 +1,5 @@
-//! The package: its text never changes for the same request, and its hash changes with any field.
+//! The package: the same request always gives the same text, and any changed field changes the
+//! hash.
 
 use serde_json::{Value, json};
 
@@ -118,7 +119,7 @@ fn leaves(value: &Value, path: String, found: &mut Vec<String>) {
     }
 }
 
-/// Makes the seal fit again, so that the hash is compared and not the seal.
+/// Fixes the seal, so that the hash is compared and not the seal.
 fn reseal(package: &mut Value) {
     let verification = package["verification"].as_object_mut().expect("an object");
     verification.remove("package_hash");
@@ -126,7 +127,7 @@ fn reseal(package: &mut Value) {
     package["verification"]["package_hash"] = canonical::hex(&hash).into();
 }
 
-/// One line; broken here so that it can be read. The hash was computed by another program, too.
+/// One line, broken here to be readable. Another program computed the same hash.
 const GOLDEN: &str = r#"
 {"artifacts":[],
 "context":{"summary":"The linker fails since Tuesday"},

@@ -1,6 +1,6 @@
-//! `docs/transitions.md`: the machine describes itself. The page is made by running every action in
-//! every state by every caller, and by asking the states what they hold and arm; a test compares it
-//! with the committed one. `UPDATE_DOCS=1 cargo test -p tasuki-protocol` writes it anew.
+//! `docs/transitions.md` is generated from the state machine: by running every action in every
+//! state by every caller, and by listing the holds and deadlines of the states. A test compares it
+//! with the committed page. `UPDATE_DOCS=1 cargo test -p tasuki-protocol` rewrites it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -71,12 +71,12 @@ fn moves() -> String {
     table
 }
 
-/// A refusal is a code; everything else is a state or what a deadline did.
+/// A rejection is a code; everything else is a state or the effect of a deadline.
 fn is_move(result: &str) -> bool {
     STATES.contains(&result) || result == "escalated"
 }
 
-/// State by action: the codes that whoever may not gets.
+/// State by action: the codes that other callers get.
 fn refusals() -> String {
     let mut page =
         "## Refusals\n\nThe codes of everyone else. `nothing` is no refusal: a deadline \
@@ -100,7 +100,7 @@ fn refusals() -> String {
     page
 }
 
-/// For each action that moves: its events, and the lines they write.
+/// For each action that moves: its events, and the audit lines they write.
 fn events() -> String {
     let mut page = "## Events and audit lines\n\nWhat each action records, and the lines of \
                     `handoffs.jsonl` that follow from it.\n\n"
@@ -149,7 +149,7 @@ fn recorded_since(world: &World, n_before: usize) -> (Vec<String>, Vec<String>) 
     (names, written)
 }
 
-/// What a state holds and arms.
+/// The holds and deadlines of a state.
 fn derived() -> String {
     let mut page =
         "## What a state holds and arms\n\nThe hold is on `task/<task_id>`; while it is \

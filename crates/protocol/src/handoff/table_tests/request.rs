@@ -1,4 +1,4 @@
-//! Reading the commands of the tables: a request that does, with what the line changes in it.
+//! Parses the commands of the tables: a valid request, with the changes of the line.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -79,8 +79,8 @@ impl World {
         }
     }
 
-    /// What was found of each artifact, as in `log=verified plan=missing`. `of=` names another
-    /// package than the one that is looked at, or the number of a completion.
+    /// The result of each artifact, as in `log=verified plan=missing`. `of=` names another package
+    /// than the one being verified, or the number of a completion.
     fn read_verified(&self, name: &str, request: &[&str]) -> Command {
         let mut looked = match self.handoffs.get(name) {
             Some(Handoff::Made(made)) if made.completions > 0 => {
@@ -115,7 +115,7 @@ impl World {
         Command::Verified { looked, seen }
     }
 
-    /// The deadline that is armed, unless the line names another one, as `stage` and `due`.
+    /// The armed deadline, unless the line names another one, as `stage` and `due`.
     fn read_elapse(&self, name: &str, value: &Value) -> Command {
         let armed = self.armed.iter().find(|(owner, _)| owner == name).map(|(_, armed)| armed);
         let stage = value["stage"].as_str().or(armed.map(|armed| &*armed.name));
@@ -138,7 +138,7 @@ fn read_reassign(value: &Value, successor: HandoffId) -> Reassign {
     }
 }
 
-/// A request that does, before the script changes it.
+/// A valid request, before the script changes it.
 fn usual_request(action: &str, now: Time) -> Value {
     match action {
         "draft" | "initiate" => offer(),

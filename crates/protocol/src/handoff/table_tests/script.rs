@@ -1,10 +1,10 @@
 //! The language of the tables. A line is a command and its result, as in `sender accept h1 ->
-//! not_allowed`, or a question about what is then true, `hold t1 -> h1 [sender]`. The world behind
-//! it is `step` and a few maps: what a store would keep, kept plainly.
+//! not_allowed`, or a query of the state, `hold t1 -> h1 [sender]`. The world behind it is `step`
+//! and a few maps: what a store would keep.
 //!
 //! Commands are `<caller> <action> <handoff> [path=value | -path]…`, where the paths change the
-//! request. Values are JSON if they read as JSON, `+2h` is a time from now, `x*300` is a long text.
-//! `why` at the end shows the whole message of a refusal.
+//! request. Values are JSON if they parse as JSON, `+2h` is a time from now, `x*300` is a long
+//! text. `why` at the end shows the whole message of a rejection.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,7 @@ use crate::teamspace::Settings;
 use crate::time::Time;
 use crate::visibility::{self, Readers, Sight};
 
-/// Runs a script and compares it, line by line, with what it says will happen.
+/// Runs a script and compares each line with its expected result.
 pub fn check(script: &str) {
     let mut world = World::new();
     let mut wrong = Vec::new();
@@ -42,7 +42,7 @@ pub fn check(script: &str) {
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
 }
 
-/// The moment every script starts at.
+/// The time every script starts at.
 pub fn start() -> Time {
     "2026-02-21T14:00:00Z".parse().expect("a time")
 }
@@ -59,7 +59,7 @@ fn handoff_name(subject: &Subject) -> String {
     format!("h{number}")
 }
 
-/// Who a word stands for. Words that are no role are workers.
+/// The caller that a word stands for. Words that are no role are workers.
 pub fn caller(word: &str) -> Caller {
     let id: AgentId = word.parse().expect("callers have names");
     let (principal, roles) = match word {
@@ -112,7 +112,7 @@ impl World {
         }
     }
 
-    /// One line of a script; the answer is its right side.
+    /// Runs one line of a script; returns its right side.
     pub fn play(&mut self, line: &str) -> String {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
@@ -192,7 +192,7 @@ impl World {
         }
     }
 
-    /// What the road does, without the road: read the facts, step, keep what changed.
+    /// What the engine does, without the engine: read the facts, step, keep the changes.
     pub fn submit(
         &mut self,
         caller: &Caller,
@@ -348,7 +348,7 @@ impl World {
     }
 }
 
-/// Questions about what is bound, said and seen.
+/// Queries about policies, work and readers.
 impl World {
     fn made(&self, name: &str) -> &Made {
         let Handoff::Made(made) = &self.handoffs[name] else { panic!("{name} was not proposed") };
@@ -359,7 +359,7 @@ impl World {
         serde_json::from_str(&self.document(name)).expect("a package")
     }
 
-    /// What the policy says beyond the default, the approval and the priority.
+    /// The policy where it differs from the default, the approval and the priority.
     fn show_policy(&self, name: &str) -> String {
         let package = self.package(name);
         let usual = serde_json::to_value(Policy::default()).expect("plain data");

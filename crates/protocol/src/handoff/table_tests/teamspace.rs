@@ -1,4 +1,4 @@
-//! What a teamspace says about all its handoffs, and who says whose a merge task is.
+//! What a teamspace sets for all its handoffs, and who may assign a merge task.
 
 use super::script::check;
 

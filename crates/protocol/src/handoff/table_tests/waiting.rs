@@ -1,4 +1,4 @@
-//! Deadlines: what is armed, when it is due, and that a stage says so once.
+//! Deadlines: which is armed, when it is due, and that a stage escalates once.
 
 use super::script::check;
 
@@ -61,7 +61,7 @@ fn a_deadline_of_its_own_replaces_the_limit_of_the_work() {
         armed h1                            -> activated→completed at +48h
         "#,
     );
-    // Work that starts after its deadline is overdue at once, and says so once.
+    // Work that starts after its deadline is overdue at once, and escalates once.
     check(
         r#"
         sender initiate h1 task.deadline=+1m -> proposed

@@ -7,7 +7,7 @@ use crate::handoff::workq::{Answer, Answered, Degradation, ITEM_BYTES_MAX, ITEMS
 
 const ITEM: &str = r#"task.external_refs=[{"type":"workq_item","value":"item"}]"#;
 
-/// Two items, one of them named twice, and what is no item.
+/// Two items, one of them named twice, and a reference that is no item.
 const ITEMS: &str = concat!(
     r#"task.external_refs=[{"type":"workq_item","value":"item"},{"type":"url","value":"u"},"#,
     r#"{"type":"workq_item","value":"other"},{"type":"workq_item","value":"item"}]"#,
@@ -36,7 +36,7 @@ fn what_the_queue_answers_is_the_status() {
         ("item=missing other=refused", "degraded"),
         ("item=not_configured other=not_configured", "degraded"),
         ("item=bad_answer other=transferred", "degraded"),
-        // The package was erased, so nobody knows of an item.
+        // The package was erased, so no item is known.
         ("", "not_applicable"),
     ] {
         check(&format!(
@@ -142,8 +142,8 @@ fn items_have_names_of_some_length_and_are_few() {
 }
 
 impl World {
-    /// What came of each item, as in `item=transferred other=missing`. `of=` names another package,
-    /// and `way=` another way than the one that is asked about.
+    /// The answer for each item, as in `item=transferred other=missing`. `of=` names another
+    /// package, and `way=` another way than the one asked about.
     pub fn read_answered(&self, name: &str, request: &[&str]) -> Command {
         let handoff = self.handoffs.get(name);
         let mut package_hash =

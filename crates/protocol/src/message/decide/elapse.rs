@@ -1,5 +1,5 @@
-//! `elapse`: the time of a message passed. Whoever has not read it will not be shown it as open any
-//! more.
+//! `elapse`: the time of a message passed. Recipients who have not read it no longer see it as
+//! open.
 
 use crate::caller::Principal;
 use crate::handoff::decide::Context;
@@ -22,7 +22,7 @@ pub fn decide(
             });
         }
     }
-    // The world may have moved on since the deadline was armed; then there is nothing to say.
+    // The state may have changed since the deadline was armed; then nothing happens.
     let Some(message) = state else { return Ok(Vec::new()) };
     let to = message.waiting();
     let is_armed = message.sent.expires_at == Some(due) && due <= context.now && !to.is_empty();

@@ -1,5 +1,5 @@
 //! `deliver` and `read`: a recipient was shown the message, a recipient has read it. Both happen
-//! once; again, or after the end, nothing happens.
+//! once; a repeat, or a call after the end, does nothing.
 
 use crate::handoff::decide::Context;
 use crate::ids::AgentId;
@@ -13,7 +13,7 @@ pub fn deliver(state: Option<&Message>, context: Context<'_>) -> Result<Vec<Even
     Ok(delivered(message, pending).into_iter().collect())
 }
 
-/// What is read was delivered, whichever way the reader came to know of it.
+/// A message that is read counts as delivered, however the reader got it.
 pub fn read(state: Option<&Message>, context: Context<'_>) -> Result<Vec<Event>, Rejection> {
     let (message, mine) = own(state, context, "mark this message as read")?;
     let pending = those(&mine, |status| status == Delivery::Pending);
@@ -23,10 +23,10 @@ pub fn read(state: Option<&Message>, context: Context<'_>) -> Result<Vec<Event>,
     Ok(delivered(message, pending).into_iter().chain(read).collect())
 }
 
-/// The caller's own places among the recipients.
+/// The caller's own mailboxes among the recipients.
 type Mine = Vec<(AgentId, Delivery)>;
 
-/// The message and the caller's own places among its recipients.
+/// The message and the caller's own mailboxes among its recipients.
 fn own<'a>(
     state: Option<&'a Message>,
     context: Context<'_>,

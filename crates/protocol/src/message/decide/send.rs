@@ -1,5 +1,5 @@
-//! `send`: an agent, or the server itself, tells others something. Guards: who sends, what it may
-//! send, the form of it, what it answers, whom it goes to, and whether its thread may go on.
+//! `send`: an agent, or the server itself, sends a message. Guards: the sender, what it may send,
+//! the form, the message it answers, the recipients, and the limits of its thread.
 
 use serde_json::Value;
 
@@ -15,19 +15,19 @@ use crate::message::state::{self, COORDINATORS, Message};
 use crate::message::thread::Thread;
 use crate::rejection::Rejection;
 
-/// As the ACP design has it: a message is a note, and what is larger lies somewhere and is named.
+/// As in the ACP design: a message is a note; larger content is stored elsewhere and referenced.
 pub const PAYLOAD_BYTES_MAX: usize = 4_096;
 
 /// References are short; a list of them should be, too.
 pub const CONTEXT_BYTES_MAX: usize = 4_096;
 
-/// A message keeps a status for each of its recipients, so everyone must not be too many.
+/// A message keeps a status for each recipient, so the number of recipients is bounded.
 pub const BROADCAST_MAX: usize = 256;
 
-/// What a message without a version is taken to be.
+/// The version of a message that names none.
 const VERSION: &str = "1.0.0";
 
-/// The versions that are understood.
+/// The supported versions.
 pub const VERSIONS: &str = r"^1\.[0-9]{1,4}\.[0-9]{1,4}$";
 pub const VERSIONS_EXPECTED: &str = "1.x.y; other major versions are not supported";
 
@@ -48,7 +48,7 @@ pub fn decide(
     let to = recipients(&from, outgoing, context)?;
     match by {
         By::Agent => Thread::of(&context.facts.hold).check(outgoing.sequence, context.now)?,
-        // What the server has to say is bounded by what happened.
+        // The server's own messages are bounded by the events that cause them.
         By::Server => {}
     }
     let wake = match outgoing.priority {
@@ -75,7 +75,7 @@ pub fn decide(
     }))])
 }
 
-/// Those of the recipients that said where they can be called.
+/// The recipients that have a wake URL.
 fn woken(to: &[AgentId], context: Context<'_>) -> Vec<AgentId> {
     to.iter().filter(|agent| context.facts.wakeable.contains(agent)).cloned().collect()
 }
@@ -171,7 +171,7 @@ fn recipients(
             let action = "broadcast with a priority below high";
             return Err(Rejection::NotAllowed { action, who: "a coordinator" });
         }
-        // Whoever has a reserved name has no mailbox of its own.
+        // An agent with a reserved name has no mailbox of its own.
         let is_other = |agent: &&AgentId| *agent != from && !state::is_reserved(agent);
         let others: Vec<_> = known.iter().filter(is_other).cloned().collect();
         return match others.len() {

@@ -1,5 +1,5 @@
-//! `woken` and `not_woken`: what came of calling a recipient of a critical message. Asked by the
-//! server alone, and of no account once the recipient has seen the message.
+//! `woken` and `not_woken`: the result of a wake call to a recipient of a critical message. Only
+//! the server sends them. They are ignored once the recipient has seen the message.
 
 use crate::caller::Principal;
 use crate::handoff::decide::Context;
@@ -8,7 +8,7 @@ use crate::message::event::{Event, Failed, Woken};
 use crate::message::state::Message;
 use crate::rejection::Rejection;
 
-/// What is written down of an error: enough to find its cause.
+/// How much of an error is recorded: enough to find its cause.
 const DETAIL_BYTES_MAX: usize = 300;
 
 pub fn woken(
@@ -33,7 +33,7 @@ pub fn not_woken(
     Ok(vec![Event::Failed(Failed { from, to, detail: detail[..end].to_owned() })])
 }
 
-/// The message, if it still waits for this recipient to be woken.
+/// The message, if this recipient is still to be woken.
 fn wanting<'a>(
     state: Option<&'a Message>,
     agent: &AgentId,

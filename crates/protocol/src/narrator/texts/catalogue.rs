@@ -1,5 +1,5 @@
-//! One language, as its file has it: `language`, `name` and `direction`, then each text under its
-//! name in brackets. A line is `key = text`; the text is everything after the sign.
+//! One language file: `language`, `name` and `direction`, then each text under its name in
+//! brackets. A line is `key = text`; the text is everything after the sign.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub enum Direction {
     RightToLeft,
 }
 
-/// A text, shorter and longer where that helps.
+/// A text, with a shorter and a longer form where that helps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Levels {
     pub terse: Option<&'static str>,
@@ -46,8 +46,7 @@ impl Levels {
 }
 
 impl Catalogue {
-    /// Reads a file of the texts that are known. The error names the line and what was expected
-    /// there.
+    /// Parses a file with the known texts. The error names the line and what was expected there.
     pub fn read(file: &'static str, known: &Known) -> Result<Self, String> {
         let (mut language, mut name, mut direction) = (None, None, None);
         let mut texts: BTreeMap<&'static str, Levels> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Every language has every text; what is filled in cannot harm.
+//! Every language has every text, and filled-in values cannot do harm.
 
 use proptest::prelude::*;
 

@@ -1,6 +1,5 @@
-//! `announce`: the producer tells what it does. All of its events are recorded, or none. One that
-//! was recorded before, byte for byte, is passed over, so that a producer can send again what it is
-//! not sure of.
+//! `announce`: the producer announces events. All of them are recorded, or none. An event that was
+//! recorded before, byte for byte, is skipped, so that a producer can safely retry.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -60,7 +59,7 @@ pub fn decide(
     Ok(batch.into_decision())
 }
 
-/// The agent whose token it is. The server has a name of its own, which nobody else uses.
+/// The agent of the token. The server has a reserved name of its own.
 fn producer(caller: &Caller) -> Result<AgentId, Rejection> {
     match &caller.principal {
         Principal::Agent(id) if id.as_str() != AGENT_ID => Ok(id.clone()),
@@ -77,13 +76,13 @@ fn not_allowed() -> Rejection {
 struct Batch<'a> {
     id: &'a SessionId,
     producer: &'a AgentId,
-    /// What the session is after them.
+    /// The session after these events.
     session: Option<Session>,
-    /// Where their entry will be.
+    /// The position of their entry.
     position: u64,
     known: Option<&'a Known>,
     context: Context<'a>,
-    /// The keys that they use, and which of them does.
+    /// The keys that they use, and the index of the event that uses each.
     used: HashMap<String, usize>,
     holds: Vec<HoldWrite>,
     announced: Announced,
@@ -131,7 +130,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// What was taken to be free must be so when the events are recorded.
+    /// Keys that were assumed to be free must be free when the events are recorded.
     fn rely_on(&mut self, keys: Vec<String>) {
         let free = keys.into_iter().filter(|key| !self.used.contains_key(key));
         let (expected, next) = (HoldState::default(), HoldState::default());
@@ -166,7 +165,7 @@ impl Batch<'_> {
         let recorded = match (in_batch, hold) {
             (None, None) => return Ok(false),
             (Some(said), _) => Some(said),
-            // What was erased can no longer be compared, and is not to be said again.
+            // An erased event cannot be compared any more, and must not be announced again.
             (None, Some((known, hold))) => {
                 let place = hold.value.as_deref().and_then(Place::parse);
                 place.and_then(|place| known.said.get(&place.position)?.get(place.index))
@@ -230,13 +229,13 @@ impl Batch<'_> {
     }
 }
 
-/// Why a session does not begin.
+/// Why a session cannot begin.
 enum Closed {
     Flawed(Flaw),
     NotAllowed,
 }
 
-/// The session and the producer are those that the request is for.
+/// The event must name the session and the producer of the request.
 fn check_names(id: &SessionId, producer: &AgentId, event: &event::Event<'_>) -> Result<(), Flaw> {
     let flaw = |rule, field: &str, expected: String| {
         Err(Flaw { tier: Tier::Session, rule, field: field.to_owned(), expected })
@@ -266,7 +265,7 @@ fn is_ours(name: &str) -> bool {
     letters.flat_map(char::to_lowercase).eq(AGENT_ID.chars())
 }
 
-/// An event is told when it happens, not before.
+/// An event must not lie in the future.
 fn check_clock(event: &event::Event<'_>, now: Time) -> Result<(), Flaw> {
     let latest = now.plus(CLOCK_AHEAD_MAX);
     if event.envelope.timestamp_micros <= latest.as_millis().saturating_mul(1_000) {
@@ -288,7 +287,7 @@ fn check_limits(
 ) -> Result<(), Rejection> {
     let full =
         |what, n_max, retry_after| Err(Rejection::SessionFull { index, what, n_max, retry_after });
-    // What is open can always be brought to its end; the rules limit how much that is.
+    // An open part can always be ended; other rules limit how many there are.
     let ends_part = match &event.payload {
         Payload::ToolCompleted { .. } => true,
         Payload::OutputStreaming(chunk) => chunk.complete && chunk.text.is_empty(),

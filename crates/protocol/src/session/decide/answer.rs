@@ -1,5 +1,5 @@
-//! `answer`: somebody answers a question. The first valid answer counts; for all others there is
-//! one refusal, which does not say why.
+//! `answer`: a person answers a question. The first valid answer counts; all others get the same
+//! rejection, which does not say why.
 
 use super::Decision;
 use crate::agent::Kind;
@@ -16,26 +16,27 @@ use crate::session::evolve::settle;
 use crate::session::state::Session;
 use aaep::machine::{Lasts, NotSettled, Outcome};
 
-/// Why an answer does not count: for the log, never for whoever sent it.
+/// Why an answer does not count: for the log, never for its sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unanswered {
     NoSession,
     /// A worker, a system agent, the producer itself, or the customer of another conversation.
     NotEntitled,
-    /// Never asked, or settled.
+    /// Never asked, or already settled.
     UnknownToken,
     TooLate,
-    /// A decision for a clarification, a response to a confirmation, or one of another kind.
+    /// A decision for a clarification, a response to a confirmation, or a response of the wrong
+    /// kind.
     WrongKind,
     /// Not one of the replies that the question allows.
     NotAllowed,
 }
 
-/// The longest of what an answer brings along.
+/// The maximum lengths of an answer's texts.
 const DECIDED_BY_CHARS_MAX: usize = 256;
 const RATIONALE_CHARS_MAX: usize = 4_096;
 
-/// The longest that another action may be, as JSON: as long as the words of the one asked about.
+/// The longest alternative action, as JSON: as long as the text of the one asked about.
 pub const MODIFIED_ACTION_BYTES_MAX: usize = 16 * 1024;
 
 pub fn decide(
@@ -93,8 +94,8 @@ pub fn decide(
     })
 }
 
-/// Whether the answer says itself that no person gave it, but a rule or a program of theirs. What
-/// is not plainly the name of a person counts as that.
+/// Whether the answer itself says that a rule or a program gave it. Anything that is not plainly
+/// the name of a person counts as automatic.
 fn is_automatic(decided_by: Option<&str>) -> bool {
     let Some(by) = decided_by else { return false };
     let plain: String = by.trim_start().chars().map(narrow).collect();
@@ -109,7 +110,7 @@ fn is_automatic(decided_by: Option<&str>) -> bool {
         || scheme.is_some_and(|scheme| !scheme.is_ascii())
 }
 
-/// A letter of full width as the usual one.
+/// A full-width letter as the usual one.
 fn narrow(letter: char) -> char {
     match letter {
         '\u{FF01}'..='\u{FF5E}' => {
@@ -119,8 +120,8 @@ fn narrow(letter: char) -> char {
     }
 }
 
-/// A human of the teamspace, an operator, or the customer of the session's own conversation. What
-/// acts by itself cannot consent to what it does.
+/// A human of the teamspace, an operator, or the customer of the session's own conversation. A
+/// program cannot consent to its own actions.
 fn may_answer(session: &Session, context: Context<'_>) -> bool {
     match &context.caller.principal {
         Principal::Operator(_) => true,

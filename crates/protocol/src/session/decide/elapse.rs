@@ -1,5 +1,5 @@
-//! `elapse`: the time of questions is over, and what their producer said beforehand counts; or the
-//! producer was silent for so long that it is not waited for.
+//! `elapse`: the time of questions is over, and the producer's defaults apply; or the producer was
+//! silent for too long.
 
 use super::{Decision, check_server};
 use crate::handoff::decide::Context;
@@ -18,7 +18,7 @@ pub fn decide(
     context: Context<'_>,
 ) -> Result<Decision, Rejection> {
     check_server(context, "let a question expire")?;
-    // The world may have moved on since the deadline was armed; then there is nothing to say.
+    // The state may have changed since the deadline was armed; then nothing happens.
     let Some(session) = state else { return Ok(Decision::default()) };
     let mut decision = Decision::default();
     if session.left_at().is_some_and(|left| left <= due && left <= context.now) {

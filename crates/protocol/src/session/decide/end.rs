@@ -1,5 +1,5 @@
-//! `end`: an operator ends a session of which nothing is to be left. What its producer says later
-//! is refused.
+//! `end`: an operator ends a session that is to be erased. Later events of its producer are
+//! refused.
 
 use super::Decision;
 use crate::handoff::decide::Context;

@@ -1,5 +1,5 @@
-//! `hand_over` and `deliver_decision`: the server has done what a producer asked for, and says what
-//! came of it. Each is said once.
+//! `hand_over` and `deliver_decision`: the server has done what a producer asked for, and records
+//! the result. Each is recorded once.
 
 use super::{Decision, check_server};
 use crate::handoff::decide::Context;
@@ -29,7 +29,7 @@ pub fn decide(
     };
     let mut holds = vec![take(key, handover.outcome.as_str().to_owned())];
     if let (Some(conversation), Some(number)) = (session.conversation, handover.number) {
-        // The request is found from where the conversation changed hands.
+        // Finds the request by the place in the transcript where the conversation changed hands.
         let value = format!("{id} {} {}", handover.event_id, handover.outcome.as_str());
         holds.push(take(handed_key(conversation, number), value));
     }

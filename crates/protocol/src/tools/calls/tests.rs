@@ -197,7 +197,7 @@ fn turns_that_no_history_could_go_on_from_are_refused() {
     assert!(calls(Form::Anthropic, &user, &tools()).is_err());
 }
 
-/// Whoever is refused is told where to look in what they wrote.
+/// A refusal names the place in the caller's own message.
 #[test]
 fn a_refusal_names_the_place_as_it_was_written() {
     let call = |id: &str| json!({ "id": id, "name": "lookup", "args": {} });

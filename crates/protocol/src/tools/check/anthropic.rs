@@ -1,4 +1,4 @@
-//! What Anthropic's Messages asks of a history.
+//! What Anthropic's Messages requires of a history.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
 //! The rule that Chat Completions and LangChain share: the results of a turn's calls follow it, a
-//! message each, before anybody says anything else.
+//! message each, before any other message.
 
 use std::collections::{BTreeMap, BTreeSet};
 

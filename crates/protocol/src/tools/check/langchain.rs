@@ -1,5 +1,5 @@
-//! What LangChain's models ask of a history. It is sent on to some provider, so ids and names are
-//! held to what most of them take.
+//! What LangChain's models require of a history. It is sent on to some provider, so ids and names
+//! must fit what most of them accept.
 
 use super::{Findings, Rule, batch, check_calls};
 use crate::tools::Form;

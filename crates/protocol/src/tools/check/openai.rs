@@ -1,4 +1,4 @@
-//! What Chat Completions asks of a history.
+//! What Chat Completions requires of a history.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! The checker can say no: one sound history in each form, and what it finds when something in
+//! The checker finds problems: one sound history in each form, and the findings when something in
 //! it is broken.
 
 use serde_json::{Value, json};

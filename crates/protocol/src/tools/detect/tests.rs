@@ -1,4 +1,4 @@
-//! Handoffs in histories that others wrote, in the shapes of their frameworks.
+//! Handoffs in histories of other frameworks, in their shapes.
 
 use serde_json::json;
 
@@ -96,7 +96,7 @@ fn the_tool_for_all_in_anthropics_form() {
     assert_eq!(lines(&history), expected);
 }
 
-/// The loop guard sent it elsewhere: who speaks next is not whom the call names.
+/// The loop guard redirected it: the next speaker is not the agent that the call names.
 #[test]
 fn a_handoff_that_went_elsewhere_is_told_apart() {
     let call = |id: &str, name: &str| {

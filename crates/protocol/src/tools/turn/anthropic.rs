@@ -55,7 +55,7 @@ fn read_block<'a>(block: &'a Value, place: &str) -> Result<Part<'a>, Malformed> 
 fn input(fields: &Map<String, Value>) -> Result<Arguments<'_>, Malformed> {
     match fields.get("input") {
         Some(Value::Object(input)) => Ok(Arguments::Object(input)),
-        // Whoever puts a stream together may have left the text as it came.
+        // A client that assembles a stream may have left the arguments as text.
         Some(Value::String(text)) => Ok(Arguments::Text(text)),
         None | Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_)) => {
             Err(Malformed::new("input", "an object"))

@@ -1,6 +1,6 @@
-//! A message of LangChain, in any of the ways in which its libraries write one down: flat, with
-//! its fields under `data` (`messages_to_dict`), or under `kwargs` (`dumpd`, and `JSON.stringify`
-//! in JavaScript).
+//! A message of LangChain, in any of the serializations of its libraries: flat, with its fields
+//! under `data` (`messages_to_dict`), or under `kwargs` (`dumpd`, and `JSON.stringify` in
+//! JavaScript).
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use super::{Arguments, Part, RawCall, RawResult, Speaker, Turn, openai};
 use super::{list, object, optional, plain_text, string};
 use crate::tools::Malformed;
 
-/// How a message is written down.
+/// How a message is serialized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tools) enum Wrapping {
     Flat,
@@ -32,7 +32,7 @@ pub(in crate::tools) fn wrapping(message: &Value) -> Wrapping {
     }
 }
 
-/// Writes a flat message down in another way.
+/// Writes a flat message in another serialization.
 pub(in crate::tools) fn wrapped(mut flat: Value, wrapping: Wrapping) -> Value {
     match wrapping {
         Wrapping::Flat => flat,
@@ -49,7 +49,7 @@ pub(in crate::tools) fn wrapped(mut flat: Value, wrapping: Wrapping) -> Value {
     }
 }
 
-/// Where a message says who speaks.
+/// The field that names the speaker.
 pub(in crate::tools) fn speaker_place(message: &Value) -> &'static str {
     match wrapping(message) {
         Wrapping::Flat if message.get("type").is_none() && message.get("role").is_some() => "role",
@@ -120,8 +120,8 @@ fn contents(fields: &Map<String, Value>) -> Result<Vec<Part<'_>>, Malformed> {
     Ok(blocks.iter().map(|block| text(block).map_or(Part::Other, Part::Text)).collect())
 }
 
-/// Calls whose arguments could not be read are calls too: providers are sent all of them, and want
-/// an answer to each.
+/// Calls with unreadable arguments are calls too: providers are sent all of them, and require an
+/// answer to each.
 fn calls(fields: &Map<String, Value>) -> Result<Vec<RawCall<'_>>, Malformed> {
     let mut calls = Vec::new();
     for name in ["tool_calls", "invalid_tool_calls"] {

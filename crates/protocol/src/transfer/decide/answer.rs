@@ -28,7 +28,7 @@ pub fn decline(
     Ok(returned(asked, place, claim, WhyReturned::Declined, reason))
 }
 
-/// What rings for the caller.
+/// The ringing transfer or leg of the caller.
 pub(super) fn rung<'a>(
     asked: &Asked<'a>,
     action: &'static str,
@@ -55,7 +55,7 @@ pub(super) fn rung<'a>(
     Err(not_rung(asked, action))
 }
 
-/// Whoever it rang for before, and who answers too late, learns who has it.
+/// A person who answers too late learns who has it.
 fn not_rung(asked: &Asked<'_>, action: &'static str) -> Rejection {
     let transfer = asked.transfer;
     let wrong_state = Rejection::WrongTransferState { action, status: transfer.status() };
@@ -76,7 +76,7 @@ fn not_rung(asked: &Asked<'_>, action: &'static str) -> Rejection {
     asked.side().map_or_else(|no_such| no_such, |_| not_allowed)
 }
 
-/// The person has it: the customer's conversation, or a seat beside whoever holds it.
+/// The person gets the conversation, or advises its holder.
 pub(super) fn answered(
     asked: &Asked<'_>,
     place: Place<'_>,
@@ -110,7 +110,7 @@ pub(super) fn answered(
     })])
 }
 
-/// It rings no longer, and waits again; a leg for one person alone is over.
+/// It stops ringing and waits again; a leg to a single person is over.
 pub(super) fn returned(
     asked: &Asked<'_>,
     place: Place<'_>,
@@ -135,7 +135,7 @@ pub(super) fn returned(
         Place::Transfer => 0,
         Place::Leg(leg) => leg.number,
     };
-    // The queue has it again only if a person had it.
+    // The holder changes back to the queue only if a person had answered.
     let was_answered = match asked.transfer.status() {
         Status::Connected | Status::OnHold => leg == 0,
         Status::Idle

@@ -1,4 +1,4 @@
-//! What the server notices by itself: nobody answered, nobody came, a person is gone.
+//! Events that the server detects itself: the ringing or the wait timed out, or a person is gone.
 
 use super::pickup::Place;
 use super::{Asked, answer, events, finish, request};
@@ -15,7 +15,7 @@ use crate::transfer::state::{
     Transfer,
 };
 
-/// Why a bot has a conversation back that it wanted to give away.
+/// Why the bot gets the conversation back.
 const NOBODY_CAME: &str = "nobody came in time";
 
 pub fn elapse(
@@ -24,7 +24,7 @@ pub fn elapse(
     context: Context<'_>,
 ) -> Result<Vec<ConversationEvent>, Rejection> {
     by_the_server(context, "let a time pass")?;
-    // The world may have moved on since the deadline was armed; then there is nothing to say.
+    // The state may have changed since the deadline was armed; then nothing happens.
     let Some(transfer) = conversation.open_transfer() else { return Ok(Vec::new()) };
     let armed = transfer.deadlines();
     let passed = armed.iter().find(|deadline| deadline.due == due && due <= context.now);
@@ -59,8 +59,7 @@ pub fn elapse(
     })
 }
 
-/// To the next queue, with the place it has earned; or it stays, if there is no such queue, or it
-/// is closed.
+/// Moves to the next queue with its sort key; or stays, if that queue does not exist or is closed.
 fn moved_on(asked: &Asked<'_>) -> Queued {
     let (transfer, now) = (asked.transfer, asked.context.now);
     let stays = Queued {
@@ -90,7 +89,7 @@ fn moved_on(asked: &Asked<'_>) -> Queued {
     }
 }
 
-/// A person is gone for good: what they had goes back into its place in the queue.
+/// A person is gone for good: their transfer goes back to its place in the queue.
 pub fn lose(
     conversation: &Conversation,
     agent: &AgentId,

@@ -1,5 +1,5 @@
-//! `complete`, `end`, `cancel` and `fail`: it is over. After all but `end` whoever held the
-//! conversation before has it again, and knows what happened meanwhile.
+//! `complete`, `end`, `cancel` and `fail`: it is over. After all but `end` the previous holder has
+//! the conversation again, and learns what happened meanwhile.
 
 use super::hold::gone_or;
 use super::{Asked, events};
@@ -17,7 +17,7 @@ pub fn complete(
     asked: &Asked<'_>,
     summary: Option<&str>,
 ) -> Result<Vec<ConversationEvent>, Rejection> {
-    // Whoever only advises leaves; the customer notices nothing.
+    // A person who only advises leaves, and the customer notices nothing.
     if let Some(ended) = consultation_ended(asked)? {
         return Ok(ended);
     }
@@ -91,8 +91,8 @@ pub fn fail(asked: &Asked<'_>, reason: &str) -> Result<Vec<ConversationEvent>, R
     Ok(events([Event::Over(Over { reason, ..over })]))
 }
 
-/// What happens to an open transfer when its conversation is closed: it was cancelled while nobody
-/// had answered, and ended otherwise.
+/// The end of an open transfer when its conversation is closed: cancelled if no person had
+/// answered, ended otherwise.
 pub fn on_close(conversation: &Conversation, reason: &str) -> Option<ConversationEvent> {
     let transfer = conversation.open_transfer()?;
     let outcome = match transfer.answering() {
@@ -100,20 +100,20 @@ pub fn on_close(conversation: &Conversation, reason: &str) -> Option<Conversatio
         None => Outcome::Cancelled,
     };
     let over = over(conversation, transfer, outcome);
-    // Nobody gets it back.
+    // No agent gets it back.
     let (to, epoch) = (conversation.holder.clone(), conversation.epoch);
     let over = Over { to, epoch, reason: reason.to_owned(), ..over };
     Some(ConversationEvent::Transfer(Event::Over(over)))
 }
 
-/// It goes back, and whoever gets it is told where turns reach it.
+/// Gives it back. The previous holder is told at its endpoint, if it has one.
 pub(super) fn goes_back(asked: &Asked<'_>, outcome: Outcome) -> Over {
     let previous = &asked.transfer.terms.previous;
     let deliver = asked.context.facts.at_endpoint.contains(previous);
     Over { deliver, ..over(asked.conversation, asked.transfer, outcome) }
 }
 
-/// What waits is not wanted any more, because of something else that happens.
+/// Cancels a transfer that waits, because of another event.
 pub fn cancelled(
     conversation: &Conversation,
     transfer: &Transfer,

@@ -1,4 +1,4 @@
-//! `hold` and `resume`: the person looks something up, and is back.
+//! `hold` and `resume`: the person looks something up, and comes back.
 
 use super::{Asked, events};
 use crate::conversation::event::Event as ConversationEvent;
@@ -25,7 +25,7 @@ pub fn resume(asked: &Asked<'_>) -> Result<Vec<ConversationEvent>, Rejection> {
     Ok(events([Event::Resumed(Resumed { holder, transfer, overdue: false })]))
 }
 
-/// Whoever comes when it is over is told so, whoever they were.
+/// After the end every participant gets the same error.
 pub(super) fn gone_or(asked: &Asked<'_>) -> Result<(), Rejection> {
     asked.side()?;
     let status = asked.transfer.status();

@@ -1,5 +1,5 @@
 //! `transfer`: the person asks another one in, or passes the conversation on. The customer stays
-//! with the first until the second is there, unless it is passed on unseen.
+//! with the first until the second answers, unless it is a blind transfer.
 
 use super::hold::gone_or;
 use super::{Asked, events, pickup, request};
@@ -15,7 +15,7 @@ use crate::transfer::event::{Event, LegRequested, Queued, Returned, Ringing, Why
 use crate::transfer::state::{Kind, Target};
 use crate::transfer::status::Action;
 
-/// Nobody passes a customer round for ever.
+/// Bounds how often a customer is passed on.
 pub const LEGS_MAX: u16 = 32;
 
 pub fn transfer(asked: &Asked<'_>, asking: &Asking) -> Result<Vec<ConversationEvent>, Rejection> {
@@ -99,7 +99,7 @@ fn leg(
         leg: number,
         kind: asking.kind,
         target,
-        // Whoever is with somebody already has waited before.
+        // The customer keeps the waiting time since the first request.
         order: order_key(
             asked.transfer.terms.requested_at,
             asked.transfer.terms.priority,
@@ -112,7 +112,7 @@ fn leg(
     }))
 }
 
-/// The person leaves at once; the customer waits, in the place of somebody who has waited before.
+/// The person leaves at once; the customer waits, and keeps their earlier waiting time.
 fn blind(
     asked: &Asked<'_>,
     asking: &Asking,

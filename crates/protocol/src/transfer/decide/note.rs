@@ -1,4 +1,4 @@
-//! `note`, `whisper` and `rate`: what is said about a transfer, and not in it.
+//! `note`, `whisper` and `rate`: remarks about a transfer.
 
 use super::hold::gone_or;
 use super::{Asked, events};
@@ -19,7 +19,7 @@ pub fn note(asked: &Asked<'_>, text: &str) -> Result<Vec<ConversationEvent>, Rej
     noted(asked, text, false)
 }
 
-/// From whoever listens, or oversees, to the one who speaks with the customer.
+/// From the person who was asked in, or a coordinator, to the person who answers.
 pub fn whisper(asked: &Asked<'_>, text: &str) -> Result<Vec<ConversationEvent>, Rejection> {
     let who = "whoever was asked in, or a coordinator";
     let not_allowed = Rejection::NotAllowed { action: "whisper", who };
@@ -68,7 +68,7 @@ fn noted(
     })]))
 }
 
-/// Only of what was completed: whoever was cut off is not asked how it was.
+/// Only for a completed transfer: a customer who was cut off is not asked.
 pub fn rate(
     asked: &Asked<'_>,
     score: u8,

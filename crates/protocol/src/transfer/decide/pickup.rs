@@ -1,5 +1,5 @@
-//! `pickup` and `ring`: a person takes what waits, or is offered it. Of several the first wins, and
-//! the others learn who that is.
+//! `pickup` and `ring`: a person takes a waiting transfer, or is offered it. The first person wins,
+//! and the others learn who that is.
 
 use super::{Asked, answer, events, on_the_record};
 use crate::agent::{Agent, Kind as AgentKind, Presence};
@@ -26,7 +26,7 @@ pub fn pickup(asked: &Asked<'_>, accept: bool) -> Result<Vec<ConversationEvent>,
     if !queue.is_some_and(|queue| is_in_queue(person, queue)) {
         return Err(asked.side().map_or_else(|no_such| no_such, |_| not_allowed));
     }
-    // What rings for them is theirs already: to pick it up is to answer it.
+    // It already rings for this person: picking it up means answering it.
     if let Ok((place, claim)) = answer::rung(asked, "pickup") {
         asked.has_seen()?;
         return Ok(if accept { answer::answered(asked, place, claim) } else { Vec::new() });
@@ -35,7 +35,7 @@ pub fn pickup(asked: &Asked<'_>, accept: bool) -> Result<Vec<ConversationEvent>,
         return Err(Rejection::AlreadyClaimed { by: person.id.clone() });
     }
     let place = vacant(asked.transfer)?;
-    // Whoever is not there could vanish without anybody noticing.
+    // The loss of a person who is offline would go unnoticed.
     if person.presence() == Presence::Offline {
         let who = "a person who says that they are available, busy or away, or is connected,";
         return Err(Rejection::NotAllowed { action: "pick up a transfer", who });
@@ -52,7 +52,7 @@ pub fn pickup(asked: &Asked<'_>, accept: bool) -> Result<Vec<ConversationEvent>,
     Ok(all)
 }
 
-/// The server offers it to somebody.
+/// The server offers it to a person.
 pub fn ring(
     conversation: &Conversation,
     id: TransferId,
@@ -76,7 +76,7 @@ pub fn ring(
     if !person.is_available() || declined.contains(agent) {
         return Err(Rejection::NoCapacity { agent: agent.clone() });
     }
-    // What is overdue stays where it is until that is noticed.
+    // An overdue transfer stays until its deadline is handled.
     let is_overdue = match place {
         Place::Transfer => {
             let overflows = transfer.overflow.as_ref().map(|overflow| overflow.at);
@@ -93,14 +93,14 @@ pub fn ring(
     Ok(events([Event::Ringing(ringing(conversation, transfer, place, person, slot, context))]))
 }
 
-/// What waits: the transfer itself, or a leg of it.
+/// What waits: the transfer itself, or its leg.
 #[derive(Clone, Copy)]
 pub(super) enum Place<'a> {
     Transfer,
     Leg(&'a Leg),
 }
 
-/// Where somebody is wanted; otherwise who is there already, or that it is over.
+/// Where a person is needed; otherwise an error that says who has it, or that it is over.
 fn vacant(transfer: &Transfer) -> Result<Place<'_>, Rejection> {
     let status = transfer.status();
     if next(status, Action::Pickup).is_some() {
@@ -120,8 +120,8 @@ fn vacant(transfer: &Transfer) -> Result<Place<'_>, Rejection> {
     }
 }
 
-/// People pick what they like among what their queue has; what the item asks besides is for those
-/// who are chosen.
+/// Whether a person is a member of a queue. Members may pick any item. The further requirements of
+/// an item matter only when the server chooses.
 pub fn is_in_queue(person: &Agent, queue: &Agent) -> bool {
     let wanted = queue.queue_settings().wanted;
     let person = Candidate::of(person, 0, Time::from_millis(0));

@@ -1,5 +1,5 @@
-//! `request`: somebody wants a person. The conversation goes to the queue at once, and the bot that
-//! had it is silent from then on.
+//! `request`: a customer or an agent asks for a person. The conversation goes to the queue at once,
+//! and the bot that had it may not speak from then on.
 
 use schemars::Schema;
 
@@ -24,7 +24,7 @@ use crate::transfer::state::{Kind, Limits, Overflow};
 const PRIORITY_MAX: i32 = crate::queue::order::PRIORITY_MAX;
 
 pub const REQUEST_KEY_BYTES_MAX: usize = 200;
-/// One line, which may be blank and is not empty.
+/// One line that is not empty, but may be blank.
 const KEY: &str = r"^[^\x00-\x1F\x7F-\x9F]+$";
 
 /// The form of a `request_key`.
@@ -75,17 +75,17 @@ pub fn decide(
     entered(conversation, asked, queue, context.now)
 }
 
-/// What a rule asks for, without anybody calling.
+/// A request by a rule instead of a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ask {
     pub transfer: TransferId,
-    /// Which rule, in words.
+    /// The rule, in words.
     pub reason: String,
-    /// The agent that should have had the conversation.
+    /// The agent that the conversation should have gone to.
     pub instead_of: Option<AgentId>,
 }
 
-/// The same request, made by a rule of the conversation itself. The queue is handed in as a fact.
+/// The same request, made by a rule of the conversation itself. The queue is passed in as a fact.
 pub fn request_for(
     conversation: &Conversation,
     ask: &Ask,
@@ -109,8 +109,8 @@ pub fn request_for(
     entered(conversation, asked, queue_of(context.facts, queue)?, context.now)
 }
 
-/// A customer says why, and what they want the person to know. How urgent it is, who shall take it
-/// and what a bot knows of them are not theirs to say; and nobody else speaks in their words.
+/// A customer gives a reason, and what the person should know. They cannot set the priority, the
+/// requirements, or what a bot knows of them. Other callers cannot set `words`.
 fn check_whose(request: &Request, side: &Side<'_>) -> Result<(), Rejection> {
     match side {
         Side::Customer => {
@@ -144,7 +144,7 @@ fn check_words(words: Option<&str>) -> Result<(), Rejection> {
     }
 }
 
-/// A request that was sent twice is answered with how it stands.
+/// A repeated request returns the current state.
 fn is_repeated(conversation: &Conversation, request: &Request) -> bool {
     let last = conversation.transfer.as_ref().and_then(|it| it.terms.request_key.as_ref());
     last.is_some() && last == request.request_key.as_ref()
@@ -207,7 +207,7 @@ fn check(request: &Request) -> Result<(), Rejection> {
     request.context.check()
 }
 
-/// The queue that was asked for, or the one that the teamspace uses.
+/// The requested queue, or the teamspace's default.
 pub(crate) fn queue_of<'f>(
     facts: &'f Facts,
     asked: Option<&AgentId>,
@@ -303,7 +303,7 @@ pub(super) fn limits(settings: &Settings, now: Time) -> Limits {
     Limits { ring, hold, wait, gives_up_at: now.plus(wait) }
 }
 
-/// Where it goes next, of those that are still to come.
+/// The next overflow step that is still ahead.
 pub(super) fn overflow(settings: &Settings, requested_at: Time, now: Time) -> Option<Overflow> {
     let steps = settings.patience.overflow.iter();
     let at = |after| requested_at.plus(after);

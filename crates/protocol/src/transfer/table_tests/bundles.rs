@@ -1,10 +1,10 @@
-//! What people take along when they pass a conversation on.
+//! The bundles of conversations that people pass on.
 
 use serde_json::{Value, json};
 
 use super::world::World;
 
-/// The newest bundle is the one that a person sees, and each event names the one it is about.
+/// A person sees the newest bundle, and each event names its bundle.
 #[test]
 fn what_a_person_takes_along_is_what_the_next_one_sees() {
     let context = |summary: &str| json!({ "summary": summary }).to_string();
@@ -31,7 +31,7 @@ fn what_a_person_takes_along_is_what_the_next_one_sees() {
     world.check("ivan accept epoch=3 => connected ivan@4");
     assert_eq!(world.bodies[0]["bundle_id"], format!("{}-1", id(&world)));
     assert_eq!(seen(&world), r#"warm Some("tax") Some("second")"#);
-    // Whoever answers after a person was lost has the newest one, too.
+    // A person who answers after another one was lost has the newest one, too.
     world.check("system lose agent=ivan => queued support@5");
     world.check("hana answer epoch=5 => connected hana@6");
     assert_eq!(world.bodies[1]["bundle_id"], format!("{}-1", id(&world)));
@@ -44,7 +44,7 @@ fn what_a_person_takes_along_is_what_the_next_one_sees() {
     assert_eq!((transfer.reason(), transfer.bundle()), ("", None));
 }
 
-/// The bundle has every field, in the names that platforms know.
+/// The bundle has every field, under the names that platforms know.
 #[test]
 fn the_person_knows_what_happened_before() {
     let context = json!({

@@ -1,5 +1,4 @@
-//! The customer is called back instead: who may ask for it and settle it, and what becomes of a
-//! transfer that waits.
+//! Callbacks: who may ask for one and settle it, and the effect on a transfer that waits.
 
 use super::world::World;
 use crate::callback::CONTACT_BYTES_MAX;
@@ -32,7 +31,7 @@ fn the_bot_keeps_the_conversation_and_somebody_calls() {
         "bob called outcome=x => not_allowed",
         "stranger called outcome=x => not_found",
         "hana called outcome= => invalid outcome",
-        // A call that was promised is made, also after the end.
+        // A promised call is made even after the end.
         "customer close => idle bob@1 closed",
         "customer callback contact=x => conversation_closed",
         "hana called outcome=reached => idle bob@1 closed",
@@ -58,7 +57,7 @@ fn what_waits_is_cancelled_with_it() {
         );
         assert!(world.holds.values().all(|hold| hold.holder.is_none()), "{:?}", world.holds);
     }
-    // Whoever speaks with somebody goes on.
+    // A customer who already speaks with a person stays with that person.
     let mut world = World::script(&[
         "shop open agent=bob => idle bob@1",
         "customer request => queued support@2",

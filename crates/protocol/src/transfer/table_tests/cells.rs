@@ -4,10 +4,10 @@ use super::check;
 use super::world::World;
 use crate::transfer::status::{Action, Status, next};
 
-/// Each cell of the table is what happens to a real conversation in that state.
+/// Each cell of the table is checked with a real conversation in that state.
 #[test]
 fn every_cell_of_the_table() {
-    // What is asked for is queued in the same breath: nobody ever finds it in between.
+    // A request is queued in the same step: no caller ever finds it in between.
     for status in Status::ALL.into_iter().filter(|status| *status != Status::Requested) {
         for action in Action::ALL {
             let Some(line) = line_for(action) else { continue };
@@ -59,7 +59,8 @@ pub fn world_in(status: Status) -> World {
     check(lines)
 }
 
-/// How an action is asked for by whoever may; none for those that only follow from another.
+/// The command for an action, by an allowed caller; `None` for actions that only follow from
+/// another.
 fn line_for(action: Action) -> Option<impl Fn(&World) -> String> {
     let who = match action {
         Action::Request => "customer request",

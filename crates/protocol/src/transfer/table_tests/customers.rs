@@ -1,10 +1,10 @@
-//! What a customer's token may say.
+//! What a customer may set in a request.
 
 use serde_json::Value;
 
 use super::world::World;
 
-/// A customer's token says why and in their own words, and nothing that sounds like the bot.
+/// A customer may give a reason and their own words, and nothing that reads like the bot.
 #[test]
 fn what_a_customer_may_say_when_asking_for_a_person() {
     let mut world = World::script(&[

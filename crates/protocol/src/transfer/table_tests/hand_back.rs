@@ -1,9 +1,9 @@
-//! What the bot is told that gets a conversation back. `erin` has an endpoint.
+//! What a bot is told when it gets a conversation back. `erin` has an endpoint.
 
 use super::world::World;
 
-/// Who gets a conversation back is told what happened since, and asked for an answer if the
-/// customer waits for one.
+/// The bot that gets a conversation back is told what happened since, and is asked for an answer if
+/// the customer waits for one.
 #[test]
 fn a_bot_that_gets_it_back_is_told_what_happened_and_not_asked_again() {
     let to_hana = ["customer say", "erin request epoch=1", "hana answer epoch=2"];
@@ -23,7 +23,8 @@ fn a_bot_that_gets_it_back_is_told_what_happened_and_not_asked_again() {
         }
         assert_eq!(told(&world), expected, "{lines:?}");
     }
-    // What the bot was told or answered before is not told again, unless it is to answer it now.
+    // Messages that the bot got or answered before are not told again, unless it must answer them
+    // now.
     for (before, expected) in [
         (&["customer say", "system delivered epoch=1 through=1"][..], "1-4 answers 1"),
         (&["customer say", "erin say epoch=1 in_reply_to=1"], "3-5"),
@@ -36,7 +37,7 @@ fn a_bot_that_gets_it_back_is_told_what_happened_and_not_asked_again() {
         }
         assert_eq!(told(&world), expected, "{before:?}");
     }
-    // Nobody came.
+    // No person came.
     let mut world = World::script(&["shop open agent=erin => idle erin@1"]);
     for line in ["customer say", "erin say epoch=1", "customer request", "customer say", "wait 1h"]
     {
@@ -45,7 +46,7 @@ fn a_bot_that_gets_it_back_is_told_what_happened_and_not_asked_again() {
     assert_eq!(told(&world), "3-5 answers 4");
 }
 
-/// Which messages the holder is being told, and which one it is to answer.
+/// The messages that are being delivered to the holder, and the one it must answer.
 fn told(world: &World) -> String {
     let conversation = world.conversation();
     let Some(effect) = conversation.effects().pop() else { return "nothing".to_owned() };

@@ -1,4 +1,4 @@
-//! One conversation with its queues and people, and lines of a script that happen to it.
+//! One conversation with its queues and people, and a script that runs against it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,14 +63,14 @@ impl World {
         assert_eq!(self.line(asked), expected, "{asked}");
     }
 
-    /// Who has which slots.
+    /// The occupied slots.
     pub fn slots(&self) -> Vec<&str> {
         let taken = self.holds.iter().filter(|(_, state)| state.holder.is_some());
         taken.filter_map(|(key, _)| key.strip_prefix("slot/")).collect()
     }
 
-    /// Does what a line says. Then how the transfer stands and who holds the conversation, or the
-    /// code of the refusal.
+    /// Runs one line. Returns the status of the transfer and the holder of the conversation, or the
+    /// code of the rejection.
     pub fn line(&mut self, line: &str) -> String {
         let mut words = line.split(' ');
         let (who, verb) = (words.next().expect("a caller"), words.next().expect("a verb"));
@@ -206,7 +206,7 @@ impl World {
         self.step(who, step::Command::Conversation(command))
     }
 
-    /// What happened is also what is read back from the record.
+    /// Also checks that replaying the events gives the same state.
     fn step(&mut self, who: &str, command: step::Command) -> Result<Change, Rejection> {
         self.recorded.clear();
         let caller = caller(who);
