@@ -38,8 +38,7 @@ const PLACE_EVERY: u64 = 8 * PAGE_ENTRIES_MAX as u64;
 /// The pause between two rounds while the loop keeps up. It is too short to be noticed.
 const PAUSE: Span = Span::from_millis(20);
 
-/// How often the loop looks while a conversation waits: the skills that it asks for are relaxed
-/// with time.
+/// How often the loop looks while a conversation waits: its requirements are relaxed with time.
 const LOOK_EVERY: Span = Span::from_millis(1_000);
 
 /// A store that failed may have recovered by then.
