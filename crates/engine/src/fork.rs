@@ -35,8 +35,8 @@ impl Default for Standing {
 }
 
 impl Engine {
-    /// From here on every write but the declaration of a fork is refused. A program that finds such
-    /// a checkpoint calls this before it starts the loops.
+    /// From here on every write but the declaration of a fork is refused. A program that finds a
+    /// checkpoint the ledger does not match calls this before it starts the loops.
     pub fn fall_behind(&self, behind: Behind) {
         self.standing.behind.send_replace(Some(behind));
     }
