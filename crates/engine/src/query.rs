@@ -12,7 +12,7 @@ use crate::Engine;
 use crate::port::{List, ListOf, Sequenced, StoreError};
 use crate::slots::{Durability, Slot};
 
-/// A page that a person can read and a program can hold.
+/// Short enough for a person to read and for a program to hold.
 pub const LIST_ROWS_MAX: usize = 200;
 
 /// Histories are read in pages of this size when a state has to be rebuilt.
@@ -47,7 +47,7 @@ impl Engine {
         Box::pin(self.read_current(stream, &slot)).await
     }
 
-    /// Whoever has the turn first reads it for all.
+    /// Reads under the turn of the stream, so that concurrent readers share one read.
     async fn read_current(
         &self,
         stream: &Stream,
@@ -131,7 +131,7 @@ impl Engine {
         self.store.document(stream, hash).await
     }
 
-    /// A snapshot is a short cut: one that this release cannot read is rebuilt from the events.
+    /// A snapshot is a cache: one that this release cannot read is rebuilt from the events.
     pub(crate) async fn read_state(
         &self,
         stream: &Stream,
