@@ -1,5 +1,5 @@
-//! Where a URL leads. Reads less than the standards allow: every spelling that two programs may
-//! read in two ways is refused, because the second one may be the resolver or a proxy.
+//! Where a URL leads. It is stricter than the standards: every spelling that two programs may read
+//! differently is refused, because the second program may be the resolver or a proxy.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -19,7 +19,7 @@ pub enum Log {
     Handoffs,
     /// `messages/messages.jsonl`: each message that was sent.
     Messages,
-    /// `roles/ledger.jsonl`: who joined, and what each member is trusted with.
+    /// `roles/ledger.jsonl`: who joined, and the roles of each member.
     Roles,
     /// `decisions/decisions.jsonl`: what people and verifiers decided.
     Decisions,
@@ -64,7 +64,7 @@ impl Log {
         self.lines_path(data, teamspace).with_added_extension("position")
     }
 
-    /// How far all files of this log are.
+    /// The file with the common position of all files of this log.
     pub fn common_position_path(self, data: &Path) -> PathBuf {
         data.join(TEAMSPACES_FOLDER).join(match self {
             Log::Handoffs => ".position",
@@ -90,7 +90,7 @@ impl Log {
         Ok(PositionFile::open(&self.common_position_path(data))?.position())
     }
 
-    /// Whether what happens to such a stream is in this log.
+    /// Whether this log is about such a stream.
     pub fn is_about(self, subject: &Subject) -> bool {
         match (self, subject) {
             (Log::Handoffs | Log::Decisions | Log::Artifacts, Subject::Handoff(_))
