@@ -21,7 +21,7 @@ use super::super::network::{self, Network};
 use super::super::urls::Urls;
 use super::super::{Artifacts, Settings};
 
-/// The names that resolve, with their addresses. `Stage::start` says what each is for.
+/// The names of the network, each with the addresses that the resolver returns.
 const NAMES: [(&str, &str); 8] = [
     ("public.test", "93.184.215.14"),
     ("other.test", "2606:2800:21f:cb07:6820:80da:af6b:8b2c"),
