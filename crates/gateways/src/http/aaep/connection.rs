@@ -295,7 +295,7 @@ impl<W: Wire> Open<W> {
         Err(Farewell::Violation("nothing is read"))
     }
 
-    /// Ends the subscription with its connection. If the server closes the connection, the
+    /// Ends the subscription with its connection. If the server stops or the store fails, the
     /// subscription lasts until it expires.
     async fn leave(&mut self, farewell: Farewell) {
         let Some(own) = self.subscription.take() else { return };

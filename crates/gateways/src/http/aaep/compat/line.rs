@@ -325,7 +325,7 @@ fn host(gateway: &Gateway, mount: &Mount, asked: &Capabilities) -> Host {
     Host { producer: Producer { agent_id, agent_name, ..Producer::default() }, ..host }
 }
 
-/// The terms for a listener that did not ask for any: every event, unfiltered.
+/// The terms for a listener that did not ask for any: all events of the agent.
 fn unasked(mount: &Mount) -> Request {
     let scope = json!({ "agent_id": mount.agent.to_string() });
     Request {
