@@ -1,5 +1,5 @@
-//! Waiting for the gate. Looking at artifacts happens beside the request; most of it is over soon
-//! enough to be waited for, so that the answer to an accept or a complete says what was found.
+//! Waiting for the gate. Artifacts are verified in the background. Most of that is fast enough to
+//! wait for, so that the answer to an accept or a complete contains the findings.
 
 use engine::submit::Done;
 use protocol::codec;
@@ -12,21 +12,21 @@ use protocol::time::Span;
 use super::Gateway;
 use super::problem::Problem;
 
-/// Longer than hashing a few megabytes takes, shorter than any client's patience. What takes longer
-/// is answered with the state it waits in, and the event stream tells how it ended.
+/// Longer than hashing a few megabytes takes, shorter than any client's timeout. A slower request
+/// is answered with its current state, and the event stream tells the result.
 pub(super) const VERDICT_WAIT_MAX: Span = Span::from_millis(3_000);
 
-/// Between two looks; twice as long each time, from the first to the last of these.
+/// The pause between two looks; it doubles each time, between these two bounds.
 const LOOK_AFTER_MIN: Span = Span::from_millis(2);
 const LOOK_AFTER_MAX: Span = Span::from_millis(100);
 
-/// Entries that a verdict may be among: what came after it in the time we waited.
+/// How many of the newest entries are searched for the verdict.
 const RECENT_ENTRIES: usize = 8;
 
 /// The outcome with the verdict, if there is one soon.
 pub async fn awaited(gateway: &Gateway, stream: &Stream, mut done: Done) -> Result<Done, Problem> {
     wait_while(gateway, stream, is_being_checked).await?;
-    // Newest first: what came of it in the end, and not on the way.
+    // Newest first: the final result, not an intermediate one.
     for kept in gateway.engine.history(stream, u64::MAX, RECENT_ENTRIES).await? {
         let entry = kept.entry;
         if entry.position < done.position {
@@ -87,7 +87,7 @@ pub async fn awaited(gateway: &Gateway, stream: &Stream, mut done: Done) -> Resu
     Ok(done)
 }
 
-/// Waits for what happens beside the request, as long as a handoff is so, and not too long.
+/// Waits while the condition holds for a handoff, up to `VERDICT_WAIT_MAX`.
 pub async fn wait_while(
     gateway: &Gateway,
     stream: &Stream,

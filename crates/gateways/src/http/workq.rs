@@ -1,5 +1,5 @@
-//! Waiting for the work queue. It is asked beside the request and answers soon or not at all, so
-//! that the answer to an activate says what came of it.
+//! Waiting for the work queue. It is asked in the background and answers soon or not at all, so the
+//! answer to an activate contains the result.
 
 use engine::submit::Done;
 use protocol::handoff::Handoff;
@@ -13,14 +13,15 @@ use super::Gateway;
 use super::problem::Problem;
 use super::verdict::wait_while;
 
-/// What the ACP design marks in the context of a handoff. Beside the package, which is sealed.
+/// The mark that the ACP design puts into the context of a handoff. It is outside the package,
+/// which is sealed.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HandoffContext {
-    /// `degraded`: the items of the work queue are orphaned, and somebody claims them by hand.
+    /// `degraded`: the items of the work queue are orphaned and must be claimed by hand.
     pub workq_integration: &'static str,
 }
 
-/// The mark, if there is something to mark.
+/// The mark, if one is needed.
 pub fn context(status: WorkqStatus) -> Option<HandoffContext> {
     match status {
         WorkqStatus::Degraded => Some(HandoffContext { workq_integration: "degraded" }),
