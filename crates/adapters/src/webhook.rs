@@ -61,7 +61,7 @@ enum Scope {
     Private,
 }
 
-/// What can be done about a URL that is not called.
+/// How to make a URL callable.
 const HOW_TO_CALL: &str = "`messages.wake_private_addresses = true` in the configuration allows it \
                            in private networks, `tasuki serve --dev` on this machine";
 
@@ -179,7 +179,7 @@ impl Webhook {
     }
 }
 
-/// What is sent, and with whose secret.
+/// A request and the secret that signs it.
 struct Signed<'a> {
     url: &'a str,
     secret: Secret,

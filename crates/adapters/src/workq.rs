@@ -23,7 +23,7 @@ use rpc::{Client, Failure};
 /// longer counts as down, and the item can be claimed by hand.
 pub const TOTAL_MS_MAX: u64 = 2_000;
 
-/// What a queue answers about an item that it does not have.
+/// The error code of a queue for an item that it does not have.
 const NO_SUCH_ITEM: i64 = -32_004;
 
 /// The status of an item that must be claimed by hand.

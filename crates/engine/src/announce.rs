@@ -1,6 +1,7 @@
-//! What agents announce. Requests for a session that arrive while its last commit is under way, or
-//! while it waits for its turn, share the next one: an agent that streams an answer costs the
-//! ledger few entries. Each request has its own answer, and one that is refused fails alone.
+//! Recording the events that agents announce. Requests for a session that arrive while its last
+//! commit is under way, or while it waits for its turn, share the next commit, so an agent that
+//! streams an answer costs the ledger few entries. Each request gets its own answer, and one that
+//! is refused fails alone.
 
 mod waiting;
 
@@ -130,7 +131,8 @@ impl Engine {
         }
     }
 
-    /// What the events of a command meet: the ids that were used, and the events that used them.
+    /// What the events of a command are checked against: the ids that were used, and the events
+    /// that used them.
     pub(crate) async fn known_of_session(
         &self,
         asked: &Asked<'_>,

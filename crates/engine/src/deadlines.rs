@@ -1,5 +1,5 @@
-//! The deadline loop. A deadline that passes becomes a command and is decided like any other; if
-//! the world moved on, nothing happens. Armed deadlines are in the store, so a restart loses none.
+//! The deadline loop. A deadline that passes becomes a command and is decided like any other; if it
+//! no longer applies, nothing happens. Armed deadlines are in the store, so a restart loses none.
 
 use protocol::agent;
 use protocol::caller::Caller;

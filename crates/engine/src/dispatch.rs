@@ -76,7 +76,7 @@ enum Meaning {
     Nothing,
     /// A new conversation waits, or a person has become free.
     LookAgain,
-    /// A person cannot be reached any more.
+    /// A person is no longer reachable.
     Gone(AgentId),
 }
 

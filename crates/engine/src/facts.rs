@@ -202,7 +202,7 @@ impl Engine {
     }
 }
 
-/// What is known of those that were found.
+/// Adds the facts about the agents that were found.
 fn found(facts: &mut Facts, agents: Vec<Found>) {
     let can_be_called = agents.iter().filter(|agent| agent.wake_url.is_some());
     facts.wakeable = can_be_called.map(|agent| agent.id.clone()).collect();

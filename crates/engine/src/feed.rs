@@ -174,7 +174,7 @@ impl Feed {
         self.tail.announced.subscribe()
     }
 
-    /// What is in memory, the newest first.
+    /// The entries in memory, the newest first.
     pub(crate) fn newest_first(&self) -> Vec<Arc<Followed>> {
         self.tail.lock_ring().entries.iter().rev().cloned().collect()
     }
@@ -301,7 +301,7 @@ impl Follower {
         }
     }
 
-    /// What there is after the cursor right now, without waiting.
+    /// The entries after the cursor that exist now, without waiting.
     pub async fn available(&mut self) -> Result<Vec<Arc<Followed>>, StoreError> {
         let page = self.feed.after(self.cursor, PAGE_ENTRIES_MAX).await?;
         if let Some(last) = page.last() {

@@ -25,7 +25,7 @@ use crate::listening::subscription_stream;
 use crate::port::StoreError;
 use crate::submit::SubmitError;
 
-/// Who announces here, as listeners are told.
+/// The producer that listeners are told of.
 #[derive(Debug, Clone, Default)]
 pub struct Host {
     pub producer: Producer,

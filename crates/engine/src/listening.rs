@@ -59,7 +59,7 @@ pub struct Listening {
     /// How many events of the first of them were pushed, once it is known that it is heard.
     n_pushed: Option<usize>,
     scout: Option<Ear>,
-    /// What the scout has read and not yet looked through.
+    /// Entries that the scout has read and not yet looked through.
     scouted: VecDeque<Arc<Followed>>,
     /// When the terms end that held when this began. Older terms are ignored.
     until: Time,
@@ -168,7 +168,7 @@ impl Engine {
         Ok(is_open.then(|| subscription.as_ref().clone()))
     }
 
-    /// The place after which a listener hears everything, and whether it is new here.
+    /// The cursor after which a listener gets everything, and whether the listener is new.
     async fn place_to_start(
         &self,
         caller: &Caller,
@@ -258,7 +258,7 @@ impl Listening {
         }
     }
 
-    /// What can be told without waiting.
+    /// The next event that is ready, without waiting.
     pub fn ready(&mut self) -> Option<Told> {
         match self.first.pop_front() {
             Some(First::Told(told)) => return Some(told),
@@ -303,8 +303,8 @@ impl Listening {
         }
     }
 
-    /// Pushes the next event that was read, if there is room for it. What may go out at once does
-    /// so before another one comes, and is not held.
+    /// Pushes the next event that was read, if there is room for it. An event that may be sent at
+    /// once is sent before the next one is pushed.
     fn push_one(&mut self, now: Time) -> bool {
         while self.ended.is_none() && self.shaper.wants_more() {
             let Some(followed) = self.page.front() else { return false };
@@ -315,7 +315,7 @@ impl Listening {
                     None => return false,
                 },
             };
-            // What is not heard is not even read.
+            // Entries that are not heard are not even parsed.
             let next = n_pushed.and_then(|at| Some((at, followed.announced().get(at)?)));
             if let Some((n_pushed, one)) = next {
                 if !self.is_for_me(one) {

@@ -49,8 +49,8 @@ pub(crate) async fn run(engine: Engine, mut stopped: watch::Receiver<bool>) {
         () = telling => {}
         () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => {}
     }
-    // If the server stops right after a rejection, its notice is still sent. What fails is sent
-    // after the next start.
+    // If the server stops right after a rejection, its notice is still sent. A notice that fails is
+    // sent after the next start.
     if let Err(error) = engine.send_due_notices().await {
         tracing::warn!(%error, "some notices wait for the next start");
     }

@@ -205,7 +205,7 @@ pub(crate) async fn run(
             Some(ended) = running.join_next() => report(ended),
             () = engine.outbox_bells.of(places).notified() => {}
             () = engine.clock.sleep(LOOK_EVERY) => {}
-            // What is not done is still wanted at the next start.
+            // Effects that are not done are carried out after the next start.
             () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => return,
         }
     }
@@ -300,7 +300,7 @@ impl Engine {
         self.store.write_outbox(self.again_later(claimed, error)).await
     }
 
-    /// What is to be done, if the stream still wants it.
+    /// The work for a claimed effect, if the stream still wants it.
     pub(crate) async fn work(&self, claimed: &Claimed) -> Result<Option<Work>, StoreError> {
         let Some(state) = self.current(&claimed.stream).await? else { return Ok(None) };
         let document = match state.as_ref() {
@@ -344,7 +344,7 @@ impl Engine {
         self.again_within(RETRY_AFTER_MAX, claimed, error)
     }
 
-    /// The same, with a shorter longest pause.
+    /// The same, with another limit for the pause.
     pub(crate) fn again_within(
         &self,
         pause_max: Span,

@@ -83,7 +83,7 @@ pub trait Store: Send + Sync + 'static {
     fn history(&self, stream: &Stream, before: u64, limit: usize) -> Answer<Vec<Sequenced>>;
 
     /// The lines of a stream's transcript with a number above `after`, in order, at most `limit`.
-    /// What it costs does not depend on how long the transcript is.
+    /// The cost does not depend on the length of the transcript.
     fn transcript(&self, stream: &Stream, after: u64, limit: usize) -> Answer<Vec<Sequenced>>;
 
     /// Armed deadlines with `due <= now`, earliest first, at most `limit`.
@@ -230,7 +230,7 @@ impl StoreError {
     }
 }
 
-/// A stream as it stands.
+/// The current state of a stream.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     pub state_text: String,
@@ -248,7 +248,7 @@ pub struct Sequenced {
     pub entry: Entry,
 }
 
-/// Whose key it is. The same key of another caller is another key.
+/// An idempotency key with its owner. The same key of another caller is another key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct KeyScope {
     pub teamspace: TeamspaceId,
@@ -299,7 +299,7 @@ pub enum Names {
 pub struct Claimed {
     pub stream: Stream,
     pub effect: Effect,
-    /// 1 for the first try. A claim with an older number holds nothing any more.
+    /// 1 for the first try. A claim with an older number is void.
     pub attempt: u32,
 }
 
@@ -361,7 +361,7 @@ pub struct OldestMessages {
 pub enum ListOf {
     Handoffs(HandoffFilter),
     Messages(MessageFilter),
-    /// What an agent, or a role, was sent.
+    /// The messages that an agent, or a role, was sent.
     Inbox {
         agent: AgentId,
         status: InboxStatus,

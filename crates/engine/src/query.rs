@@ -112,7 +112,7 @@ impl Engine {
         self.store.history(stream, before, limit.clamp(1, LIST_ROWS_MAX)).await
     }
 
-    /// What was said in a conversation after a number, in order.
+    /// The messages of a conversation after a number, in order.
     pub async fn transcript(
         &self,
         stream: &Stream,

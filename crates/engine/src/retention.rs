@@ -29,7 +29,7 @@ pub const PURGED_MAX: usize = 200;
 /// commits get their turn.
 const IN_LINE_MAX: usize = 16;
 
-/// What is due is due by the day, so that the log of messages is written again once a day at most.
+/// The cutoff is rounded to days, so that the log of messages is rewritten at most once a day.
 const DAY: Span = Span::from_hours(24);
 
 /// How many teamspaces are read at once.

@@ -36,7 +36,7 @@ pub struct Placed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoSuchPlace;
 
-/// What became of a question.
+/// The state of a question, or its result.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Question {
     /// It can still be answered.
@@ -51,7 +51,7 @@ pub enum Question {
     /// No answer came in time.
     TimedOut {
         outcome: Outcome,
-        /// What counts as the answer to a clarification, if its producer said so beforehand.
+        /// The default answer to a clarification, if its producer gave one.
         default_response: Option<String>,
         at: Time,
     },
@@ -69,7 +69,7 @@ pub(crate) fn settles(name: &str) -> bool {
 }
 
 impl Engine {
-    /// The session of this stream, as it stands.
+    /// The current state of the session of this stream.
     pub async fn session(&self, stream: &Stream) -> Result<Option<Session>, StoreError> {
         let state = self.current(stream).await?;
         let Some(State::Session(session)) = state.as_deref() else { return Ok(None) };

@@ -294,7 +294,7 @@ impl Engine {
         Err(self.withheld(asked.caller, &asked.stream.teamspace, rejection).await?.into())
     }
 
-    /// What was answered when the key was used before.
+    /// The recorded answer, if the key was used before.
     async fn recorded(&self, asked: &Asked<'_>) -> Result<Option<Attempt>, SubmitError> {
         let Some(key) = asked.key else { return Ok(None) };
         match self.store.outcome(&asked.scope(key)).await? {

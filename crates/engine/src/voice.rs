@@ -48,7 +48,7 @@ pub(crate) async fn run(engine: Engine, mut stopped: watch::Receiver<bool>) {
     tokio::select! {
         biased;
         () = engine.until_not_behind() => {}
-        // What is said is a write.
+        // Announcing an event is a write.
         () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => return,
     }
     let speaking = async {

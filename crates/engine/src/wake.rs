@@ -19,7 +19,7 @@ use crate::submit::SubmitError;
 /// or was delivered in another way.
 pub const ATTEMPTS_MAX: u32 = 8;
 
-/// Whom to call, and what about.
+/// The agent to call, and the message it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     pub url: String,

@@ -75,7 +75,7 @@ impl Log {
         })
     }
 
-    /// What was recorded about the file of one teamspace.
+    /// The recorded position of the file of one teamspace.
     pub fn read_position(
         self,
         data: &Path,
@@ -84,7 +84,7 @@ impl Log {
         Ok(PositionFile::open(&self.position_path(data, teamspace))?.position())
     }
 
-    /// What was recorded about all files: their number, and the entry up to which they are
+    /// The recorded position of all files: their number, and the entry up to which they are
     /// complete.
     pub fn read_common_position(self, data: &Path) -> io::Result<Option<Position>> {
         Ok(PositionFile::open(&self.common_position_path(data))?.position())

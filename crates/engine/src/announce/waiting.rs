@@ -22,10 +22,11 @@ const JOINED_BYTES_MAX: usize = 1024 * 1024;
 /// When one of the joined requests is refused, the others are decided again.
 pub const JOINED_REQUESTS_MAX: usize = 64;
 
-/// More requests than this for one session wait for a disk that does not keep up.
+/// More requests than this for one session mean that the disk does not keep up.
 const WAITING_REQUESTS_MAX: usize = 1_024;
 
-/// An entry takes a turn: a thousand a second, as long as no piece would wait too long for its own.
+/// The time of one turn: a thousand entries a second, as long as no piece waits longer than
+/// allowed.
 const TURN_MS: i64 = 1;
 
 /// Up to this many turns ahead an entry is written at once. Past that, pieces of answers wait.
@@ -48,7 +49,7 @@ struct Sessions {
     speaking: HashMap<Stream, Speaking>,
     /// Until when all turns are taken.
     taken_until: Option<Time>,
-    /// The engine stops, and nothing waits for its turn any more.
+    /// The engine stops, so no request waits for a turn.
     is_stopping: bool,
 }
 

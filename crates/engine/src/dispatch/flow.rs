@@ -79,7 +79,7 @@ impl Flows {
         }
     }
 
-    /// What is known of a queue whose people can take so many at once.
+    /// The flow of a queue whose people can take `slots` conversations at once.
     pub fn of(&self, teamspace: &TeamspaceId, queue: &AgentId, slots: u32, now: Time) -> Flow {
         let known = self.known();
         let nothing = Measured::default();

@@ -11,7 +11,7 @@ use crate::announce::session_stream;
 use crate::port::StoreError;
 use crate::sessions::Question;
 
-/// What the server says of a question in its extension. A producer cannot say it.
+/// The fields that the server adds to a question in its extension. A producer cannot set them.
 const DUE_AT: &str = "due_at";
 const SECONDS_LEFT: &str = "seconds_left";
 const SETTLED: &str = "settled";

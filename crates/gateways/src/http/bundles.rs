@@ -1,4 +1,4 @@
-//! `/v1/bundles`: what a person was told before a transfer began, by the id that a transcript
+//! `/v1/bundles`: what a person was told before they began to answer, by the id that a transcript
 //! names.
 
 use axum::Json;

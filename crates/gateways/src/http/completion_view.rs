@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-/// How far a completion is.
+/// The progress of a completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Progress {
@@ -47,7 +47,7 @@ pub struct CriterionView {
     pub artifact_ids: Vec<String>,
 }
 
-/// How far the completion of a handoff is, if there is one.
+/// The progress of a handoff's completion, if there is one.
 pub fn progress(handoff: &Handoff) -> Option<Progress> {
     let Handoff::Made(made) = handoff else { return None };
     match &made.stage {

@@ -230,7 +230,7 @@ impl Place<'_> {
         Ok(found.await?.flatten())
     }
 
-    /// Something of the transfer as it stands now, if it is still the conversation's last.
+    /// A value from the current state of the transfer, if it is still the conversation's last.
     async fn of_the_last<T>(
         &self,
         what: impl Fn(&protocol::transfer::Transfer) -> Option<T>,

@@ -42,7 +42,7 @@ pub struct KeyView {
     pub role: String,
     /// Since when it has this role.
     pub since: String,
-    /// When it is not published any more; only for those that are retired.
+    /// When it stops being published; only for retired keys.
     pub until: Option<String>,
 }
 

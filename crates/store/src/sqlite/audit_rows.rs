@@ -101,7 +101,7 @@ pub struct HandoffColumns {
     pub document_hash: Option<String>,
 }
 
-/// Who holds a task, as it lies in the file.
+/// The holder of a task, as stored in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskHoldRow {
     pub teamspace: TeamspaceId,

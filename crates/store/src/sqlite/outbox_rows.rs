@@ -39,7 +39,7 @@ pub fn claim(connection: &Connection, claim: &Claim) -> Result<Vec<Claimed>> {
     Ok(claimed)
 }
 
-/// What names begin with, and whether they do.
+/// The prefix of the names, and whether names must or must not have it.
 fn start_of(names: Names) -> (&'static str, bool) {
     match names {
         Names::With(start) => (start, true),
@@ -104,7 +104,7 @@ pub fn write(connection: &Connection, write: &OutboxWrite) -> Result<()> {
         .map(|_| ())
 }
 
-/// What is not done yet, in the order of its streams.
+/// Effects that are not done yet, in the order of their streams.
 pub fn outstanding(
     connection: &Connection,
     teamspace: &TeamspaceId,

@@ -214,7 +214,7 @@ impl ReadOnly {
         audit_rows::deadline_rows(&self.connection, after, limit).map_err(broken)
     }
 
-    /// Who holds which task, after one of them, at most `limit`.
+    /// The holders of tasks after one of them, at most `limit`.
     pub fn task_hold_rows(
         &self,
         after: Option<&TaskHoldRow>,

@@ -72,7 +72,7 @@ pub struct Player {
     pub words: mpsc::Sender<Words>,
 }
 
-/// What a user said, and the session in which it is to be worked on.
+/// The input of a user, and the session in which it is handled.
 #[derive(Debug)]
 pub struct Words {
     pub session: SessionId,

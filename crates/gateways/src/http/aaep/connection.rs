@@ -314,7 +314,7 @@ impl<W: Wire> Open<W> {
     }
 }
 
-/// What the subscription tells next, if there is one.
+/// The next event of the subscription, if there is one.
 async fn heard(subscription: &mut Option<Box<Subscribed>>) -> Result<Heard, StoreError> {
     match subscription {
         Some(own) => own.listening.next().await,

@@ -66,7 +66,7 @@ pub struct ListenInput {
 }
 
 impl Gateway {
-    /// Who announces here, as listeners are told.
+    /// The producer that listeners are told of.
     pub fn host(&self) -> Host {
         let producer = Producer {
             agent_id: "tasuki".to_owned(),

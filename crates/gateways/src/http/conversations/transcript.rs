@@ -52,7 +52,7 @@ pub struct LineView {
     #[serde(flatten)]
     pub heard: Heard,
     pub at: String,
-    /// What it said was erased.
+    /// Whether its content was erased.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub erased: bool,
 }

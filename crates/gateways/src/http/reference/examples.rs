@@ -174,7 +174,7 @@ impl Examples<'_> {
     }
 }
 
-/// What fields show whose names end like this.
+/// Values for fields by the ending of their names.
 fn by_ending(field: &str) -> Option<&'static str> {
     let endings = [
         ("_at", TIME),

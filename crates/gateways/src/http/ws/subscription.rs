@@ -142,7 +142,7 @@ fn listener(caller: &Caller) -> Option<Who> {
     }
 }
 
-/// What of an entry is shown.
+/// Which part of an entry is shown.
 enum View {
     Member(Filter),
     Customer(Caller, ConversationId),
