@@ -1,8 +1,8 @@
-//! The keys that sign our manifest: `aaep.keys`, made on the first start and readable by nobody
-//! else. What others need is published by the server itself.
+//! The keys that sign our manifest: `aaep.keys`, made on the first start and readable only by its
+//! owner. The server itself publishes the public keys.
 //!
-//! Unlike the key of the ledger, these come and go. If the file is gone, new keys are made, and
-//! whoever verifies fetches them as it did the first.
+//! Unlike the key of the ledger, these are replaceable. If the file is missing, new keys are made,
+//! and clients that verify signatures fetch them as they did the first.
 
 use std::fs;
 use std::io;

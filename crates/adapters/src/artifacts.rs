@@ -1,10 +1,10 @@
 //! Looks at the artifacts that a package names: files below configured roots, and URLs outside
 //! private networks. Says what is there, and decides nothing about the handoff.
 //!
-//! Paths and URLs come from whoever wrote the package, so each is taken for an attack: it may
-//! not reach what lies outside, learn what exists there, block, or take more than its share of
-//! bytes and time. Read in this order: `files`, then `urls` with `locations`, `addresses` and
-//! `network`; both do their work on the one thread of `hashing`.
+//! Paths and URLs come from the sender of the package, so each is treated as hostile: it may not
+//! reach what lies outside, learn what exists there, block, or take more than its share of bytes
+//! and time. Read in this order: `files`, then `urls` with `locations`, `addresses` and `network`;
+//! both do their work on the one thread of `hashing`.
 
 pub(crate) mod addresses;
 mod files;
@@ -37,16 +37,16 @@ use crate::workq::Workq;
 /// within [`ARTIFACT_MS_MAX`].
 pub const BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
 
-/// More than anybody reads: a package that names more is a list, and should hand over the list.
+/// More than a person reads: a package that names more should hand over one list instead.
 pub const N_ARTIFACTS_MAX: usize = 256;
 
 /// A minute is 70 MB/s for the largest artifact, which disks and near servers reach.
 pub const ARTIFACT_MS_MAX: u64 = 60_000;
 
-/// Somebody waits for the answer; after five minutes a later look serves them better.
+/// A caller waits for the answer; after five minutes a later look serves it better.
 pub const TOTAL_MS_MAX: u64 = 300_000;
 
-/// What a finding repeats of somebody else's text: a digest fits four times over.
+/// How much of a foreign text a finding repeats: a digest fits four times over.
 const REPEATED_BYTES_MAX: usize = 300;
 
 /// Where and how far to look.
@@ -80,7 +80,7 @@ impl Default for Settings {
     }
 }
 
-/// Why nobody can look.
+/// Why the roots cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum RootError {
     #[error("{} is not a folder", .path.display())]
@@ -204,7 +204,7 @@ fn check_size(reference: &ArtifactRef, size_bytes: u64) -> Result<(), Finding> {
     }
 }
 
-/// Somebody else's text as a part of one line of ours.
+/// A foreign text, made fit for one line of ours.
 fn repeated(text: &str) -> String {
     let shown = |character: char| match character {
         '\n' | '\r' | '\t' => '\u{fffd}',

@@ -30,8 +30,8 @@ use log::Log;
 /// One write. More than this waits for the next one.
 const BATCH_BYTES_MAX: usize = 1024 * 1024;
 
-/// Between two writes while the log keeps up: each costs two syncs, which the database needs more.
-/// When it is behind there is no pause.
+/// The pause between two writes while the log keeps up: each costs two syncs, which slow down the
+/// database. A log that is behind does not pause.
 const PAUSE: Span = Span::from_millis(100);
 
 /// After a failure; doubled with each one that follows.
@@ -56,7 +56,8 @@ pub async fn run(engine: Engine, folder: PathBuf, log: Log, mut stop: watch::Rec
     tokio::select! {
         biased;
         () = engine.until_not_behind() => {}
-        // Until somebody decides to go on without them, the lines of lost entries are what is left.
+        // The lines of lost entries are all that is left of them, until an operator declares a
+        // fork.
         () = until_stopped(&mut stop) => return,
     }
     let mut retry_after = RETRY_AFTER_MIN;
@@ -116,8 +117,7 @@ async fn follow(
     blocking(move || Ok(files.record()?)).await
 }
 
-/// Empties the files that were derived from entries that the ledger does not have, as after a
-/// restore.
+/// Empties files that were derived from entries the ledger does not have, as after a restore.
 async fn rest_on_ledger(engine: &Engine, mut files: Files) -> Result<Files, Error> {
     let mut found = BTreeMap::new();
     for sequence in files.foundations() {
@@ -160,8 +160,8 @@ fn n_bytes(batch: &[Arc<Followed>]) -> usize {
     batch.iter().map(line).sum()
 }
 
-/// Appends a batch. If it erases what the files may say, they are emptied instead, and the follower
-/// goes back to the beginning: what it reads from now on does not say it any more.
+/// Appends a batch. If it erases a body that the files may contain, they are emptied instead, and
+/// the follower starts again from the beginning: the ledger no longer has the erased body.
 async fn write(
     engine: &Engine,
     follower: &mut Follower,
@@ -197,6 +197,6 @@ async fn blocking<T: Send + 'static>(
 }
 
 async fn until_stopped(stop: &mut watch::Receiver<bool>) {
-    // A sender that is gone cannot ask for more work either.
+    // A dropped sender means stop as well.
     let _ = stop.wait_for(|stop| *stop).await;
 }

@@ -1,5 +1,5 @@
-//! Checkpoints outside the database: `checkpoint` holds the newest, `checkpoints.log` some of
-//! those before it, so that an edit can be told from the entries around it.
+//! Checkpoints outside the database: `checkpoint` holds the newest, `checkpoints.log` some of those
+//! before it, so that an edited entry can be located.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -17,8 +17,8 @@ pub const NEWEST_FILE: &str = "checkpoint";
 pub const LOG_FILE: &str = "checkpoints.log";
 
 /// A note goes to the log when so many entries were sealed since the last one there, and the first
-/// after a start. It is how closely a rewritten entry can be told: within ten thousand, at 250
-/// bytes of log for each.
+/// after a start. So a rewritten entry can be located within ten thousand entries, at 250 bytes of
+/// log for each ten thousand.
 pub const LOG_EVERY_ENTRIES: u64 = 10_000;
 
 #[derive(Debug)]
@@ -76,8 +76,8 @@ impl CheckpointSink for CheckpointFiles {
     }
 }
 
-/// The note that was written last, if any was: the newest or, if somebody removed that, the last
-/// of the log.
+/// The note that was written last, if there is one: the newest or, if that file was removed, the
+/// last of the log.
 pub fn newest(folder: &Path) -> io::Result<Option<String>> {
     let read = |name: &str| match fs::read(folder.join(name)) {
         Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
@@ -93,10 +93,9 @@ pub fn newest(folder: &Path) -> io::Result<Option<String>> {
 /// The log as it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Log {
-    /// What stands between the empty lines; whether they are notes of ours only their signatures
-    /// tell.
+    /// The texts between the empty lines. Only their signatures show whether they are our notes.
     pub notes: Vec<String>,
-    /// A crash, or somebody, left half a note at the end.
+    /// The log ends with half a note, after a crash or an edit.
     pub is_torn: bool,
 }
 
@@ -123,13 +122,13 @@ pub fn split_log(text: &str) -> Log {
     Log { notes, is_torn: has_hole || !body.is_empty() || !rest.is_empty() }
 }
 
-/// What was never written reads as zeros.
+/// Bytes that were never written read as zeros.
 fn has_hole(note: &str) -> bool {
     note.contains('\0')
 }
 
-/// The bytes up to the end of the last whole note. What comes before it is left as it is, however
-/// it looks: that was synced, so it was not a crash.
+/// The bytes up to the end of the last whole note. Damage before it is left as it is: those bytes
+/// were synced, so a crash did not cause it.
 fn sound_length(bytes: &[u8]) -> usize {
     let mut end = bytes.len();
     while let Some(at) = last_empty_line(&bytes[..end]) {

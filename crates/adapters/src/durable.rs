@@ -27,13 +27,13 @@ pub fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     sync_name(path)
 }
 
-/// Gives a file another name in its folder. Its content is the caller's to sync.
+/// Gives a file another name in its folder. The caller syncs its content.
 pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)?;
     sync_name(to)
 }
 
-/// Makes the file if it is not there. Its content is the caller's to sync.
+/// Makes the file if it is not there. The caller syncs its content.
 pub fn create(path: &Path) -> io::Result<File> {
     let open = || OpenOptions::new().read(true).write(true).open(path);
     match open() {

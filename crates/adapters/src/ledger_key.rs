@@ -1,8 +1,8 @@
-//! The key that signs checkpoints: `ledger.key`, made on the first start and readable by nobody
-//! else, and `ledger.pub`, which others need to check the signatures.
+//! The key that signs checkpoints: `ledger.key`, made on the first start and readable only by its
+//! owner, and `ledger.pub`, with which auditors check the signatures.
 //!
-//! The key is what separates us from whoever can write the database. Its public half names the log:
-//! a checkpoint of another key is a checkpoint of another log.
+//! An attacker who can write the database cannot sign without the key. Its public half names the
+//! log: a checkpoint of another key is a checkpoint of another log.
 
 use std::fs;
 use std::io;

@@ -1,9 +1,9 @@
-//! What the server does to the outside: files for people, programs and auditors, and looks at
-//! what a handoff names.
+//! Outgoing work of the server: files for people, programs and auditors, and looks at the artifacts
+//! of a handoff.
 //!
-//! Nothing here decides anything; it follows the ledger and keeps what it is handed. It knows no
-//! SQL and no web framework. Everything that must survive a power cut is written through
-//! `std::fs`, so that the power-loss recorder sees it. Read in this order:
+//! Nothing here decides anything; it follows the ledger and stores what it is given. It uses no SQL
+//! and no web framework. Everything that must survive a power cut is written through `std::fs`, so
+//! that the power-loss recorder sees it. Read in this order:
 //!
 //! 1. [`audit_log`]: the ledger as `handoffs.jsonl`, one file for each teamspace.
 //! 2. [`ledger_key`], [`checkpoint_file`]: the key that signs checkpoints, and where they are kept

@@ -1,6 +1,5 @@
 //! The archive of messages: `archive/<teamspace>/messages-<year>-<month>.jsonl`, by the month in
-//! which they were sent. What is written here is never read again by the server; it is the
-//! operator's to keep, to move or to delete.
+//! which they were sent. The server never reads it again; the operator may keep, move or delete it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,7 +16,7 @@ use protocol::message::audit_line;
 
 use crate::durable;
 
-/// Beside what is derived from the ledger, because this is not.
+/// Outside the folders that are derived from the ledger, because the archive is not.
 const FOLDER: &str = "archive";
 
 /// More than the longest line, so that the beginning of half a line is found.
@@ -67,7 +66,8 @@ fn write(data: &Path, teamspace: &TeamspaceId, messages: &[Message]) -> io::Resu
     Ok(())
 }
 
-/// What a crash left of a line is cut off first; its message was not purged and comes again.
+/// A line that a crash left incomplete is cut off first; its message was not purged and comes
+/// again.
 fn append(file: &File, text: &str) -> io::Result<()> {
     let length = file.metadata()?.len();
     let begin = length.saturating_sub(TAIL_BYTES);

@@ -1,4 +1,4 @@
-//! What the engine's outbox asks for, handed to whoever does it.
+//! Passes the effects of the engine's outbox to the modules that carry them out.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,10 +1,10 @@
-//! Calls agents: one signed `POST` over a connection of its own. Whoever was sent something
-//! critical is told that there is a message and not what it says; whoever holds a conversation is
-//! told what was said in it, and may answer in place.
+//! Calls agents: one signed `POST` over a connection of its own. The recipient of a critical
+//! message is told that there is a message, but not its content. The holder of a conversation is
+//! told what was said in it, and may answer in the response.
 //!
-//! The URL is an operator's, but a name may lead anywhere, so the address is checked like that of
-//! an artifact. Redirects are not followed, and nothing that an agent answers is repeated but as
-//! its own words in its conversation.
+//! The URL is set by an operator, but a name may resolve to any address, so the address is checked
+//! like that of an artifact. Redirects are not followed, and an agent's response is used only as
+//! its own message in its conversation.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -28,11 +28,12 @@ use tokio_rustls::rustls::ClientConfig;
 use crate::artifacts::locations::{Host, Location, Scheme};
 use crate::artifacts::network::{self, Answer, Network, Reach, SystemNetwork, Unreached};
 
-/// From the name to the status: whoever wakes up in earnest answers first and works then.
+/// From resolving the name to the status line: an agent should answer the call before it starts to
+/// work.
 pub const CALL_MS_MAX: u64 = 5_000;
 
-/// From the name to the end of the answer: a model may answer in place, and customers do not wait
-/// for longer.
+/// From resolving the name to the end of the answer: a model may answer in the response, and
+/// customers do not wait for longer.
 pub const TURN_MS_MAX: u64 = 30_000;
 
 /// A message with as many files as it may have.
@@ -50,7 +51,7 @@ pub struct Webhook {
     turn_ms_max: u64,
 }
 
-/// Whom to call.
+/// Which agents may be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scope {
     Public,
@@ -60,7 +61,7 @@ enum Scope {
     Private,
 }
 
-/// What can be done about a URL that is not called.
+/// How to make a URL callable.
 const HOW_TO_CALL: &str = "`messages.wake_private_addresses = true` in the configuration allows it \
                            in private networks, `tasuki serve --dev` on this machine";
 
@@ -81,7 +82,7 @@ impl Webhook {
         Self { scope, ..self }
     }
 
-    /// Why a URL is never called, as far as it tells without asking for a name.
+    /// Why a URL is never called, as far as the URL shows without resolving its name.
     pub fn objection(&self, url: &str, url_use: UrlUse) -> Option<String> {
         let Some(location) = Location::parse(url) else {
             return Some(format!("it is never called: {NOT_PLAIN}"));
@@ -101,8 +102,8 @@ impl Webhook {
         Some(format!("it is never called: {why}; {HOW_TO_CALL}"))
     }
 
-    /// Where a URL may lead. What is said in a turn is not sent in the clear but where it stays on
-    /// this machine, or where private networks are allowed.
+    /// Where a URL may lead. A turn is sent without TLS only on this machine, or where private
+    /// networks are allowed.
     fn reach(&self, location: &Location, url_use: UrlUse) -> Result<Reach, &'static str> {
         let is_clear = url_use == UrlUse::Turns && location.scheme == Scheme::Http;
         match self.scope {
@@ -178,7 +179,7 @@ impl Webhook {
     }
 }
 
-/// What is sent, and with whose secret.
+/// A request and the secret that signs it.
 struct Signed<'a> {
     url: &'a str,
     secret: Secret,
@@ -232,7 +233,7 @@ fn read_answer(bytes: &[u8]) -> Result<Option<Vec<Part>>, String> {
     parts.map(Some).ok_or(expected.to_owned())
 }
 
-/// As Standard Webhooks has it: a type, a time, and what it is about.
+/// The body that Standard Webhooks defines: a type, a time, and the data.
 fn body(call: &Call) -> String {
     let Wake { agent, message, priority, kind } = &call.wake;
     json!({

@@ -1,6 +1,6 @@
-//! A work queue whose items follow a task to its new owner, over JSON-RPC 2.0. Asked, never obeyed:
-//! an answer counts only if it is about what was asked, and a transfer only if the queue still says
-//! so when it is asked again. Whatever goes wrong becomes a word in the record, and no more.
+//! A work queue whose items follow a task to its new owner, over JSON-RPC 2.0. Its answers are not
+//! trusted: an answer counts only if it is about the item that was asked for, and a transfer only
+//! if the queue confirms it when it is asked again. A failure is recorded and has no other effect.
 //!
 //! `rpc` is one call; here is what is called, and what its answers mean.
 
@@ -19,14 +19,14 @@ use tokio::time::timeout;
 
 use rpc::{Client, Failure};
 
-/// For all of one transfer. Somebody waits for the answer to `activate`; a queue that needs longer
-/// is as good as down, and the item can be claimed by hand.
+/// For all items of one transfer. A caller waits for the answer to `activate`; a queue that needs
+/// longer counts as down, and the item can be claimed by hand.
 pub const TOTAL_MS_MAX: u64 = 2_000;
 
-/// What a queue answers about an item that it does not have.
+/// The error code of a queue for an item that it does not have.
 const NO_SUCH_ITEM: i64 = -32_004;
 
-/// The status of an item that is left for somebody to claim by hand.
+/// The status of an item that must be claimed by hand.
 const ORPHANED: &str = "orphaned";
 
 /// Where the queue is.
@@ -91,7 +91,7 @@ impl Workq {
         transfer.items.iter().zip(answers).map(answered).collect()
     }
 
-    /// Whether there is such an item. A queue that cannot say so keeps nobody from accepting.
+    /// Whether there is such an item. A queue that does not answer does not block an accept.
     pub async fn look(&self, reference: &ArtifactRef) -> Finding {
         let not_verifiable = |detail: String| Finding::NotVerifiable { detail };
         if reference.sha256.is_some() || reference.size_bytes.is_some() {
@@ -133,8 +133,8 @@ impl Workq {
         }
     }
 
-    /// A claim that was repeated may be refused because it was granted. One that is truly refused
-    /// leaves the item with an owner who has given the task away, so the queue is told.
+    /// A repeated claim may be refused because the first was granted. A claim that was really
+    /// refused leaves the item with an owner that has given the task away, so the queue is told.
     async fn after_refusal(&self, item: &str, transfer: &Transfer, refused: &Failure) -> Answer {
         let is_left_behind = match self.get(item).await {
             Ok(kept) if kept.is_with(&transfer.to) => return Answer::Transferred,

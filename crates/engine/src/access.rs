@@ -1,7 +1,7 @@
-//! Who a bearer is. The secret is hashed and looked up; what it may do comes from the token's own
-//! stream and from the directory. It is kept in memory, since every request asks for it. The store
-//! says when it changes, before whoever changed it is answered: once somebody knows that a token is
-//! revoked, it is.
+//! Token lookup: who a bearer is. The secret is hashed and looked up; its rights come from the
+//! token's own stream and from the directory. The result is cached in memory, since every request
+//! needs it. The store reports a change before it answers the caller that made it, so a token whose
+//! revocation was confirmed is no longer in the cache.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -16,7 +16,7 @@ use protocol::time::Time;
 use crate::Engine;
 use crate::port::{Sequenced, StoreError};
 
-/// A few hundred bytes each; past this many the memory starts afresh.
+/// A few hundred bytes each. Past this many the cache is cleared.
 const KNOWN_BEARERS_MAX: usize = 10_000;
 
 /// Long enough for any runtime's own session ids.
@@ -39,7 +39,7 @@ pub struct KnownBearers {
 struct Known {
     /// By the hash of the secret.
     bearers: HashMap<Hash, Bearer>,
-    /// Grows with every change, so that what was read before it is not kept.
+    /// Grows with every change, so that a value read before the change is not cached after it.
     generation: u64,
 }
 
@@ -78,7 +78,7 @@ impl Engine {
         Ok(Some(Bearer { token: token.id, caller, expires_at: token.grant.expires_at }))
     }
 
-    /// What the directory trusts an agent with.
+    /// The roles that the directory gives an agent.
     pub async fn roles_of(
         &self,
         teamspace: &TeamspaceId,
@@ -105,7 +105,7 @@ impl Engine {
 }
 
 impl KnownBearers {
-    /// Told of what was committed: whom it changes is read again by whoever asks next.
+    /// Drops the bearers that committed entries change. The next lookup reads them again.
     pub fn heed(&self, entries: &[Sequenced]) {
         for Sequenced { entry, .. } in entries {
             // All that can change who a bearer is, or what it may do.
@@ -147,7 +147,7 @@ impl Bearer {
     }
 }
 
-/// How a secret is kept.
+/// The form in which a secret is stored.
 pub fn secret_hash(secret: &str) -> String {
     canonical::hex(&canonical::sha256(&[secret.as_bytes()]))
 }
@@ -185,7 +185,8 @@ mod tests {
         let stream = |subject| Stream { teamspace: teamspace.clone(), subject };
         let own = || Subject::Agent("barry".parse().unwrap());
         let other = || Subject::Agent("tim".parse().unwrap());
-        // A change, whether what was read before it may be kept, and whether it takes what was.
+        // A change, whether a value read before it may be cached, and whether it evicts a cached
+        // one.
         let rows = [
             (Subject::Token(token), "token.revoked", false, true),
             (Subject::Token(token), "token.issued", true, false),

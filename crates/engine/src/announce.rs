@@ -1,6 +1,7 @@
-//! What agents announce. Requests for a session that arrive while its last commit is under way, or
-//! while it waits for its turn, share the next one: an agent that streams an answer costs the
-//! ledger few entries. Each request has its own answer, and one that is refused fails alone.
+//! Recording the events that agents announce. Requests for a session that arrive while its last
+//! commit is under way, or while it waits for its turn, share the next commit, so an agent that
+//! streams an answer costs the ledger few entries. Each request gets its own answer, and one that
+//! is refused fails alone.
 
 mod waiting;
 
@@ -25,11 +26,11 @@ use waiting::Waiting;
 
 pub use waiting::{Announcing, JOINED_REQUESTS_MAX, TURN_WAIT_MAX, TURNS_AHEAD};
 
-/// What is read of the ledger to compare a batch with that is sent again. It was recorded together,
-/// or nearly so.
+/// How much of the ledger is read to compare it with a batch that is sent again. The batch was
+/// recorded in one entry, or in few.
 const COMPARED_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Whether an answer counted. Whoever gave it is not told why not.
+/// Whether an answer counted. The caller that gave it is not told why it did not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heard {
     Yes,
@@ -53,14 +54,15 @@ impl Engine {
         let waiting = Waiting { caller: caller.clone(), events, answer };
         let leads = self.announcing.push(&stream, waiting, self.clock.now())?;
         if leads {
-            // Not part of this request: whoever goes away must not leave the others waiting.
+            // A task of its own: a client that disconnects must not leave the other requests
+            // waiting.
             let engine = self.clone();
             tokio::spawn(async move { engine.announce_waiting(stream).await });
         }
         answered.await.unwrap_or(Err(SubmitError::Store(StoreError::Unknown)))
     }
 
-    /// Somebody answers a question, by the token with which its producer asked it.
+    /// Answers a question, which is named by the token with which its producer asked it.
     pub async fn answer(
         &self,
         caller: &Caller,
@@ -79,7 +81,7 @@ impl Engine {
         }
     }
 
-    /// What waits of a session for its turn is recorded now.
+    /// Records at once what waits in a session for its turn.
     pub fn hurry(&self, caller: &Caller, session: &SessionId) {
         self.announcing.hurry(&session_stream(caller, session));
     }
@@ -102,7 +104,8 @@ impl Engine {
         }
     }
 
-    /// One entry for all of them. Who breaks a rule is taken out, and the others try again.
+    /// One entry for all of them. A request that breaks a rule is taken out, and the others try
+    /// again.
     async fn announce_group(&self, stream: &Stream, mut group: Vec<Waiting>) {
         while let Some(first) = group.first() {
             let caller = first.caller.clone();
@@ -116,7 +119,7 @@ impl Engine {
             match refused {
                 Some((at, rejection)) => {
                     let one = group.remove(at);
-                    // Whoever asked may be gone.
+                    // The client may have disconnected.
                     let _ = one.answer.send(Err(rejection.into()));
                 }
                 None => {
@@ -128,7 +131,8 @@ impl Engine {
         }
     }
 
-    /// What the events of a command meet: the ids that were used, and the events that used them.
+    /// What the events of a command are checked against: the ids that were used, and the events
+    /// that used them.
     pub(crate) async fn known_of_session(
         &self,
         asked: &Asked<'_>,
@@ -168,7 +172,7 @@ pub(crate) async fn run(engine: Engine, mut stopped: watch::Receiver<bool>) {
     engine.announcing.finish().await;
 }
 
-/// Whoever sees to a session. A session must not wait for somebody who failed.
+/// Marks the task that writes for a session. If the task fails, dropping this frees the session.
 struct Leading<'a> {
     announcing: &'a Announcing,
     stream: &'a Stream,
@@ -182,7 +186,7 @@ impl Drop for Leading<'_> {
     }
 }
 
-/// Who among several is to blame, and what it is told.
+/// Which request of a group is refused, and its rejection.
 fn culprit(group: &[Waiting], rejection: &Rejection) -> Option<(usize, Rejection)> {
     let mut within = rejection.event_index()?;
     for (at, one) in group.iter().enumerate() {

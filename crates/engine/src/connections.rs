@@ -1,7 +1,7 @@
-//! Who is connected. Connections are counted here, in memory; the ledger hears of the first one of
-//! an agent and of the end of its last one, and after a restart of the end of those that were open
-//! before. What is written always follows from the count at that moment, so that it does not matter
-//! in which order connections come and go.
+//! Who is connected. Connections are counted here, in memory. The ledger records when an agent
+//! opens its first one and when its last one ends, and after a restart the end of those that were
+//! open before. What is written always follows from the count at that moment, so the order in which
+//! connections open and close does not matter.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -20,8 +20,8 @@ use crate::port::{ListOf, StoreError};
 use crate::query::LIST_ROWS_MAX;
 use crate::submit::SubmitError;
 
-/// A page that is loaded again closes its connection and opens another one within this time: then
-/// there is nothing to write down.
+/// A page that is reloaded closes its connection and opens another within this time. Then nothing
+/// is recorded.
 const PAUSE: Span = Span::from_millis(250);
 
 /// A store that failed may have recovered by then.
@@ -44,7 +44,7 @@ pub struct Connections {
 struct Known {
     /// As many entries as agents with a connection, which listeners have a limit for.
     n_open: HashMap<Who, usize>,
-    /// Those of whom the ledger may not know yet.
+    /// Agents whose change the ledger may not have yet.
     unsettled: BTreeSet<Who>,
 }
 
@@ -56,7 +56,8 @@ pub struct OpenConnection {
 }
 
 impl Engine {
-    /// Counts a connection of an agent. Whoever serves it keeps the answer until it ends.
+    /// Counts a connection of an agent. The gateway that serves it keeps the returned guard until
+    /// the connection ends.
     pub fn connection_opened(&self, teamspace: &TeamspaceId, agent: &AgentId) -> OpenConnection {
         let who = (teamspace.clone(), agent.clone());
         let mut known = self.connections.known();
@@ -69,8 +70,8 @@ impl Engine {
         OpenConnection { connections: Arc::clone(&self.connections), who }
     }
 
-    /// Writes down who has come and who is gone. Returns how many were looked at. What could not
-    /// be written is tried again by the next call.
+    /// Records which agents have connected and disconnected. Returns how many were checked. A write
+    /// that failed is retried by the next call.
     pub async fn settle_connections(&self) -> Result<usize, SubmitError> {
         let _settling = self.connections.settling.lock().await;
         let mut n_settled = 0;
@@ -87,8 +88,8 @@ impl Engine {
         Ok(n_settled)
     }
 
-    /// Nobody has a connection to a server that has just started. Whoever had one to the last run,
-    /// and is not back already, has lost it. Returns how many that were.
+    /// A server that has just started has no connections. Records the loss for every agent that was
+    /// connected to the last run and has not reconnected. Returns how many there were.
     pub async fn note_all_disconnected(&self) -> Result<usize, SubmitError> {
         let mut after = None;
         loop {

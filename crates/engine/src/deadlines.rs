@@ -1,5 +1,5 @@
-//! The deadline loop. A deadline that passes becomes a command and is decided like any other; if
-//! the world moved on, nothing happens. What is armed is in the store: a restart forgets nothing.
+//! The deadline loop. A deadline that passes becomes a command and is decided like any other; if it
+//! no longer applies, nothing happens. Armed deadlines are in the store, so a restart loses none.
 
 use protocol::agent;
 use protocol::caller::Caller;
@@ -42,10 +42,11 @@ pub(crate) async fn run(engine: Engine, mut stopped: watch::Receiver<bool>) {
 }
 
 impl Engine {
-    /// Decides every deadline that is due now, up to one round's worth. Returns how many it was.
+    /// Decides every deadline that is due now, up to one round's worth. Returns how many there
+    /// were.
     pub async fn fire_due_deadlines(&self) -> Result<usize, StoreError> {
         if self.behind().is_some() {
-            // They are decided when the ledger goes on, late and once.
+            // Deadlines are decided once, late, when the ledger accepts writes again.
             return Ok(0);
         }
         let due = self.store.due(self.clock.now(), ROUND_DEADLINES_MAX).await?;

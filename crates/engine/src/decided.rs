@@ -1,6 +1,6 @@
-//! Telling the producer of a session at its endpoint what became of a question: as the reply that
-//! AAEP has for it, with the token that the producer chose. At least once, with the same id each
-//! time.
+//! Sends the producer of a session the result of its question, at the producer's endpoint: as the
+//! AAEP reply for it, with the token that the producer chose. It is sent at least once, with the
+//! same id each time.
 
 use aaep::event::Decision;
 use aaep::handshake::{ClarificationReply, ConfirmationReply, Handshake, Response};
@@ -70,17 +70,18 @@ impl Engine {
             at,
             body,
         };
-        // What a producer answers to a decision is for nobody.
+        // The producer's response to a decision is not used.
         Ok(self.while_renewing(claimed, adapter.deliver(delivery)).await.map(|_| ()))
     }
 }
 
-/// The same for each try, and for nothing else.
+/// The same id for each try, and for no other decision.
 fn id(session: &SessionId, reply_token: &str) -> String {
     format!("{session}_{reply_token}")
 }
 
-/// A type, a time and what it is about, as all that is sent to endpoints; nothing while it is open.
+/// A type, a time and the data, like every body sent to endpoints. `None` while the question is
+/// open.
 fn body(tell: &Tell, now: Time, question: &Question) -> Option<String> {
     let Tell { agent, session, reply_token } = tell;
     let mut data = json!({ "agent": agent, "session_id": session, "reply_token": reply_token });
@@ -115,7 +116,7 @@ fn body(tell: &Tell, now: Time, question: &Question) -> Option<String> {
                 (Outcome::Answered | Outcome::Unanswered | Outcome::Withdrawn, Some(default)) => {
                     Some(reply.responded(Answered::Text(default.clone()), None))
                 }
-                // A clarification without an answer, of which its producer said nothing.
+                // A clarification without an answer, and without a default from its producer.
                 (Outcome::Answered | Outcome::Unanswered | Outcome::Withdrawn, None) => None,
             };
             if let Some(reply) = reply {
@@ -128,18 +129,18 @@ fn body(tell: &Tell, now: Time, question: &Question) -> Option<String> {
     Some(body.to_string())
 }
 
-/// What all replies have.
+/// The fields that all replies have.
 struct Reply<'a> {
     reply_token: &'a str,
     subscription: Option<String>,
     at: Time,
 }
 
-/// Who answered without a subscription, or nobody did.
+/// Stands for the subscription if the answer came without one, or if there was no answer.
 const NO_SUBSCRIPTION: &str = "sub_none";
 
 impl Reply<'_> {
-    /// Who decided is known by their token; what they say of themselves is beside the reply.
+    /// The token identifies who decided; what they say about themselves is beside the reply.
     fn decided(self, decision: Decision, answer: Option<&session::event::Answered>) -> Handshake {
         Handshake::ConfirmationReply(ConfirmationReply {
             reply_token: self.reply_token.to_owned(),

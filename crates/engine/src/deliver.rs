@@ -1,6 +1,5 @@
-//! Telling the holder of a conversation at its endpoint what was said: at least once, in order, and
-//! nobody who does not hold it any more. What it answers is said for the epoch in which it was
-//! told.
+//! Delivers what was said in a conversation to the endpoint of its holder: at least once, in order,
+//! and never to a former holder. The holder's answer counts for the epoch of the delivery.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -21,13 +20,14 @@ use crate::outbox::Adapter;
 use crate::port::{Claimed, Sequenced, StoreError};
 use crate::submit::{Key, SubmitError};
 
-/// One agent that is slow leaves places for the others.
+/// The limit per agent, so that a slow agent leaves places for the others.
 pub const TURNS_OF_AN_AGENT_MAX: usize = 16;
 
-/// Somebody waits for an answer, so what was down for an hour is tried four times a minute.
+/// A customer waits for an answer, so even an endpoint that was down for an hour is retried four
+/// times a minute.
 const RETRY_AFTER_MAX: Span = Span::from_millis(15_000);
 
-/// Whom to tell, and what.
+/// Where to deliver, and what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
     pub url: String,
@@ -40,16 +40,16 @@ pub struct Delivery {
     pub body: String,
 }
 
-/// What came of it: what the agent answers, if it does so at once, or what went wrong.
+/// The result: the agent's answer, if it gives one at once, or what went wrong.
 pub type Answered = Pin<Box<dyn Future<Output = Result<Option<Vec<Part>>, String>> + Send>>;
 
-/// How many turns each agent is being told.
+/// How many deliveries are running for each agent.
 #[derive(Debug, Default)]
 pub(crate) struct Telling {
     running: Mutex<BTreeMap<(TeamspaceId, AgentId), usize>>,
 }
 
-/// One of the turns that an agent is being told.
+/// One running delivery of an agent.
 struct Place {
     telling: Arc<Telling>,
     whose: (TeamspaceId, AgentId),
@@ -81,7 +81,7 @@ impl Drop for Place {
 }
 
 impl Engine {
-    /// Tells the holder, and records what came of it.
+    /// Delivers to the holder, and records the result.
     pub(crate) async fn carry_out_delivery(
         &self,
         claimed: &Claimed,
@@ -112,7 +112,7 @@ impl Engine {
             Err(SubmitError::Store(error)) => return Err(error),
             Err(rejected) => rejected.to_string(),
         };
-        // Done means that the state wants it no longer; then there is no row to write to.
+        // Once it is done, the state no longer wants it, and there is no row to write to.
         match self.work(claimed).await? {
             Some(_) => self.put_off(claimed, error).await,
             None => Ok(()),
@@ -153,8 +153,8 @@ impl Engine {
         Ok(self.while_renewing(claimed, adapter.deliver(delivery)).await)
     }
 
-    /// What the agent answered at once, said as if it had asked for it. Its own key makes it the
-    /// same request however often the turn is delivered.
+    /// Records the agent's immediate answer as if the agent had sent it in a request. The
+    /// idempotency key is the same for every delivery of the turn, so the answer is recorded once.
     async fn say_answer(
         &self,
         claimed: &Claimed,

@@ -1,6 +1,6 @@
-//! The dispatch loop: what waits in a queue is offered to people, and what somebody had who is gone
-//! goes back into its place. It follows the ledger like everybody else, and what it does is a
-//! command like any other; of two that decide at once, the commit lets one through.
+//! The dispatch loop offers waiting conversations to people. The conversations of a person who has
+//! gone offline go back to their place in the queue. The loop follows the ledger, and acts through
+//! ordinary commands; of two concurrent decisions, the commit lets one through.
 
 mod flow;
 mod roster;
@@ -28,17 +28,17 @@ pub use flow::Flows;
 pub use roster::Roster;
 pub use shift::Shift;
 
-/// The name under which the store keeps how far the loop has come.
+/// The name under which the store keeps the loop's cursor.
 const FOLLOWER: &str = "dispatch";
 
-/// Entries that concern nobody are passed again after a crash, which is harmless; up to this many
-/// of them are not worth a write.
+/// The cursor is written after at most this many entries that need no action. After a crash they
+/// are read again, which is harmless.
 const PLACE_EVERY: u64 = 8 * PAGE_ENTRIES_MAX as u64;
 
-/// Between two looks while the loop keeps up: nobody notices a wait that is shorter.
+/// The pause between two rounds while the loop keeps up. It is too short to be noticed.
 const PAUSE: Span = Span::from_millis(20);
 
-/// While somebody waits it looks this often: what is asked of people is relaxed with time.
+/// How often the loop looks while a conversation waits: its requirements are relaxed with time.
 const LOOK_EVERY: Span = Span::from_millis(1_000);
 
 /// A store that failed may have recovered by then.
@@ -47,8 +47,8 @@ const RETRY_AFTER: Span = Span::from_millis(1_000);
 /// Queues are looked through in pages of this size.
 const QUEUES_READ: usize = 200;
 
-/// Conversations of a queue that are looked at in one round. Those behind are looked at once those
-/// before them have found somebody.
+/// Conversations of a queue that are considered in one round. Later ones are considered once those
+/// before them are assigned.
 const WAITING_MAX: usize = 256;
 
 pub(crate) async fn run(engine: Engine, mut stopped: watch::Receiver<bool>) {
@@ -71,17 +71,17 @@ pub(crate) async fn run(engine: Engine, mut stopped: watch::Receiver<bool>) {
     }
 }
 
-/// What an entry means for those who wait.
+/// What an entry means for waiting conversations.
 enum Meaning {
     Nothing,
-    /// Somebody waits who did not, or somebody is free who was not.
+    /// A new conversation waits, or a person has become free.
     LookAgain,
-    /// A person cannot be reached any more.
+    /// A person is no longer reachable.
     Gone(AgentId),
 }
 
 impl Engine {
-    /// Takes note of all that has happened, gives back what people had who are gone, and offers
+    /// Processes all new entries, takes conversations back from people who are offline, and offers
     /// what waits. Returns how many offers it made. For programs without loops, and for tests.
     pub async fn dispatch_due(&self) -> Result<usize, SubmitError> {
         let written = self.store.place(FOLLOWER).await?;
@@ -169,7 +169,7 @@ impl Engine {
         Ok(agent.is_some_and(|agent| agent.presence() == protocol::agent::Presence::Offline))
     }
 
-    /// Gives back everything that a person has.
+    /// Puts everything that a person holds or is asked to take back into its queue.
     async fn lose(&self, teamspace: &TeamspaceId, agent: &AgentId) -> Result<(), SubmitError> {
         let of = |holder: Option<AgentId>, asked| {
             ListOf::Conversations(ConversationFilter {
@@ -178,7 +178,7 @@ impl Engine {
                 status: Some(conversation::Status::Open),
             })
         };
-        // What is asked of them first: whoever answers meanwhile is found among what they hold.
+        // Offers first: one that is accepted meanwhile is then found among what the person holds.
         for of in [of(None, Some(agent.clone())), of(Some(agent.clone()), None)] {
             let mut before = None;
             loop {
@@ -196,7 +196,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Offers what waits to whoever can take it, in every queue that offers.
+    /// Offers waiting conversations to people who can take them, in every queue that makes offers.
     async fn offer_all(&self) -> Result<usize, SubmitError> {
         let (mut n_offered, mut after) = (0, None);
         loop {
@@ -237,7 +237,7 @@ impl Engine {
             let ring = transfer::Command::Ring { transfer: transfer.id, agent: chosen.clone() };
             let has_rung = self.submit_transfer(row.stream, ring).await?;
             let person = people.iter_mut().find(|person| person.agent == chosen);
-            let person = person.expect("whoever is chosen is one of them");
+            let person = person.expect("the chosen person is one of them");
             person.load += 1;
             if has_rung {
                 person.last_assigned_at = now;
@@ -248,7 +248,8 @@ impl Engine {
         Ok(n_offered)
     }
 
-    /// Whether it happened. If the world has moved on, it has not, and the next look shows why.
+    /// Whether the command was accepted. If the state has changed meanwhile, it was not, and the
+    /// next round sees the new state.
     async fn submit_transfer(
         &self,
         stream: Stream,
@@ -268,8 +269,8 @@ fn is_departure(entry: &Entry) -> bool {
     ["agent.lost", "agent.connection_lost", "agent.presence_changed"].contains(&entry.name.as_ref())
 }
 
-/// Who is offered it: not whoever has said no, nor whoever has it; and whoever has not answered
-/// only if there is nobody else.
+/// The person to offer a transfer to: never one who declined it or takes part in it, and one who
+/// missed an earlier offer only if there is no other.
 fn whom(
     conversation: &Conversation,
     transfer: &Transfer,
@@ -278,7 +279,7 @@ fn whom(
     now: Time,
 ) -> Option<AgentId> {
     let terms = &transfer.terms;
-    // What the queue asks is asked by the one in which it waits now.
+    // The queue's requirements are those of the queue in which it waits now.
     let own = if transfer.leg.is_some() { &Wanted::default() } else { &terms.wanted };
     let language = conversation.setup.customer.language.as_deref();
     let wanted = settings.wanted_for(own, language);

@@ -1,5 +1,5 @@
 //! Erasing all that was said in a conversation or a session, entry by entry and on the record. What
-//! is erased stays erased, so whoever was interrupted asks again and goes on.
+//! is erased stays erased, so a caller that was interrupted repeats the request, which continues.
 
 use protocol::caller::Caller;
 use protocol::ledger::{Erased, Stream};
@@ -15,13 +15,13 @@ use crate::submit::SubmitError;
 /// Entries that one request erases: some seconds on a slow disk.
 pub const ERASED_MAX: usize = 200;
 
-/// The writer has others between them.
+/// How many are in line at once, so that other commits get their turn in between.
 const IN_LINE_MAX: usize = 16;
 
 /// Entries that are read at once to find those that are left.
 const ENTRIES_READ: u64 = 200;
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ErasedAll {
     pub n_erased: usize,
@@ -30,8 +30,8 @@ pub struct ErasedAll {
 }
 
 impl Engine {
-    /// Erases the bodies of a conversation, the oldest first, up to [`ERASED_MAX`]. One that still
-    /// goes on is closed: there is nothing left to go on from.
+    /// Erases the bodies of a conversation, the oldest first, up to [`ERASED_MAX`]. An open one is
+    /// closed, because nothing is left of it.
     pub async fn erase_conversation(
         &self,
         caller: &Caller,
@@ -54,7 +54,7 @@ impl Engine {
         self.erase_all(caller, stream, reason).await
     }
 
-    /// The same for a session. One that still goes on is ended.
+    /// The same for a session. An open one is ended.
     pub async fn erase_session(
         &self,
         caller: &Caller,

@@ -1,4 +1,5 @@
-//! What a decision needs to know besides its own stream: read before, handed in.
+//! What a decision needs to know besides its own stream. It is read before the decision and passed
+//! in.
 
 use protocol::agent::profile::CAPACITY_MAX;
 use protocol::agent::{Agent, Kind, free_slot, slot_prefix};
@@ -14,7 +15,7 @@ use protocol::subscription;
 use crate::Engine;
 use crate::port::{List, ListOf, StoreError};
 
-/// Everyone, the sender among them, and one more that shows that they are too many.
+/// Everyone including the sender, and one more, which shows that there are too many.
 const DIRECTORY_ROWS_MAX: usize = BROADCAST_MAX + 2;
 
 impl Engine {
@@ -84,8 +85,8 @@ impl Engine {
         Ok(facts)
     }
 
-    /// The lowest free slot of an agent, `None` if it has none or any number. Somebody may take it
-    /// meanwhile; the commit compares.
+    /// The lowest free slot of an agent, `None` if it has none or any number. Another command may
+    /// take the slot meanwhile; the commit checks that.
     pub async fn free_slot(
         &self,
         teamspace: &TeamspaceId,
@@ -158,7 +159,7 @@ impl Engine {
         })
     }
 
-    /// What agents are besides their names matters only if they may be called.
+    /// More than the agents' names is read only if agents may be called.
     async fn directory(
         &self,
         teamspace: &TeamspaceId,
@@ -201,7 +202,7 @@ impl Engine {
     }
 }
 
-/// What is known of those that were found.
+/// Adds the facts about the agents that were found.
 fn found(facts: &mut Facts, agents: Vec<Found>) {
     let can_be_called = agents.iter().filter(|agent| agent.wake_url.is_some());
     facts.wakeable = can_be_called.map(|agent| agent.id.clone()).collect();
@@ -212,7 +213,7 @@ fn found(facts: &mut Facts, agents: Vec<Found>) {
     facts.directory = agents.into_iter().map(|agent| agent.id).collect();
 }
 
-/// The queue of whoever asks for a person and names none.
+/// The queue for a caller that asks for a person and names no queue.
 pub fn default_queue() -> AgentId {
     DEFAULT_QUEUE.parse().expect("a valid name")
 }

@@ -1,5 +1,6 @@
-//! Following the ledger: read after my place, use it, wait for the bell, read again. The bell
-//! carries no events, so a slow reader falls behind and catches up, and never loses one.
+//! Following the ledger: read the entries after the cursor, use them, wait for the bell, read
+//! again. The bell carries no events, so a slow reader falls behind, catches up, and never loses
+//! one.
 //!
 //! The newest entries are kept in a ring that the store fills and all followers share; only those
 //! behind it read the store.
@@ -24,8 +25,8 @@ use crate::port::{Listener, Sequenced, Store, StoreError};
 use crate::sessions;
 use crate::settings::KnownSettings;
 
-/// Enough for followers that keep up to live on memory alone, even those that come by only ten
-/// times a second.
+/// Enough for followers that keep up to read from memory alone, even if they read only ten times a
+/// second.
 const RING_ENTRIES_MAX: usize = 4_096;
 
 /// Most bodies are a few hundred bytes, but they need not be.
@@ -38,23 +39,24 @@ pub const PAGE_ENTRIES_MAX: usize = 512;
 pub struct Feed {
     store: Arc<dyn Store>,
     tail: Arc<Tail>,
-    /// Held by whoever reads the store, so that followers do not all read the same page.
+    /// The lock for reading the store, so that followers do not all read the same page.
     reading: tokio::sync::Mutex<()>,
 }
 
-/// The newest entries, and the bell. Apart from the feed, so that the store can know it.
+/// The newest entries, and the bell. It is separate from the feed, so that the store can refer to
+/// it.
 struct Tail {
     newest: watch::Sender<u64>,
     /// Rung when a question of a session is settled.
     settled: watch::Sender<u64>,
-    /// Rung when there is something for those who listen.
+    /// Rung when there is something for listeners.
     announced: watch::Sender<Rung>,
     ring: Mutex<Ring>,
     heeding: Heeding,
 }
 
-/// What is kept in memory and told by the same word of what changes it: a listener of its own would
-/// cost a copy of every entry.
+/// Caches that are updated by the same notification. A listener for each would cost a copy of every
+/// entry.
 pub(crate) struct Heeding {
     pub access: Arc<KnownBearers>,
     pub settings: Arc<KnownSettings>,
@@ -66,13 +68,13 @@ pub(crate) struct Heeding {
 struct Ring {
     entries: VecDeque<Arc<Followed>>,
     n_bytes: usize,
-    /// The last entry that the store told of: there is none after it yet.
+    /// The last entry that the store reported. There is none after it yet.
     told: u64,
-    /// Grows when the ring is emptied, so that what was read before is not put into it any more.
+    /// Grows when the ring is emptied, so that a page read before is not put into it.
     generation: u64,
 }
 
-/// How the bell of those who listen was rung last.
+/// How the bell of the listeners was last rung.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Rung {
     /// Nothing concerns them between this entry and `first`. Unknown until something is committed.
@@ -82,7 +84,7 @@ pub struct Rung {
     pub newest: u64,
 }
 
-/// An entry on its way to followers. Its JSON is made once, by the first who asks.
+/// An entry on its way to followers. Its JSON is made once, for the first reader.
 #[derive(Debug)]
 pub struct Followed {
     pub sequenced: Sequenced,
@@ -127,8 +129,8 @@ impl Engine {
         self.feed.tail.settled.subscribe()
     }
 
-    /// The newest sequence number there is. Those who follow may not have been told of it yet:
-    /// only the word of the store rings the bell, once the ring has what it rings for.
+    /// The newest sequence number there is. Followers may not have been notified of it yet: the
+    /// bell is rung only after the store has reported the entry and the ring holds it.
     pub async fn newest(&self) -> Result<u64, StoreError> {
         self.store.newest().await
     }
@@ -172,12 +174,12 @@ impl Feed {
 }
 
 impl Feed {
-    /// Rings when there is something for those who listen.
+    /// Rings when there is something for listeners.
     pub(crate) fn announced_bell(&self) -> watch::Receiver<Rung> {
         self.tail.announced.subscribe()
     }
 
-    /// What is in memory, the newest first.
+    /// The entries in memory, the newest first.
     pub(crate) fn newest_first(&self) -> Vec<Arc<Followed>> {
         self.tail.lock_ring().entries.iter().rev().cloned().collect()
     }
@@ -196,7 +198,8 @@ impl Listener for Tail {
         let entries: Vec<_> = entries.into_iter().map(Followed::new).map(Arc::new).collect();
         let mut ring = self.lock_ring();
         if erases {
-            // The body may be in the ring, or in this group: whoever comes now reads the store.
+            // The erased body may be in the ring or in this group. From now on readers go to the
+            // store.
             ring.clear();
             ring.generation += 1;
         } else {
@@ -230,7 +233,7 @@ impl Rung {
         Self { quiet_after: Some(quiet_after), first: first.seq, newest }
     }
 
-    /// Where to read on: what is known to concern nobody is passed over.
+    /// The cursor to read on from: entries that are known to concern no listener are skipped.
     pub(crate) fn passed_over(self, cursor: u64) -> u64 {
         let is_quiet = self.quiet_after.is_some_and(|after| after <= cursor) && cursor < self.first;
         if is_quiet { self.first - 1 } else { cursor }
@@ -287,7 +290,8 @@ impl Follower {
     /// Waits until there is something after the cursor, and moves past it.
     pub async fn next(&mut self) -> Result<Vec<Arc<Followed>>, StoreError> {
         loop {
-            // Looking at the bell before reading: an entry that comes in between rings it again.
+            // The bell is checked before reading, so an entry that arrives in between rings it
+            // again.
             let newest = *self.bell.borrow_and_update();
             if newest > self.cursor || newest == 0 {
                 let page = self.feed.after(self.cursor, PAGE_ENTRIES_MAX).await?;
@@ -302,7 +306,7 @@ impl Follower {
         }
     }
 
-    /// What there is after the cursor right now, without waiting.
+    /// The entries after the cursor that exist now, without waiting.
     pub async fn available(&mut self) -> Result<Vec<Arc<Followed>>, StoreError> {
         let page = self.feed.after(self.cursor, PAGE_ENTRIES_MAX).await?;
         if let Some(last) = page.last() {
@@ -345,12 +349,12 @@ impl Followed {
         self.sequenced.entry.body.text().map_or(0, str::len) + 400
     }
 
-    /// The events that it announces, ready for all who listen; none if it is about something else.
+    /// The events that it announces, ready for all listeners; none if it is about something else.
     pub fn announced(&self) -> &[Announced] {
         self.announced.get_or_init(|| listening::announced(&self.sequenced))
     }
 
-    /// Where to go on after this entry, for members of its teamspace.
+    /// The cursor of this entry, for members of its teamspace.
     pub fn cursor(&self, key: &CursorKey) -> &str {
         &self.shown(key).cursor
     }

@@ -1,6 +1,6 @@
-//! A ledger that is behind its checkpoint. Something that was signed for is not there any more:
-//! what is left can be read, and nothing is written to it or signed until an operator declares that
-//! it goes on without the rest.
+//! A ledger that is behind its checkpoint: entries that a checkpoint vouches for are missing. The
+//! rest can be read, but nothing is written or signed until an operator declares that the ledger
+//! goes on without the missing entries.
 
 use protocol::caller::Caller;
 use protocol::fork::{Fork, Lost};
@@ -11,7 +11,7 @@ use tokio::sync::{Mutex, watch};
 use crate::Engine;
 use crate::submit::{Key, SubmitError};
 
-/// What the ledger has, and what a checkpoint says that it had.
+/// The size of the ledger, and the checkpoint that it does not match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the ledger has {ledger_size} entries and is behind a checkpoint of {}", .lost.size)]
 pub struct Behind {
@@ -20,7 +20,7 @@ pub struct Behind {
     pub lost: Lost,
 }
 
-/// Whether the ledger is all that it was.
+/// Whether the ledger is complete.
 #[derive(Debug)]
 pub struct Standing {
     behind: watch::Sender<Option<Behind>>,
@@ -35,8 +35,8 @@ impl Default for Standing {
 }
 
 impl Engine {
-    /// From here on every write but the declaration of a fork is refused. Whoever knows of a
-    /// checkpoint says so before the loops are started.
+    /// From here on every write but the declaration of a fork is refused. A program that finds a
+    /// checkpoint the ledger does not match calls this before it starts the loops.
     pub fn fall_behind(&self, behind: Behind) {
         self.standing.behind.send_replace(Some(behind));
     }
@@ -45,7 +45,7 @@ impl Engine {
         *self.standing.behind.borrow()
     }
 
-    /// Until the ledger is all that it was, or an operator said that it goes on without the rest.
+    /// Waits until the ledger is not behind: it never was, or an operator has declared a fork.
     pub async fn until_not_behind(&self) {
         let mut changes = self.standing.behind.subscribe();
         // The sender lives as long as the engine.

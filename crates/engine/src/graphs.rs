@@ -1,6 +1,6 @@
-//! The graphs of conversations, compiled and in memory: every message of a customer asks one, and
-//! compiling takes far longer than a turn may. The store says when one was saved, before whoever
-//! saved it is answered, so that messages after that are routed by it.
+//! A cache of compiled conversation graphs. Every message of a customer needs one, and compiling
+//! takes far longer than a turn may. The store reports a saved graph before it answers the caller
+//! that saved it, so later messages are routed by the new version.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,14 +17,14 @@ use crate::Engine;
 use crate::clock::Stopwatch;
 use crate::port::{Sequenced, StoreError};
 
-/// Texts of the graphs that are kept compiled; in memory they take several times that. Past it, the
-/// one that was not asked for the longest goes.
+/// The total size of the texts of cached graphs; in memory they take several times that. Past it,
+/// the least recently used graph is evicted.
 const KNOWN_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
-/// What a graph weighs at least, also one that does not exist.
+/// The least that a graph counts, even one that does not exist.
 const KNOWN_BYTES_MIN: u64 = 4 * 1024;
 
-/// Rules of one graph that are counted apart; the others count together.
+/// Rules of one graph that are counted separately; the others are counted together.
 pub const COUNTED_RULES_MAX: usize = 500;
 
 /// A save may come between reading a version and its text; more than a few in a row do not.
@@ -36,8 +36,9 @@ pub const DECISION_SECONDS: [f64; 8] =
 
 /// Says how a message sounds.
 ///
-/// An implementation answers at once and the same for the same text: what asks a model belongs
-/// outside, and hands in what came of it. What it says may call a person, and decides nothing else.
+/// An implementation answers at once, and gives the same answer for the same text. A classifier
+/// that asks a model belongs outside and passes in its result. The answer may call a person, and
+/// decides nothing else.
 pub trait Listens: Send + Sync + 'static {
     fn hear(&self, text: &str, language: Option<&str>) -> Heard;
 }
@@ -55,7 +56,7 @@ impl Listens for Lexicon {
 #[derive(Debug, Default)]
 pub struct KnownGraphs {
     known: Mutex<Known>,
-    /// Held by whoever compiles, so that all who ask for a graph at once do not do it together.
+    /// The lock for compiling, so that concurrent requests do not compile the same graph.
     compiling: tokio::sync::Mutex<()>,
     pub counts: TurnCounts,
 }
@@ -64,9 +65,9 @@ pub struct KnownGraphs {
 struct Known {
     graphs: HashMap<(TeamspaceId, GraphId), Kept>,
     n_bytes: u64,
-    /// Grows with every use, so that the oldest can be told.
+    /// Grows with every use, to find the least recently used.
     uses: u64,
-    /// Grows with every save, so that what was read before it is not kept.
+    /// Grows with every save, so that a graph read before the save is not cached after it.
     generation: u64,
 }
 
@@ -146,7 +147,7 @@ impl Engine {
         Err(corrupt("its text is missing"))
     }
 
-    /// Asks the graph who answers a message, and hears how the message sounds.
+    /// Asks the graph which agent answers a message, and scores how the message sounds.
     pub(crate) async fn turn(
         &self,
         teamspace: &TeamspaceId,
@@ -156,7 +157,7 @@ impl Engine {
         let holder = self.agent(teamspace, asked.holder.clone()).await?;
         let watch = Stopwatch::start();
         let answer = graph.map(|graph| asked.answered_by(graph));
-        // Microseconds are fine enough for anybody.
+        // Microseconds are precise enough.
         let latency_ms = (watch.seconds() * 1e6).round() / 1e3;
         let answer = answer.map(|answer| TurnAnswer { latency_ms, ..answer });
         let heard = self.listens.hear(&asked.text, asked.language.as_deref());
@@ -181,7 +182,7 @@ impl Engine {
 }
 
 impl KnownGraphs {
-    /// Told of what was committed: what it changes is read again by whoever asks next.
+    /// Drops the graphs that committed entries change. The next lookup reads them again.
     pub fn heed(&self, entries: &[Sequenced]) {
         for Sequenced { entry, .. } in entries {
             if let Subject::Graph(id) = &entry.stream.subject {
@@ -192,7 +193,7 @@ impl KnownGraphs {
         }
     }
 
-    /// What is known, which may be that there is none.
+    /// The cached graph. The inner `None` means that there is no such graph.
     fn get(&self, teamspace: &TeamspaceId, id: &GraphId) -> Option<Option<Arc<Ready>>> {
         let mut known = self.lock();
         known.uses += 1;

@@ -1,5 +1,5 @@
-//! The messages of listeners: the handshake, its changes and its end, and answers. Every transport
-//! hands them in here, and sends back what comes out.
+//! The messages of listeners: subscribing, changing terms, closing, and answers. Every transport
+//! passes them in here, and sends back the result.
 
 mod token;
 
@@ -25,7 +25,7 @@ use crate::listening::subscription_stream;
 use crate::port::StoreError;
 use crate::submit::SubmitError;
 
-/// Who announces here, as listeners are told.
+/// The producer that listeners are told of.
 #[derive(Debug, Clone, Default)]
 pub struct Host {
     pub producer: Producer,
@@ -34,7 +34,7 @@ pub struct Host {
     pub signed_manifest: Option<String>,
 }
 
-/// How often terms are worked out anew because somebody else changed them meanwhile.
+/// How often terms are computed again because another request changed them meanwhile.
 const TRIES_MAX: usize = 4;
 
 impl Engine {
@@ -73,7 +73,7 @@ impl Engine {
         }
     }
 
-    /// Other terms. If there are none, the subscription is over.
+    /// Changes the terms. If no terms can be agreed, the subscription ends.
     pub async fn renegotiate(
         &self,
         caller: &Caller,
@@ -109,7 +109,7 @@ impl Engine {
         Err(SubmitError::Contended)
     }
 
-    /// The listener goes.
+    /// The listener ends its subscription.
     pub async fn close(&self, caller: &Caller, close: &Close) -> Result<(), SubmitError> {
         let id = known_id(&close.subscription_id)?;
         let code = close.reason_code.clone().unwrap_or_else(|| "closed".to_owned());
@@ -135,7 +135,7 @@ impl Engine {
         self.submit(caller, subscription_stream(caller, id), close, None).await.map(|_| ())
     }
 
-    /// An answer. Whether it counted is on the record, and is not told to whoever sent it.
+    /// Records an answer. Whether it counted is on the record; the sender is not told.
     pub async fn reply(&self, caller: &Caller, reply: &Handshake) -> Result<(), SubmitError> {
         let (token, subscription, answer) = match reply {
             Handshake::ConfirmationReply(it) => {

@@ -109,7 +109,7 @@ impl Drawn {
         }
         let mut given = [0; 32];
         let rest = &mut self.bytes[self.used..][..32];
-        // What was given away is a secret of whoever has it now.
+        // Bytes that were given out may be a secret now, so no copy stays here.
         given.swap_with_slice(rest);
         self.used += 32;
         given

@@ -1,5 +1,5 @@
-//! A commit that is in line at the store. Whoever asked for it may go away, but the commit stands:
-//! somebody must wait for it all the same, and tell those who build on it.
+//! A commit that is in line at the store. The client may disconnect, but the commit stands. A task
+//! then waits for it, and reports the result to the commands that build on it.
 
 use tokio::runtime::Handle;
 
@@ -25,7 +25,7 @@ impl InLine {
         Self { waiting: Some((receipt, Heralds::Several(heralds))) }
     }
 
-    /// Waits for the store, and announces what it says.
+    /// Waits for the store, and announces the result.
     pub async fn settle(mut self) -> Result<Committed, CommitError> {
         let (receipt, _) = self.waiting.as_mut().expect("it is settled once");
         let result = receipt.await;
@@ -46,7 +46,7 @@ impl Drop for InLine {
     }
 }
 
-/// Without a word, the herald counts as the bearer of bad news.
+/// A herald that is dropped without an announcement counts as failed.
 fn announce(heralds: Heralds, result: &Result<Committed, CommitError>) {
     if result.is_err() {
         return;

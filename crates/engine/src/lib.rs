@@ -1,8 +1,8 @@
-//! The one road that every change takes, whoever asks, and what runs beside it.
+//! The one road that every change takes, whichever caller asks, and the loops that run beside it.
 //!
-//! The engine knows streams, commands and changes, but not what a handoff is: that is `protocol`.
-//! It knows that a store keeps things, but not how: that is behind [`port::Store`]. It has no idea
-//! that HTTP exists. Read in this order:
+//! The engine knows streams, commands and changes, but not what a handoff is: that is in
+//! `protocol`. It does not know how a store works: that is behind [`port::Store`]. It does not know
+//! HTTP. Read in this order:
 //!
 //! 1. [`port`]: what the engine asks of a store. [`clock`], [`ids`]: time and randomness, injected.
 //! 2. [`submit`]: the road. [`slots`]: how commands on one stream queue up.
@@ -85,7 +85,7 @@ pub struct Engine {
     counts: Arc<Counts>,
     flows: Arc<dispatch::Flows>,
     roster: Arc<tokio::sync::Mutex<dispatch::Roster>>,
-    /// Rung when there is something new to do outside.
+    /// Rung when there is a new effect to carry out.
     outbox_bells: Arc<outbox::Bells>,
     outside: Arc<outbox::Outside>,
     telling: Arc<deliver::Telling>,
@@ -108,7 +108,7 @@ pub struct Counts {
 /// The loops of a running engine, and the way to stop them.
 #[derive(Debug)]
 pub struct Loops {
-    /// Stopped first: what they still have to write shall be sealed with the rest.
+    /// Stopped first, so that their last writes are sealed with the rest.
     notices: Loop,
     others: Loop,
 }
@@ -166,7 +166,7 @@ impl Engine {
         }
     }
 
-    /// Hears messages with something else than the words that are built in.
+    /// Replaces the built-in word lists that score how a message sounds.
     pub fn listening_with(mut self, listens: Arc<dyn graphs::Listens>) -> Self {
         self.listens = listens;
         self
@@ -186,7 +186,7 @@ impl Engine {
         self
     }
 
-    /// With which cursors are made and read.
+    /// The key with which cursors are made and read.
     pub fn cursor_key(&self) -> &CursorKey {
         &self.cursor_key
     }

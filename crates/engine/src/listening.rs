@@ -1,6 +1,6 @@
-//! Listening: what one subscription gets, event by event, whatever carries it. The ledger is read
-//! at the listener's pace, so a slow one costs nobody anything; while it has no room for more, a
-//! scout reads on and brings what is critical.
+//! Listening: what one subscription gets, event by event, over any transport. The ledger is read at
+//! the listener's pace, so a slow listener does not hold up others. While its buffer is full, a
+//! scout reads ahead and brings critical events.
 
 mod asked;
 mod asking;
@@ -44,14 +44,14 @@ pub struct Listening {
     caller: Caller,
     id: SubscriptionId,
     scope: Scope,
-    /// A question whose turn it is, once it is read how it stands.
+    /// The question to tell next, once its current state is read.
     asking: Option<Delivery>,
     can_confirm: bool,
     can_clarify: bool,
     /// It asked for events of our extension.
     knows_ours: bool,
     shaper: Shaper,
-    /// What is told before all else: what goes on when somebody begins to listen.
+    /// Told before all else: what is under way when the listener begins.
     first: VecDeque<First>,
     main: Ear,
     /// Entries that were read and not yet pushed.
@@ -59,9 +59,9 @@ pub struct Listening {
     /// How many events of the first of them were pushed, once it is known that it is heard.
     n_pushed: Option<usize>,
     scout: Option<Ear>,
-    /// What the scout has read and not yet looked through.
+    /// Entries that the scout has read and not yet looked through.
     scouted: VecDeque<Arc<Followed>>,
-    /// Until when the terms last that were agreed when this began: older ones are history.
+    /// When the terms end that held when this began. Older terms are ignored.
     until: Time,
     /// Which sessions this listener hears.
     sights: HashMap<SessionId, bool>,
@@ -82,11 +82,11 @@ pub enum Heard {
 #[derive(Debug)]
 pub struct Told {
     body: Body,
-    /// Whoever comes back with this misses nothing. Not there on what overtakes.
+    /// A listener that resumes with this misses nothing. `None` on an event that overtakes others.
     pub id: Option<Cursor>,
 }
 
-/// Where somebody wants to go on.
+/// Where a listener wants to resume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resume {
     /// As the terms say.
@@ -101,7 +101,8 @@ pub enum Resume {
 pub struct Announced {
     pub index: u32,
     pub event: Arc<Prepared>,
-    /// It was not announced: it says that a question is settled, to those who were asked as well.
+    /// Set if it was not announced by an agent: it tells the other listeners who were asked that a
+    /// question is settled.
     pub settled: Option<Settled>,
 }
 
@@ -139,7 +140,7 @@ impl Engine {
             shaper,
             first: VecDeque::new(),
             asking: None,
-            // The entry of the place is read again; what was told of it is passed over.
+            // The entry at the cursor is read again; its events that were already told are skipped.
             main: Ear::new(&self.feed, start.sequence.saturating_sub(1)),
             page: VecDeque::new(),
             n_pushed: None,
@@ -167,7 +168,7 @@ impl Engine {
         Ok(is_open.then(|| subscription.as_ref().clone()))
     }
 
-    /// The place after which a listener hears everything, and whether it is new here.
+    /// The cursor after which a listener gets everything, and whether the listener is new.
     async fn place_to_start(
         &self,
         caller: &Caller,
@@ -178,7 +179,7 @@ impl Engine {
         let found = match resume {
             Resume::No if scope.from == Start::Beginning => return Ok((Cursor::default(), false)),
             Resume::No => None,
-            // A place beyond the newest entry is one of another ledger.
+            // A cursor beyond the newest entry belongs to another ledger.
             Resume::After(cursor) => Some(cursor).filter(|cursor| cursor.sequence <= newest),
             Resume::AfterEvent(event_id) => self.find_event(caller, scope, &event_id).await?,
         };
@@ -195,12 +196,12 @@ impl Engine {
     ) -> Result<Option<Cursor>, StoreError> {
         if let Some(session) = scope.session_id.as_ref().and_then(|id| id.parse().ok()) {
             let place = self.place_of_event(&session_stream(caller, &session), event_id).await?;
-            // What the server tells of a session has no place of its own there.
+            // Events of the server about a session have no place in the session itself.
             if place.is_some() {
                 return Ok(place);
             }
         }
-        // Two agents may count alike: then it is the oldest that this caller may hear.
+        // Two agents may use the same id. Then it is the oldest event that this caller may hear.
         let mut oldest = None;
         for followed in self.feed.newest_first() {
             let stream = &followed.sequenced.entry.stream;
@@ -220,7 +221,7 @@ impl Engine {
 }
 
 impl Listening {
-    /// The next event. Nothing is lost if this is not waited for.
+    /// The next event. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Result<Heard, StoreError> {
         loop {
             if let Some(told) = self.ready() {
@@ -244,7 +245,7 @@ impl Listening {
                 continue;
             }
             if let Some(followed) = self.page.front().cloned() {
-                // From now on it is known whether it is heard.
+                // This caches whether the entry is heard.
                 self.is_heard(&followed).await?;
                 continue;
             }
@@ -257,7 +258,7 @@ impl Listening {
         }
     }
 
-    /// What can be told without waiting.
+    /// The next event that is ready, without waiting.
     pub fn ready(&mut self) -> Option<Told> {
         match self.first.pop_front() {
             Some(First::Told(told)) => return Some(told),
@@ -284,7 +285,7 @@ impl Listening {
         None
     }
 
-    /// The place up to which everything was told.
+    /// The cursor up to which everything was told.
     pub fn place(&self) -> Option<Cursor> {
         let is_all_told = self.first.is_empty() && self.asking.is_none();
         is_all_told.then(|| self.shaper.watermark())
@@ -302,8 +303,8 @@ impl Listening {
         }
     }
 
-    /// Pushes the next event that was read, if there is room for it. What may go out at once does
-    /// so before another one comes, and is not held.
+    /// Pushes the next event that was read, if there is room for it. An event that may be sent at
+    /// once is sent before the next one is pushed.
     fn push_one(&mut self, now: Time) -> bool {
         while self.ended.is_none() && self.shaper.wants_more() {
             let Some(followed) = self.page.front() else { return false };
@@ -314,7 +315,7 @@ impl Listening {
                     None => return false,
                 },
             };
-            // What is not heard is not even read.
+            // Entries that are not heard are not even parsed.
             let next = n_pushed.and_then(|at| Some((at, followed.announced().get(at)?)));
             if let Some((n_pushed, one)) = next {
                 if !self.is_for_me(one) {
@@ -355,7 +356,7 @@ impl Listening {
             self.scouted.extend(page);
         }
         while let Some(followed) = self.scouted.front().cloned() {
-            // The scout is ahead of what is told: who takes part is looked up anew there, too.
+            // The scout is ahead of what was told, so it looks up the participants anew as well.
             if self.is_about_sides(&followed) {
                 self.sights.clear();
             }
@@ -365,7 +366,7 @@ impl Listening {
                     continue;
                 }
                 if !self.shaper.wants_critical() {
-                    // What was taken of the entry is passed over next time.
+                    // Events that were taken from the entry are skipped next time.
                     return Ok(());
                 }
                 let cursor = Cursor { sequence: followed.seq(), index: one.index };
@@ -376,8 +377,8 @@ impl Listening {
         Ok(())
     }
 
-    /// That a question is settled is for those who know our extension and could have answered, but
-    /// not where it was answered.
+    /// Whether the listener gets an event. That a question is settled is told to listeners that
+    /// know our extension and could have answered, except the one that answered.
     fn is_for_me(&self, one: &Announced) -> bool {
         let Some(settled) = &one.settled else { return true };
         let could_answer = match settled.is_confirmation() {
@@ -388,7 +389,8 @@ impl Listening {
         self.knows_ours && could_answer && !is_here
     }
 
-    /// Whether somebody else may take part in a conversation of the teamspace after this entry.
+    /// Whether the participants of a conversation of the teamspace may have changed with this
+    /// entry.
     fn is_about_sides(&self, followed: &Followed) -> bool {
         let entry = &followed.sequenced.entry;
         entry.stream.teamspace == self.caller.teamspace && changes_sides(&entry.name)
@@ -412,7 +414,7 @@ impl Listening {
             return;
         };
         match event {
-            // Whoever comes back passes terms that were replaced since.
+            // A listener that resumes reads past terms that were replaced since.
             subscription::Event::Agreed(agreed) if agreed.until <= self.until => {}
             subscription::Event::Agreed(agreed) => {
                 self.until = agreed.until;
@@ -429,7 +431,7 @@ impl Listening {
     }
 }
 
-/// The events of an entry, ready for all who listen.
+/// The events of an entry, ready for all listeners.
 pub(crate) fn announced(sequenced: &Sequenced) -> Vec<Announced> {
     let entry = &sequenced.entry;
     let (Subject::Session(session), Some(text)) = (&entry.stream.subject, entry.body.text()) else {
@@ -453,7 +455,7 @@ pub(crate) fn announced(sequenced: &Sequenced) -> Vec<Announced> {
     settled.and_then(|settled| settling(settled, moment)).into_iter().collect()
 }
 
-/// As urgent as the question was: whoever is slow would otherwise still be asked.
+/// As urgent as the question: a slow listener would otherwise still see it as open.
 fn settling(settled: Settled, moment: Moment<'_>) -> Option<Announced> {
     let text = settled.told(moment);
     let event = read::read(&text).ok()?;

@@ -1,5 +1,5 @@
-//! A caller's inbox: what lies in all of its mailboxes, newest first. To be shown a message is to
-//! be delivered it.
+//! A caller's inbox: what lies in all of its mailboxes, newest first. Showing a message delivers
+//! it.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::query::{Item, LIST_ROWS_MAX, Page};
 use crate::submit::SubmitError;
 
 impl Engine {
-    /// A page of the inbox. What is pending on it counts as delivered from now on.
+    /// A page of the inbox. Pending messages on it count as delivered from now on.
     pub async fn inbox(
         &self,
         caller: &Caller,

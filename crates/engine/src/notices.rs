@@ -1,6 +1,6 @@
-//! The notice loop: the server tells agents of what happened to their handoffs. It follows the
-//! ledger like everybody else. The id of a notice is made from the entry that gives cause for it,
-//! so that the same entry is told of once, however often the loop passes it.
+//! The notice loop: the server tells agents what happened to their handoffs. It follows the ledger.
+//! The id of a notice is derived from the entry that causes it, so an entry causes one notice,
+//! however often the loop reads it.
 
 use protocol::caller::Caller;
 use protocol::codec;
@@ -17,15 +17,15 @@ use crate::feed::{Follower, PAGE_ENTRIES_MAX};
 use crate::port::StoreError;
 use crate::submit::{Key, SubmitError};
 
-/// The name under which the store keeps how far the loop has come.
+/// The name under which the store keeps the loop's cursor.
 const FOLLOWER: &str = "notices";
 
-/// Entries that concern nobody are passed again after a crash, which is harmless; up to this many
-/// of them are not worth a write.
+/// The cursor is written after at most this many entries that need no action. After a crash they
+/// are read again, which is harmless.
 const PLACE_EVERY: u64 = 8 * PAGE_ENTRIES_MAX as u64;
 
-/// Between two looks while the loop keeps up: waking for every group of a busy server would cost
-/// more than all its notices, and a letter may take this long.
+/// The pause between two rounds while the loop keeps up: on a busy server, waking for every group
+/// of entries would cost more than all notices, and a notice may take this long.
 const PAUSE: Span = Span::from_millis(50);
 
 /// A store that failed may have recovered by then.
@@ -49,15 +49,16 @@ pub(crate) async fn run(engine: Engine, mut stopped: watch::Receiver<bool>) {
         () = telling => {}
         () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => {}
     }
-    // Whoever stops right after a rejection leaves nothing unsaid; what fails is said next time.
+    // If the server stops right after a rejection, its notice is still sent. A notice that fails is
+    // sent after the next start.
     if let Err(error) = engine.send_due_notices().await {
         tracing::warn!(%error, "some notices wait for the next start");
     }
 }
 
 impl Engine {
-    /// Sends every notice there is cause for and returns how many it was. For programs without
-    /// loops, and for tests.
+    /// Sends every notice that is due and returns how many there were. For programs without loops,
+    /// and for tests.
     pub async fn send_due_notices(&self) -> Result<usize, SubmitError> {
         let written = self.store.place(FOLLOWER).await?;
         let mut follower = self.follow(written);
@@ -108,7 +109,7 @@ impl Engine {
         match self.submit(&caller, stream, command, Some(key)).await {
             Ok(_) => Ok(1),
             Err(error @ (SubmitError::Store(_) | SubmitError::Contended)) => Err(error),
-            // It was sent so long ago that even its key is forgotten.
+            // It was sent so long ago that its idempotency key has expired.
             Err(SubmitError::Rejected(protocol::rejection::Rejection::AlreadyExists {
                 ..
             })) => Ok(0),
@@ -124,7 +125,7 @@ impl Engine {
         if !notice::CAUSES.contains(&entry.name.as_ref()) {
             return Ok(None);
         }
-        // What was erased is not told any more.
+        // An erased entry causes no notice.
         let Some(text) = entry.body.text() else { return Ok(None) };
         let event = match codec::decode(&entry.name, entry.version, text) {
             Ok(event) => event,

@@ -1,6 +1,6 @@
-//! The outbox loop. What must happen outside is a row that the state of its stream wants; here it
-//! is claimed under a lease, done by an adapter, and its result comes back as a command like any
-//! other. The row goes when the state no longer wants it, in the commit that says so.
+//! The outbox loop. An effect is a row that the state of its stream wants. Here it is claimed under
+//! a lease and carried out by an adapter, and its result comes back as an ordinary command. The row
+//! is removed by the commit after which the state no longer wants it.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -24,16 +24,17 @@ use crate::port::{Claim, Claimed, Names, OutboxWrite, StoreError};
 use crate::submit::SubmitError;
 use crate::wake::{Call, Taken};
 
-/// The loop looks at least this often: what was put off comes up without a bell.
+/// The loop looks at least this often, because postponed effects ring no bell.
 const LOOK_EVERY: Span = Span::from_millis(1_000);
 
-/// How long a claim holds without being renewed. After a crash others wait this long.
+/// How long a claim holds without being renewed. After a crash the effect waits this long.
 const LEASE: Span = Span::from_millis(60_000);
 
-/// How often a claim is renewed while somebody works on it.
+/// How often a claim is renewed while the work goes on.
 const RENEW_EVERY: Span = Span::from_millis(20_000);
 
-/// What runs at once. Each may hash gigabytes; more would take the machine from everybody else.
+/// How many effects run at once. Each may hash gigabytes; more would starve the rest of the
+/// machine.
 pub const RUNNING_MAX: usize = 4;
 
 /// Turns of conversations that are on their way at once. Each is a connection that waits, so they
@@ -46,17 +47,17 @@ const RETRY_AFTER_MIN: Span = Span::from_millis(1_000);
 /// A store that is down for a day is tried every five minutes.
 const RETRY_AFTER_MAX: Span = Span::from_millis(300_000);
 
-/// What failed this often is given up until somebody revives it: with the pauses above, some two
-/// days.
+/// An effect that failed this often is given up until an operator revives it: with the pauses
+/// above, after some two days.
 pub const ATTEMPTS_MAX: u32 = 600;
 
-/// Whoever does things outside. It may be slow, and it may fail; it is asked again then.
+/// Carries out effects outside the server. It may be slow, and it may fail; then it is retried.
 pub trait Adapter: Send + Sync + 'static {
     /// Looks at artifacts; one answer for each, in any order.
     fn look(&self, artifacts: Vec<Artifact>) -> Pin<Box<dyn Future<Output = Vec<Seen>> + Send>>;
 
-    /// Asks a work queue to hand items to a new owner; one answer for each. Asked again after a
-    /// crash, so what was done before must be found done.
+    /// Asks a work queue to hand items to a new owner; one answer for each. It is asked again after
+    /// a crash, so it must recognise items that were already handed over.
     fn transfer(&self, transfer: Transfer) -> Pin<Box<dyn Future<Output = Vec<Answered>> + Send>> {
         Box::pin(std::future::ready(not_configured(transfer)))
     }
@@ -78,7 +79,7 @@ pub trait Adapter: Send + Sync + 'static {
     }
 }
 
-/// Who does it: what may take long and wants much of the machine has places of its own.
+/// The two pools of workers: slow and heavy effects have places of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Places {
     Slow,
@@ -101,14 +102,14 @@ impl Places {
     }
 }
 
-/// Rung when there is something new to do, for each of the places.
+/// Rung when there is a new effect, one bell for each pool.
 #[derive(Debug, Default)]
 pub(crate) struct Bells {
     slow: Notify,
     turns: Notify,
 }
 
-/// Which bells are to be rung once it is written.
+/// Which bells to ring after the commit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Rings {
     slow: bool,
@@ -146,7 +147,7 @@ impl Bells {
     }
 }
 
-/// Whoever is asked to look at something besides what the outbox holds.
+/// The adapter, for looks at artifacts that are not in the outbox.
 #[derive(Default)]
 pub(crate) struct Outside {
     adapter: OnceLock<Arc<dyn Adapter>>,
@@ -160,7 +161,7 @@ impl Outside {
     }
 }
 
-/// The answer of whoever knows no work queue.
+/// The answer of an adapter without a work queue.
 pub fn not_configured(transfer: Transfer) -> Vec<Answered> {
     let answer = Answer::Degraded {
         reason: Degradation::NotConfigured,
@@ -178,10 +179,10 @@ pub(crate) async fn run(
     tokio::select! {
         biased;
         () = engine.until_not_behind() => {}
-        // A claim is a write, and what is done outside could not be recorded.
+        // A claim is a write, and the result of an effect could not be recorded.
         () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => return,
     }
-    // Whoever held something before this process is gone, and a customer may be waiting.
+    // The process that held these claims is gone, and a customer may be waiting.
     let release = OutboxWrite::Release { names: places.names() };
     if let Err(error) = engine.store.write_outbox(release).await {
         tracing::warn!(%error, "what was being done outside waits for its leases to run out");
@@ -204,7 +205,7 @@ pub(crate) async fn run(
             Some(ended) = running.join_next() => report(ended),
             () = engine.outbox_bells.of(places).notified() => {}
             () = engine.clock.sleep(LOOK_EVERY) => {}
-            // What is not done is still wanted at the next start.
+            // Effects that are not done are carried out after the next start.
             () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => return,
         }
     }
@@ -219,9 +220,9 @@ fn report(ended: Result<Result<(), StoreError>, tokio::task::JoinError>) {
 }
 
 impl Engine {
-    /// What is behind artifacts that nobody has proposed yet. One look at a time: whoever tries
-    /// things out must not keep others from getting them verified. `None` while somebody else
-    /// looks, and for an engine without loops.
+    /// Looks at artifacts that are not proposed yet. One look at a time: a caller that experiments
+    /// must not delay the verification of proposed artifacts. `None` while another look is running,
+    /// and for an engine without loops.
     pub async fn look(&self, artifacts: Vec<Artifact>) -> Option<Vec<Seen>> {
         let _turn = self.outside.asked.try_lock().ok()?;
         Some(self.outside.adapter.get()?.look(artifacts).await)
@@ -232,8 +233,8 @@ impl Engine {
         self.outside.adapter.get()?.objection(url, url_use)
     }
 
-    /// Does everything outside that is due now, one after the other. Returns how much it was. For
-    /// programs without loops, and for tests.
+    /// Carries out every effect that is due now, one after the other. Returns how many there were.
+    /// For programs without loops, and for tests.
     pub async fn carry_out_due(&self, adapter: &dyn Adapter) -> Result<usize, StoreError> {
         let mut claimed = self.claim(Places::Slow, RUNNING_MAX).await?;
         claimed.extend(self.claim(Places::Turns, TURNS_MAX).await?);
@@ -243,7 +244,7 @@ impl Engine {
         Ok(claimed.len())
     }
 
-    /// Tries everything of a teamspace again that was given up.
+    /// Retries every effect of a teamspace that was given up.
     pub async fn revive_outbox(
         &self,
         teamspace: &protocol::ids::TeamspaceId,
@@ -292,14 +293,14 @@ impl Engine {
             Err(SubmitError::Store(error)) => return Err(error),
             Err(error) => error.to_string(),
         };
-        // Done means that the state wants it no longer; then there is no row to write to.
+        // Once it is done, the state no longer wants it, and there is no row to write to.
         if self.work(claimed).await?.is_none() {
             return Ok(());
         }
         self.store.write_outbox(self.again_later(claimed, error)).await
     }
 
-    /// What is to be done, if the stream still wants it.
+    /// The work for a claimed effect, if the stream still wants it.
     pub(crate) async fn work(&self, claimed: &Claimed) -> Result<Option<Work>, StoreError> {
         let Some(state) = self.current(&claimed.stream).await? else { return Ok(None) };
         let document = match state.as_ref() {
@@ -343,7 +344,7 @@ impl Engine {
         self.again_within(RETRY_AFTER_MAX, claimed, error)
     }
 
-    /// The same, for what does not wait that long.
+    /// The same, with another limit for the pause.
     pub(crate) fn again_within(
         &self,
         pause_max: Span,
@@ -356,7 +357,7 @@ impl Engine {
         let doublings = claimed.attempt.saturating_sub(1).min(20);
         let pause = RETRY_AFTER_MIN.as_millis() << doublings;
         let pause = pause.min(pause_max.as_millis());
-        // Up to a quarter more, so that those that failed together do not come back together.
+        // Up to a quarter more, so that effects that failed together are not retried together.
         let jitter = i64::from(self.ids.bytes()[0]) * pause / 1_024;
         let due = self.clock.now().plus(Span::from_millis(pause + jitter));
         OutboxWrite::PutOff { claimed: claimed.clone(), due, error }

@@ -1,5 +1,5 @@
-//! What the engine asks of a store. The store keeps, it does not think: it compares what it is told
-//! to compare, and writes all of a commit or none of it.
+//! What the engine asks of a store. The store contains no rules: it compares what it is told to
+//! compare, and writes all of a commit or none of it.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -31,7 +31,7 @@ pub type Receipt = Pin<Box<dyn Future<Output = Result<Committed, CommitError>> +
 /// - Sequence numbers start at 1, have no gaps, and grow in the order of commits. An entry is
 ///   visible only after every entry with a smaller number is.
 /// - A listener hears of every entry, in order, once it is visible and before its receipt is
-///   answered, whether or not anybody still waits for that.
+///   answered, whether or not a caller still waits for the receipt.
 pub trait Store: Send + Sync + 'static {
     fn commit(&self, commit: Commit) -> Receipt;
 
@@ -40,7 +40,7 @@ pub trait Store: Send + Sync + 'static {
     /// conflicts.
     fn commit_together(&self, commits: Vec<Commit>) -> Receipt;
 
-    /// Somebody to tell what is committed from now on, for as long as it lives.
+    /// Registers a listener that is told of every later commit, for as long as it lives.
     fn listen(&self, listener: Weak<dyn Listener>);
 
     /// Replaces the sealed edge of the ledger. Durable when the answer is `Ok`.
@@ -50,13 +50,13 @@ pub trait Store: Send + Sync + 'static {
 
     fn load(&self, stream: &Stream) -> Answer<Option<Snapshot>>;
 
-    /// How far a follower of the ledger has come: a sequence number, 0 at the beginning.
+    /// The cursor of a follower of the ledger: a sequence number, 0 at the beginning.
     fn place(&self, follower: &'static str) -> Answer<u64>;
 
     /// Durable when the answer is `Ok`.
     fn write_place(&self, follower: &'static str, seq: u64) -> Answer<()>;
 
-    /// How much lies in a mailbox.
+    /// How many messages are in a mailbox.
     fn inbox_counts(&self, teamspace: &TeamspaceId, agent: &AgentId) -> Answer<InboxCounts>;
 
     /// The token stream whose secret has this hash.
@@ -83,7 +83,7 @@ pub trait Store: Send + Sync + 'static {
     fn history(&self, stream: &Stream, before: u64, limit: usize) -> Answer<Vec<Sequenced>>;
 
     /// The lines of a stream's transcript with a number above `after`, in order, at most `limit`.
-    /// What it costs does not depend on how long the transcript is.
+    /// The cost does not depend on the length of the transcript.
     fn transcript(&self, stream: &Stream, after: u64, limit: usize) -> Answer<Vec<Sequenced>>;
 
     /// Armed deadlines with `due <= now`, earliest first, at most `limit`.
@@ -94,8 +94,8 @@ pub trait Store: Send + Sync + 'static {
 
     fn list(&self, list: List) -> Answer<Vec<Listed>>;
 
-    /// The queues in which somebody waits for a person, in the order of their names, those after
-    /// `after`, at most `limit`.
+    /// The queues in which a conversation waits for a person, in the order of their names, those
+    /// after `after`, at most `limit`.
     fn waiting_queues(
         &self,
         after: Option<&(TeamspaceId, AgentId)>,
@@ -135,21 +135,21 @@ pub trait Store: Send + Sync + 'static {
     /// Messages that were not purged, of one teamspace or of all, in the order they were made.
     fn oldest_messages(&self, oldest: OldestMessages) -> Answer<Vec<Listed>>;
 
-    /// Effects that are due and that nobody holds. Each counts as tried once more, and is held
-    /// until the claim's end.
+    /// Claims effects that are due and not held. Each counts as tried once more, and is held until
+    /// the claim's end.
     fn claim(&self, claim: Claim) -> Answer<Vec<Claimed>>;
 
-    /// What becomes of an effect that was claimed. Nothing, if somebody else has claimed it since
-    /// or its stream no longer wants it.
+    /// Updates an effect that was claimed. Does nothing if it was claimed again since or its stream
+    /// no longer wants it.
     fn write_outbox(&self, write: OutboxWrite) -> Answer<()>;
 
     /// The effects that are not done yet, at most `limit`.
     fn outstanding(&self, teamspace: &TeamspaceId, limit: usize) -> Answer<Vec<Outstanding>>;
 }
 
-/// Told what was committed, on the thread that wrote it: it must be quick, and wait for nothing.
+/// Is told what was committed, on the thread that wrote it: it must be quick, and must not block.
 pub trait Listener: Send + Sync + 'static {
-    /// These follow those that were told before.
+    /// These entries follow those of the last call.
     fn committed(&self, entries: Vec<Sequenced>);
 }
 
@@ -159,11 +159,12 @@ pub struct Commit {
     pub stream: Stream,
     /// The position of the last entry of the stream that the decision saw; 0 for a new stream.
     pub expected_position: u64,
-    /// Its hash. Two pasts can have the same length; the chain may only continue its own.
+    /// The hash of that entry. Two histories can have the same length; a chain may only continue
+    /// its own.
     pub expected_head: Hash,
     pub entries: Vec<Entry>,
     pub state: Arc<State>,
-    /// The state as text, made before so that the writer does not have to.
+    /// The state as text. It is made by the caller to spare the writer's thread.
     pub state_text: String,
     pub disarm: Vec<Deadline>,
     pub arm: Vec<Deadline>,
@@ -198,7 +199,7 @@ pub enum CommitError {
     Failed(#[from] StoreError),
 }
 
-/// The world is broken.
+/// Why the store failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
     #[error("the disk is full")]
@@ -217,7 +218,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether trying again later can help without anybody's doing.
+    /// Whether a later retry can succeed without an operator's help.
     pub fn is_retryable(&self) -> bool {
         match self {
             StoreError::Overloaded | StoreError::Unknown => true,
@@ -229,7 +230,7 @@ impl StoreError {
     }
 }
 
-/// A stream as it stands.
+/// The current state of a stream.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     pub state_text: String,
@@ -247,7 +248,7 @@ pub struct Sequenced {
     pub entry: Entry,
 }
 
-/// Whose key it is. The same key of another caller is another key.
+/// An idempotency key with its owner. The same key of another caller is another key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct KeyScope {
     pub teamspace: TeamspaceId,
@@ -293,25 +294,25 @@ pub enum Names {
     Without(&'static str),
 }
 
-/// An effect that somebody holds for a while.
+/// An effect that is held under a lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claimed {
     pub stream: Stream,
     pub effect: Effect,
-    /// 1 for the first try. Whoever has an old number holds nothing any more.
+    /// 1 for the first try. A claim with an older number is void.
     pub attempt: u32,
 }
 
-/// What is said about effects besides that they are done, which a commit says.
+/// The changes to effects other than their end, which is part of a commit.
 #[derive(Debug, Clone)]
 pub enum OutboxWrite {
     /// It takes longer.
     Renew { claimed: Claimed, until: Time },
-    /// It did not work; try again then.
+    /// It failed and is retried at `due`.
     PutOff { claimed: Claimed, due: Time, error: String },
-    /// It did not work too often. It stays until somebody revives it.
+    /// It failed too often. It stays until an operator revives it.
     GiveUp { claimed: Claimed, error: String },
-    /// Whoever held these is gone.
+    /// The process that held these is gone.
     Release { names: Names },
     /// Everything of the teamspace that was given up is tried again.
     Revive { teamspace: TeamspaceId, now: Time },
@@ -360,7 +361,7 @@ pub struct OldestMessages {
 pub enum ListOf {
     Handoffs(HandoffFilter),
     Messages(MessageFilter),
-    /// What an agent, or a role, was sent.
+    /// The messages that an agent, or a role, was sent.
     Inbox {
         agent: AgentId,
         status: InboxStatus,
@@ -372,7 +373,7 @@ pub enum ListOf {
     Sessions,
 }
 
-/// Counting ends here: nobody is told of a place beyond it.
+/// Counting ends here: no place beyond it is shown.
 pub const WAITING_COUNT_MAX: usize = 1_000;
 
 #[derive(Debug, Clone, Default)]
@@ -404,7 +405,7 @@ pub struct MessageFilter {
     pub until: Option<Time>,
 }
 
-/// Counting ends here: whoever has so many does not care how many more.
+/// Counting ends here: an exact number beyond it is of no use.
 pub const INBOX_COUNT_MAX: usize = 1_000;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

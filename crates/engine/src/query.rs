@@ -13,7 +13,7 @@ use crate::Engine;
 use crate::port::{List, ListOf, Listed, Outstanding, Sequenced, StoreError};
 use crate::slots::{Durability, Slot};
 
-/// A page that a person can read and a program can hold.
+/// Short enough for a person to read and for a program to hold.
 pub const LIST_ROWS_MAX: usize = 200;
 
 /// Histories are read in pages of this size when a state has to be rebuilt.
@@ -48,7 +48,7 @@ impl Engine {
         Box::pin(self.read_current(stream, &slot)).await
     }
 
-    /// Whoever has the turn first reads it for all.
+    /// Reads under the turn of the stream, so that concurrent readers share one read.
     async fn read_current(
         &self,
         stream: &Stream,
@@ -175,7 +175,7 @@ impl Engine {
         self.store.history(stream, before, limit.clamp(1, LIST_ROWS_MAX)).await
     }
 
-    /// What was said in a conversation after a number, in order.
+    /// The messages of a conversation after a number, in order.
     pub async fn transcript(
         &self,
         stream: &Stream,
@@ -194,7 +194,7 @@ impl Engine {
         self.store.document(stream, hash).await
     }
 
-    /// A snapshot is a short cut: one that this release cannot read is rebuilt from the events.
+    /// A snapshot is a cache: one that this release cannot read is rebuilt from the events.
     pub(crate) async fn read_state(
         &self,
         stream: &Stream,

@@ -1,5 +1,5 @@
-//! Whether a caller may read something. The rules are in [`protocol::visibility`]; this looks up
-//! what they must know besides, and lists what a caller may read.
+//! Whether a caller may read something. The rules are in [`protocol::visibility`]; this module
+//! looks up the facts that they need, and lists what a caller may read.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::Engine;
 use crate::port::{List, ListOf, StoreError};
 use crate::query::{Item, LIST_ROWS_MAX, Page};
 
-/// Rows that are looked through for one page. Past this the page ends early and its cursor goes
-/// on, so that no request costs more because others have much that the caller may not read.
+/// Rows that are looked through for one page. Past this the page ends early and its cursor
+/// continues, so the cost of a request does not grow with the rows that the caller may not read.
 pub const ROWS_LOOKED_THROUGH_MAX: usize = 1_000;
 
 impl Engine {
@@ -35,7 +35,7 @@ impl Engine {
         self.settled_sight(caller, visibility::of(caller, state, readers)).await
     }
 
-    /// The same for what a stream is now; what is not there cannot be read.
+    /// The same for the current state of a stream; one that does not exist cannot be read.
     pub async fn may_read_stream(
         &self,
         caller: &Caller,
@@ -64,8 +64,8 @@ impl Engine {
         }
     }
 
-    /// A list of what the caller may read: a full page, unless there is no more or too much lies
-    /// between.
+    /// A list of what the caller may read: a full page, unless there are no more rows or too many
+    /// between them are not readable.
     pub async fn list_for(
         &self,
         caller: &Caller,
@@ -103,7 +103,8 @@ impl Engine {
         Ok(Page { items, next: before })
     }
 
-    /// The refusal as the caller may read it: a conflict about a task of others names no one.
+    /// The refusal as the caller may read it: a conflict about a task that the caller may not read
+    /// names no agent.
     pub(crate) async fn withheld(
         &self,
         caller: &Caller,
@@ -134,8 +135,8 @@ impl Engine {
         self.settled_sight(caller, visibility::of_task(caller, &task)).await
     }
 
-    /// Who may read a handoff. The first releases did not record it; its package tells. Of one
-    /// that was erased as well, the fewest may read what is left.
+    /// Who may read a handoff. The first releases did not record it; then it is read from the
+    /// package. If the package was erased, the most private rule applies.
     async fn readers_of(&self, stream: &Stream, state: &State) -> Result<Readers, StoreError> {
         let State::Handoff(handoff) = state else { return Ok(Readers::Team) };
         let Handoff::Made(made) = handoff.as_ref() else { return Ok(Readers::Team) };

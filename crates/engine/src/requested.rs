@@ -1,7 +1,7 @@
-//! A handoff that an agent requests in a session is asked of the conversation that the session is
-//! bound to, as if the agent had asked for it itself: same rights, same rules, same limits. What
-//! came of it is on the record of the session. The request has a key of its own, so that it is made
-//! once, also if the server stops in between.
+//! A handoff that an agent requests in a session becomes a command on the conversation that the
+//! session is bound to, as if the agent had sent the command itself: same rights, same rules, same
+//! limits. The result is recorded in the session. The command has an idempotency key, so it takes
+//! effect once, even if the server stops in between.
 
 use aaep::event::{HandoffRequest, Payload};
 use aaep::read::read;
@@ -24,10 +24,10 @@ use crate::submit::{Done, Key, SubmitError};
 /// Entries of a conversation that are read at a time on the way back to an epoch.
 const PAGE: usize = 16;
 
-/// How far back that is looked for. Nearly every entry says in which epoch it was.
+/// How many pages are searched for the epoch. Nearly every entry names it.
 const PAGES_MAX: usize = 16;
 
-/// What is requested, in which session, by an entry of it.
+/// A request, its session, and the entry that carries it.
 struct Requested<'a> {
     entry: &'a Sequenced,
     session: &'a Session,
@@ -37,7 +37,7 @@ struct Requested<'a> {
 }
 
 impl Engine {
-    /// Does what the events of an entry request. Returns how much it was.
+    /// Carries out the requests in the events of an entry. Returns how many there were.
     pub(crate) async fn heed_requests(&self, entry: &Sequenced) -> Result<usize, SubmitError> {
         let text = entry.entry.body.text().unwrap_or_default();
         // Nearly no entry requests anything, and reading all of them would cost as much as
@@ -124,7 +124,7 @@ impl Engine {
         Ok(Handover { event_id, outcome, transfer: None, to: None, number: None })
     }
 
-    /// What the conversation says happened: agents that go round in a circle end at a person.
+    /// The outcome as the conversation reports it: a loop between agents ends with a person.
     async fn came_of_it(
         &self,
         of: &Stream,
@@ -153,7 +153,7 @@ impl Engine {
         let (outcome, transfer) = match happened {
             Some(ConversationEvent::Routed(_)) => (HandoverOutcome::Routed, None),
             Some(ConversationEvent::Transfer(event)) => requested(event.transfer()),
-            // It was asked for before; how that was, the conversation knows.
+            // It was requested before; the conversation has the outcome.
             Some(_) | None => match asked.conversation.transfer.as_deref() {
                 Some(transfer) => requested(transfer.id),
                 None => (HandoverOutcome::Requested, None),
@@ -186,7 +186,7 @@ impl Engine {
         Ok(conversation.epoch)
     }
 
-    /// Those who heard the request hear that nothing came of it.
+    /// Tells the listeners that heard the request that it was refused.
     async fn tell_refused(
         &self,
         caller: &Caller,

@@ -1,6 +1,6 @@
-//! Retention: messages that were kept long enough are archived and leave every mailbox. What they
-//! said is erased on the record, so that the ledger stays whole. Each goes on the road by itself,
-//! a few at a time, so that nobody else waits for long.
+//! Retention: messages that are past their retention time are archived and removed from every
+//! mailbox. Their bodies are erased on the record, so that the ledger stays complete. Each is a
+//! command of its own, and only a few run at a time, so that other callers do not wait for long.
 
 use std::future::Future;
 use std::io;
@@ -25,10 +25,11 @@ use crate::submit::SubmitError;
 /// How many are read at once, and purged by one request.
 pub const PURGED_MAX: usize = 200;
 
-/// How many are in line at once: about as long as one large package to write, then others' turn.
+/// How many are in line at once: they take about as long to write as one large package, then other
+/// commits get their turn.
 const IN_LINE_MAX: usize = 16;
 
-/// What is due is due by the day, so that the log of messages is written again once a day at most.
+/// The cutoff is rounded to days, so that the log of messages is rewritten at most once a day.
 const DAY: Span = Span::from_hours(24);
 
 /// How many teamspaces are read at once.
@@ -39,9 +40,9 @@ const LOOK_EVERY: Span = Span::from_hours(1);
 /// How long messages are kept, and where they go then.
 #[derive(Clone, Default)]
 pub struct Retention {
-    /// For ever, if it is `None`.
+    /// `None` means for ever.
     pub kept: Option<Span>,
-    /// Whatever is purged by itself is written here first, if there is one.
+    /// Messages that the loop purges are written here first, if it is set.
     pub archive: Option<Arc<dyn Archive>>,
 }
 
@@ -52,8 +53,8 @@ impl std::fmt::Debug for Retention {
 }
 
 impl Retention {
-    /// Messages that were sent before this time are not kept any longer. What a teamspace says
-    /// about that comes first.
+    /// Messages that were sent before this time are purged. The setting of a teamspace has
+    /// precedence.
     fn cutoff(&self, settings: Settings, now: Time) -> Option<Time> {
         let own =
             settings.message_retention_days.map(|days| Span::from_hours(24 * i64::from(days)));
@@ -62,7 +63,7 @@ impl Retention {
     }
 }
 
-/// Where messages are kept that leave the mailbox.
+/// Where purged messages are kept.
 pub trait Archive: Send + Sync + 'static {
     /// Durable when the answer is `Ok`. After a crash it may be given the same messages again.
     fn keep(
@@ -72,11 +73,11 @@ pub trait Archive: Send + Sync + 'static {
     ) -> Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
 }
 
-/// What came of a purge.
+/// The result of a purge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Purged {
     pub n_purged: usize,
-    /// Whether there is more that is as old.
+    /// Whether more messages are as old.
     pub has_more: bool,
 }
 
@@ -102,13 +103,13 @@ pub(crate) async fn run(engine: Engine, retention: Retention, mut stopped: watch
     };
     tokio::select! {
         () = purging => {}
-        // What is left is as old at the next start.
+        // The rest is purged after the next start.
         () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => {}
     }
 }
 
 impl Engine {
-    /// Purges everything that was kept long enough, and returns how much it was. For programs
+    /// Purges every message past its retention time, and returns how many there were. For programs
     /// without loops, and for tests.
     pub async fn purge_due(&self, retention: &Retention) -> Result<usize, RetentionError> {
         let (mut after, mut n_purged) = (None, 0);
@@ -150,7 +151,7 @@ impl Engine {
     }
 
     /// Purges the oldest messages of the caller's teamspace that were sent before this time, up to
-    /// [`PURGED_MAX`]. They are not archived: whoever asks has exported what shall be kept.
+    /// [`PURGED_MAX`]. They are not archived: the caller has exported what is to be kept.
     pub async fn purge(
         &self,
         caller: &Caller,
@@ -205,7 +206,7 @@ impl Engine {
             while let Some(purged) = purging.join_next().await {
                 match purged.expect("purging does not panic") {
                     Ok(_) => n_purged += 1,
-                    // Somebody else was faster.
+                    // Another request has purged it.
                     Err(SubmitError::Rejected(Rejection::NotFound { .. })) => {}
                     Err(error) => return Err(error),
                 }

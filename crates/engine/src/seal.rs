@@ -1,5 +1,5 @@
 //! Sealing: the Merkle root over all entries so far, signed, kept in the store and handed to a sink
-//! outside of it. Whoever can rewrite the store cannot rewrite what was sealed without being found.
+//! outside of it. An attacker who rewrites sealed entries in the store is detected.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::port::{Sealed, StoreError};
 /// The newest entries may be unsealed for this long.
 const LAG_MAX: Span = Span::from_millis(1_000);
 
-/// ... or until there are this many of them, whichever comes first.
+/// They are sealed earlier if there are this many.
 const LAG_ENTRIES_MAX: u64 = 1_000;
 
 /// A place for checkpoints outside the store. `keep` returns once the note is durable there.
@@ -30,7 +30,7 @@ pub struct Sealer {
     origin: String,
     sink: Arc<dyn CheckpointSink>,
     edge: Edge,
-    /// How much both the store and the sink are known to have.
+    /// The size that both the store and the sink are known to have.
     sealed_size: u64,
     follower: Follower,
 }
@@ -84,8 +84,8 @@ async fn until_stopped(stopped: &mut watch::Receiver<bool>) {
 }
 
 impl Sealer {
-    /// Continues after what was sealed last, and seals that once more: the process may have ended
-    /// before the sink had it.
+    /// Continues after the last seal, and hands that one to the sink again: the process may have
+    /// ended before the sink had it.
     pub async fn resume(
         engine: Engine,
         signer: Signer,
@@ -93,7 +93,7 @@ impl Sealer {
     ) -> Result<Self, StoreError> {
         let newest = engine.store.newest().await?;
         let edge = match engine.store.sealed().await? {
-            // Only after a fork: what the tree was made from is gone, so it is made again.
+            // Only after a fork: entries of the tree are gone, so it is built again.
             Some(sealed) if sealed.size > newest => Edge::empty(),
             Some(sealed) => Edge::from_bytes(sealed.size, &sealed.edge)
                 .ok_or_else(|| StoreError::Corrupt("the sealed edge cannot be read".to_owned()))?,
@@ -104,7 +104,7 @@ impl Sealer {
         Ok(Self { engine, signer, origin, sink, edge, sealed_size: 0, follower })
     }
 
-    /// Until it is time to seal. What could not be sealed does not wait for more to come.
+    /// Waits until it is time to seal. After a failure it does not wait for more entries.
     async fn wait(&mut self) {
         if self.edge.size() != self.sealed_size {
             self.engine.clock.sleep(LAG_MAX).await;

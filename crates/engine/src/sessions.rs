@@ -1,4 +1,4 @@
-//! Reading sessions: their events by cursor, and what became of a question.
+//! Reading sessions: their events by cursor, and the result of a question.
 
 use aaep::cursor::Cursor;
 use aaep::machine::{Outcome, Used};
@@ -15,7 +15,7 @@ use protocol::time::{Span, Time};
 use crate::Engine;
 use crate::port::{Sequenced, StoreError};
 
-/// The longest that somebody waits for an answer with one request: less than a request may take.
+/// The longest wait for an answer in one request: less than a request may take.
 pub const DECISION_WAIT_MAX: Span = Span::from_millis(25_000);
 
 /// The most events in one page.
@@ -32,14 +32,14 @@ pub struct Placed {
     pub said: Said,
 }
 
-/// Where a reader was is not in this session.
+/// The reader's cursor is not in this session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoSuchPlace;
 
-/// What became of a question.
+/// The state of a question, or its result.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Question {
-    /// Somebody may still answer.
+    /// It can still be answered.
     Open {
         due: Time,
     },
@@ -48,10 +48,10 @@ pub enum Question {
         answer: Box<Answered>,
         at: Time,
     },
-    /// Nobody answered in time.
+    /// No answer came in time.
     TimedOut {
         outcome: Outcome,
-        /// What counts as the answer to a clarification, if its producer said so beforehand.
+        /// The default answer to a clarification, if its producer gave one.
         default_response: Option<String>,
         at: Time,
     },
@@ -69,7 +69,7 @@ pub(crate) fn settles(name: &str) -> bool {
 }
 
 impl Engine {
-    /// The session of this stream, as it stands.
+    /// The current state of the session of this stream.
     pub async fn session(&self, stream: &Stream) -> Result<Option<Session>, StoreError> {
         let state = self.current(stream).await?;
         let Some(State::Session(session)) = state.as_deref() else { return Ok(None) };
@@ -124,7 +124,7 @@ impl Engine {
         Ok(entry.map(|entry| Cursor::at(entry.seq, place.index)))
     }
 
-    /// What became of a question; `None` if it was never asked.
+    /// The result of a question; `None` if it was never asked.
     pub async fn question(
         &self,
         stream: &Stream,
@@ -160,7 +160,7 @@ impl Engine {
         }))
     }
 
-    /// The same once it is settled, or when the time is over.
+    /// The same, once it is settled or the wait is over.
     pub async fn question_settled(
         &self,
         stream: &Stream,
@@ -171,7 +171,8 @@ impl Engine {
         let until = self.clock.sleep(wait.min(DECISION_WAIT_MAX));
         tokio::pin!(until);
         loop {
-            // Looking at the bell before reading: what comes in between rings it again.
+            // The bell is checked before reading, so an entry that arrives in between rings it
+            // again.
             bell.borrow_and_update();
             let found = self.question(stream, reply_token).await?;
             if !matches!(found, Some(Question::Open { .. })) {
@@ -227,7 +228,7 @@ pub fn events_of(sequenced: &Sequenced) -> impl Iterator<Item = Placed> + use<> 
     events.into_iter().enumerate().map(place)
 }
 
-/// As its producer is told it: what a person would not see is written out.
+/// The answer as its producer gets it: invisible characters are written out.
 fn shown(mut answer: Box<Answered>) -> Box<Answered> {
     let visible = |text: String| hidden::visible(&text).into_owned();
     answer.decided_by = answer.decided_by.map(visible);
@@ -242,7 +243,7 @@ fn shown(mut answer: Box<Answered>) -> Box<Answered> {
 }
 
 impl Question {
-    /// What somebody said, if anybody did.
+    /// The answer, if there was one.
     pub fn given(&self) -> Option<&Given> {
         match self {
             Question::Answered { answer, .. } => Some(&answer.given),

@@ -1,6 +1,6 @@
-//! What each teamspace says about all its work, in memory: every proposal asks for it, and it
-//! hardly ever changes. The store says when it does, before whoever changed it is answered, so that
-//! what is asked for later is decided by it.
+//! A cache of the settings of each teamspace: every proposal needs them, and they rarely change.
+//! The store reports a change before it answers the caller that made it, so later requests are
+//! decided by the new settings.
 
 use std::collections::HashMap;
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -13,7 +13,7 @@ use protocol::teamspace::Settings;
 use crate::Engine;
 use crate::port::{Sequenced, StoreError};
 
-/// A few dozen bytes each; past this many the memory starts afresh.
+/// A few dozen bytes each. Past this many the cache is cleared.
 const KNOWN_TEAMSPACES_MAX: usize = 10_000;
 
 #[derive(Debug, Default)]
@@ -24,12 +24,12 @@ pub struct KnownSettings {
 #[derive(Debug, Default)]
 struct Known {
     settings: HashMap<TeamspaceId, Settings>,
-    /// Grows with every change, so that what was read before it is not kept.
+    /// Grows with every change, so that a value read before the change is not cached after it.
     generation: u64,
 }
 
 impl Engine {
-    /// What holds in a teamspace now. One that nobody configured has the defaults.
+    /// The current settings of a teamspace. One that was never configured has the defaults.
     pub async fn settings(&self, teamspace: &TeamspaceId) -> Result<Settings, StoreError> {
         let generation = {
             let known = self.settings.read();
@@ -60,7 +60,7 @@ impl Engine {
 }
 
 impl KnownSettings {
-    /// Told of what was committed: what it changes is read again by whoever asks next.
+    /// Drops the settings that committed entries change. The next lookup reads them again.
     pub fn heed(&self, entries: &[Sequenced]) {
         for Sequenced { entry, .. } in entries {
             if entry.stream.subject == Subject::Teamspace {

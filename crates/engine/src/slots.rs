@@ -1,11 +1,11 @@
-//! One slot per stream in use: the latest state, durable or about to be, and the turn that commands
-//! on one stream take one after the other. Whoever reads what is known takes none: a turn goes to
-//! whoever waits longest, and where thousands read one stream, as that of an agent, they would all
-//! wait for somebody who does not run yet.
+//! One slot per stream in use: the latest state, durable or about to be, and the turn, a lock that
+//! commands on the stream take one after the other. Readers of a known state take no turn. The lock
+//! is fair, so with thousands of readers on one stream, such as that of an agent, all would wait
+//! for a task that is not scheduled yet.
 //!
 //! For a command a slot is only an optimisation: the store compares positions at commit, so a lost
-//! one costs a retry. Readers rely on it, so while somebody uses a slot there is no second one of
-//! its stream.
+//! one costs a retry. Readers rely on it, so while a slot is in use there is no second one for its
+//! stream.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -39,7 +39,7 @@ pub enum Durability {
     Failed,
 }
 
-/// Whether a state was written, as far as is known.
+/// Whether a state was written, as far as the engine knows.
 #[derive(Debug, Clone)]
 pub enum Fate {
     /// It was read from the store.
@@ -55,8 +55,8 @@ pub struct Announced {
     known: Notify,
 }
 
-/// Held by whoever waits for a commit. Gone without a word, it counts as failed: then only the
-/// store knows. Until then the slot is in use, whoever else has gone.
+/// Held by the task that waits for a commit. If it is dropped without an announcement, the commit
+/// counts as failed: then only the store knows. Until then it keeps the slot in use.
 #[derive(Debug)]
 pub struct Herald {
     announced: Arc<Announced>,
@@ -67,7 +67,7 @@ const PENDING: u8 = 0;
 const DURABLE: u8 = 1;
 const FAILED: u8 = 2;
 
-/// What is known of one stream.
+/// The cached state of one stream, and its turn.
 #[derive(Debug, Clone, Default)]
 pub struct Slot(Arc<Inner>);
 
@@ -77,7 +77,7 @@ struct Inner {
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// The right to change a stream: nobody else does meanwhile.
+/// The exclusive right to change a stream.
 #[derive(Debug)]
 pub struct Turn {
     slot: Slot,
@@ -85,7 +85,7 @@ pub struct Turn {
 }
 
 impl Slot {
-    /// The state as the next command will meet it; `None` if nobody has looked.
+    /// The state as the next command will meet it; `None` if it was not loaded.
     pub fn latest(&self) -> Option<Latest> {
         self.lock().clone()
     }
@@ -108,7 +108,7 @@ impl Turn {
         *self.slot.lock() = Some(latest);
     }
 
-    /// Somebody to say what becomes of the next state, and the state's side of it.
+    /// A herald that announces whether the next state was written, and the fate that receives this.
     pub fn herald(&self) -> (Herald, Fate) {
         let announced = Arc::<Announced>::default();
         let herald = Herald { announced: Arc::clone(&announced), _slot: self.slot.clone() };
@@ -128,8 +128,8 @@ struct Generations {
 }
 
 impl Slots {
-    /// The slot of a stream, made if need be. When a generation is full the one before it is
-    /// forgotten, so that what is used stays and what is not leaves.
+    /// The slot of a stream, made if need be. When a generation is full, the one before it is
+    /// dropped, so that only slots in recent use stay.
     pub fn of(&self, stream: &Stream) -> Slot {
         let mut generations = self.generations.lock().expect("nothing panics in here");
         if let Some(slot) = generations.young.get(stream) {
@@ -162,7 +162,7 @@ impl Latest {
     pub async fn settled(&self) -> Durability {
         let Fate::Announced(announced) = &self.fate else { return Durability::Durable };
         loop {
-            // Before looking: what is announced in between is heard.
+            // Registered before the check, so an announcement in between is not missed.
             let known = announced.known.notified();
             match announced.durability() {
                 Durability::Pending => known.await,
@@ -195,7 +195,7 @@ impl Herald {
         self.announce(DURABLE);
     }
 
-    /// The first word counts.
+    /// The first announcement counts.
     fn announce(&self, outcome: u8) {
         let order = (Ordering::AcqRel, Ordering::Acquire);
         if self.announced.outcome.compare_exchange(PENDING, outcome, order.0, order.1).is_ok() {

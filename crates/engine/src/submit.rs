@@ -1,4 +1,4 @@
-//! The road: load, step, commit, again if the world moved. Every change takes it, whoever asks.
+//! The road: load, step, commit, and again if the state has changed. Every change takes it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,8 +24,8 @@ use crate::port::{
 use crate::slots::{Durability, Herald, Latest, Turn};
 use crate::together::First;
 
-/// A conflict means that somebody else made progress, so a handful of tries is plenty; more says
-/// that something is wrong, and the caller should hear of it.
+/// A conflict means that another command made progress, so a few tries are enough. More mean that
+/// something is wrong, and the caller is told.
 const ATTEMPTS_MAX: usize = 32;
 
 /// About what the texts of a commit take.
@@ -88,7 +88,7 @@ impl Engine {
         self.submit_assuming(&asked, AssumedStream::Absent).await
     }
 
-    /// What a request with this key was answered with, if it was done before.
+    /// The answer to an earlier request with this key, if there was one.
     pub async fn done_before(
         &self,
         caller: &Caller,
@@ -98,8 +98,8 @@ impl Engine {
         recorded.map(|recorded| replay(key, &recorded)).transpose()
     }
 
-    /// What would come of a command on a stream that does not exist yet. Nothing is changed, and
-    /// by the time it is asked for in earnest the world may have moved.
+    /// The result that a command would have on a stream that does not exist yet. Nothing is
+    /// changed, and the real command may find another state.
     pub async fn try_out(
         &self,
         caller: &Caller,
@@ -164,8 +164,8 @@ impl Engine {
         Err(SubmitError::Contended)
     }
 
-    /// What is waited for here is kept small: thousands of requests wait at once. The decision is a
-    /// function of its own, and ways that are seldom taken are boxed.
+    /// This future is kept small, because thousands of requests wait at once. The decision is a
+    /// function of its own, and rare paths are boxed.
     async fn attempt(
         &self,
         asked: &Asked<'_>,
@@ -209,8 +209,8 @@ impl Engine {
         }
     }
 
-    /// What a command is decided on besides its stream. In a box: it is large, and a request that
-    /// waits for the store has no more use for it.
+    /// The facts that a command is decided on besides its stream. They are boxed: they are large,
+    /// and not needed while a request waits for the store.
     async fn known_facts(
         &self,
         asked: &Asked<'_>,
@@ -224,7 +224,7 @@ impl Engine {
         Ok(Box::new(facts))
     }
 
-    /// Steps, and puts what follows in line at the store. Whoever is next steps on its result.
+    /// Steps, and puts the commit in line at the store. The next command steps on the result.
     fn decide(&self, asked: &Asked<'_>, turn: &Turn, latest: Latest, facts: &Facts) -> Decided {
         // Time never runs backwards within a stream, whatever the clock does.
         let now = self.clock.now().max(latest.at);
@@ -236,7 +236,7 @@ impl Engine {
             Ok(change) if !change.events.is_empty() => {
                 let outside = Rings::of(&change.begin);
                 let prepared = self.prepare(asked, turn, &latest, change, now);
-                // Before it can be committed: from then on nobody may read what was before.
+                // Before the commit can finish: after it, no reader may see the old state.
                 turn.put(prepared.next);
                 let receipt = self.store.commit(prepared.commit);
                 Decided::InLine(InLine::new(receipt, prepared.herald), prepared.done, outside)
@@ -252,7 +252,7 @@ impl Engine {
         }
     }
 
-    /// Nothing is to be done. That counts only if what it was decided on is true.
+    /// Nothing is to be done. That counts only if the state it was decided on is durable.
     async fn leave(
         &self,
         asked: &Asked<'_>,
@@ -268,8 +268,8 @@ impl Engine {
         Ok(recorded.unwrap_or(Attempt::Done(done)))
     }
 
-    /// A refusal counts only if what it was decided on is true: the state must have become durable,
-    /// a hold that was only assumed must be read, and a retry of what succeeded is no refusal.
+    /// A refusal counts only if its facts are true: the state must have become durable, a hold that
+    /// was only assumed must be read, and a retry of a command that succeeded is not refused.
     pub(crate) async fn refuse(
         &self,
         asked: &Asked<'_>,
@@ -294,7 +294,7 @@ impl Engine {
         Err(self.withheld(asked.caller, &asked.stream.teamspace, rejection).await?.into())
     }
 
-    /// What was answered when the key was used before.
+    /// The recorded answer, if the key was used before.
     async fn recorded(&self, asked: &Asked<'_>) -> Result<Option<Attempt>, SubmitError> {
         let Some(key) = asked.key else { return Ok(None) };
         match self.store.outcome(&asked.scope(key)).await? {
@@ -413,18 +413,18 @@ pub(crate) struct Asked<'a> {
     pub key: Option<&'a Key>,
 }
 
-/// What is believed about a stream that nobody has asked for lately.
+/// What is assumed about a stream that is not in memory.
 enum AssumedStream {
     Unknown,
     Absent,
 }
 
-/// What is believed about the hold a command needs. New tasks are the rule, so the first try takes
-/// the key to be free and spares a read; the store compares at commit.
+/// What is assumed about the hold a command needs. Most tasks are new, so the first try assumes
+/// that the key is free and saves a read; the store compares at commit.
 pub(crate) enum AssumedHold {
     Vacant,
     Known(HoldState),
-    /// All that the events of a session may have used before.
+    /// The ids that the events of a session may have used before.
     Session(Arc<session::Known>),
 }
 
@@ -444,7 +444,7 @@ pub(crate) struct Prepared {
     pub herald: Herald,
 }
 
-/// What came of stepping.
+/// The result of a step.
 enum Decided {
     InLine(InLine, Done, Rings),
     /// Other streams must move along.
@@ -457,7 +457,7 @@ pub(crate) enum Attempt {
     Done(Done),
     Again,
     AgainKnowing(HoldState),
-    /// Some of what a session uses was used before: which, must be read.
+    /// Some ids of a session were used before, and must be read.
     AgainReading,
 }
 
@@ -475,7 +475,7 @@ fn scope(caller: &Caller, key: &Key) -> KeyScope {
     }
 }
 
-/// What a trace says about an outcome: a stable word, never a caller's.
+/// The outcome for a trace: a stable code, never a text from the caller.
 fn outcome_code(result: &Result<Done, SubmitError>) -> &str {
     match result {
         Ok(done) => done.outcome.refused.as_ref().map_or("done", |refused| &refused.code),

@@ -1,6 +1,6 @@
 //! A command that moves several streams at once: all of them in one commit, or none. Turns are
-//! taken one after the other. That cannot lock up: a stream that exists is taken after the parts it
-//! waits for, and one that is made here is nobody else's yet.
+//! taken one after the other. This cannot deadlock: a stream that exists is taken after the parts
+//! it waits for, and no other command knows a stream that is made here.
 
 use protocol::handoff::decide::Context;
 use protocol::ledger::Stream;
@@ -48,7 +48,7 @@ impl Engine {
             let stepped = self.step_along(asked, &other, &written).await?;
             match stepped {
                 Ok(change) => {
-                    // Whoever has nothing to write must be right about that.
+                    // A stream with nothing to write must be durable: no commit checks it.
                     let is_sure = !change.events.is_empty()
                         || other.latest.settled().await == Durability::Durable;
                     if !is_sure {
@@ -143,7 +143,8 @@ impl Engine {
         let written = InLine::of_several(receipt, heralds).settle().await;
         self.outbox_bells.ring(outside);
         match written {
-            // What the others hold is read anew; what the first one assumes must be told.
+            // The holds of the other streams are read again; the assumed hold of the first must be
+            // passed on.
             Err(CommitError::HoldTaken { key, .. }) if Some(&key) != hold_key.as_ref() => {
                 Ok(Attempt::Again)
             }

@@ -1,9 +1,8 @@
-//! The server's own voice: it tells those who listen how a conversation passes from hand to hand,
-//! and does what agents request there (see [`crate::requested`]). It follows the ledger like
-//! everybody else. What it says of an entry has ids that follow from the entry, so that an entry is
-//! told once, however often the loop passes it.
+//! The server's own events: it tells listeners how a conversation changes hands, and carries out
+//! what agents request there (see [`crate::requested`]). It follows the ledger. The ids of its
+//! events are derived from the entry, so an entry is told once, however often the loop reads it.
 //!
-//! Where nobody has subscribed, nothing is said.
+//! In a teamspace without subscriptions it announces nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,14 +28,14 @@ use crate::feed::{Followed, PAGE_ENTRIES_MAX};
 use crate::port::StoreError;
 use crate::submit::SubmitError;
 
-/// The name under which the store keeps how far the loop has come.
+/// The name under which the store keeps the loop's cursor.
 const FOLLOWER: &str = "voice";
 
-/// Entries that concern nobody are passed again after a crash, which is harmless; up to this many
-/// of them are not worth a write.
+/// The cursor is written after at most this many entries that need no action. After a crash they
+/// are read again, which is harmless.
 const PLACE_EVERY: u64 = 8 * PAGE_ENTRIES_MAX as u64;
 
-/// Between two looks while the loop keeps up: nobody notices a wait that is shorter.
+/// The pause between two rounds while the loop keeps up. It is too short to be noticed.
 const PAUSE: Span = Span::from_millis(20);
 
 /// A store that failed may have recovered by then.
@@ -49,7 +48,7 @@ pub(crate) async fn run(engine: Engine, mut stopped: watch::Receiver<bool>) {
     tokio::select! {
         biased;
         () = engine.until_not_behind() => {}
-        // What is said is a write.
+        // Announcing an event is a write.
         () = async { let _ = stopped.wait_for(|stopped| *stopped).await; } => return,
     }
     let speaking = async {
@@ -65,7 +64,7 @@ pub(crate) async fn run(engine: Engine, mut stopped: watch::Receiver<bool>) {
     }
 }
 
-/// What is being told of one transfer or route, over the entries that follow one another.
+/// The events about one transfer or route, collected over consecutive entries.
 struct Telling {
     teamspace: TeamspaceId,
     session: SessionId,
@@ -75,8 +74,8 @@ struct Telling {
 }
 
 impl Engine {
-    /// Tells all that there is, and does what was requested. Returns how many entries it concerned.
-    /// For programs without loops, and for tests.
+    /// Announces all that is due, and carries out what was requested. Returns how many entries
+    /// needed action. For programs without loops, and for tests.
     pub async fn speak_due(&self) -> Result<usize, SubmitError> {
         let written = self.place_of_voice().await?;
         let mut follower = self.follow(written);
@@ -98,7 +97,8 @@ impl Engine {
             let page = follower.next().await?;
             let is_behind = page.len() == PAGE_ENTRIES_MAX;
             let n_heeded = self.speak_of(&page).await?;
-            // A place that was never written would be taken for one of before there was a voice.
+            // A cursor that was never written would be taken for that of a release without this
+            // loop.
             let is_first = written == 0;
             if is_first || n_heeded > 0 || follower.cursor() - written >= PLACE_EVERY {
                 written = follower.cursor();
@@ -110,7 +110,7 @@ impl Engine {
         }
     }
 
-    /// Where to go on. What happened before there was a voice is not told any more.
+    /// The cursor to continue from. Entries from before this loop existed are not announced.
     async fn place_of_voice(&self) -> Result<u64, StoreError> {
         let written = self.store.place(FOLLOWER).await?;
         if written > 0 {
@@ -150,7 +150,7 @@ impl Engine {
         Ok(n_heeded)
     }
 
-    /// Adds what is to be said of an entry to what is said of those before it.
+    /// Adds the events about an entry to those about the entries before it.
     async fn tell_of(
         &self,
         entry: &Entry,
@@ -187,7 +187,7 @@ impl Engine {
         Ok(1)
     }
 
-    /// What happened in a conversation, if it is something to tell and somebody listens.
+    /// What happened in a conversation, if it is to be announced and there is a listener.
     async fn happened(
         &self,
         entry: &Entry,
@@ -195,7 +195,7 @@ impl Engine {
         let is_told = entry.name == "conversation.routed"
             || entry.name == "callback.asked"
             || entry.name.starts_with("transfer.");
-        // What was erased is not told any more.
+        // An erased entry is not announced.
         let (true, Some(text)) = (is_told, entry.body.text()) else { return Ok(None) };
         if self.store.held(&entry.stream.teamspace, LISTENERS, 1).await?.is_empty() {
             return Ok(None);
@@ -280,7 +280,8 @@ impl Engine {
         self.say_ourselves(&Caller::system(teamspace), &session, events).await
     }
 
-    /// Records what the server says. What was said before, in whichever words, is not said again.
+    /// Records events of the server. An event that was recorded before, even with another text, is
+    /// not repeated.
     pub(crate) async fn say_ourselves(
         &self,
         caller: &Caller,
@@ -301,7 +302,7 @@ impl Engine {
     }
 }
 
-/// A refusal must not keep the loop from what comes after it.
+/// A refusal must not stop the loop.
 fn pass_over_refused(
     session: &SessionId,
     said: Result<(), SubmitError>,

@@ -16,7 +16,7 @@ pub trait KeyKeeper: Send + Sync + 'static {
     fn keep(&self, keys: &KeyRing) -> io::Result<()>;
 }
 
-/// What everybody may have.
+/// What is public.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Published {
     pub manifest: String,
@@ -25,12 +25,12 @@ pub struct Published {
     pub keys: String,
 }
 
-/// How a key comes to its end.
+/// Why a key ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// In order: it stays published for a while.
     Retired,
-    /// Somebody else may have it, and the next one too. Nothing that they signed counts.
+    /// An attacker may have it, and the next one too. Nothing that they signed counts.
     Compromised,
 }
 
@@ -43,7 +43,7 @@ pub struct Vouching {
 
 struct Held {
     keys: KeyRing,
-    /// By the key that signs: anybody may ask for it as often as they like.
+    /// Signed by the current key. It is cached, because clients may ask for it at any rate.
     signed_manifest: String,
 }
 
@@ -82,8 +82,8 @@ impl Vouching {
         self.held().keys.list()
     }
 
-    /// Goes on with the next key. With `from`, only if that key signs still, so that a repeated
-    /// request does not go on twice. The seeds must be random.
+    /// Switches to the next key. With `from`, only if that key still signs, so that a repeated
+    /// request does not switch twice. The seeds must be random.
     pub fn rotate(
         &self,
         from: Option<&str>,

@@ -1,5 +1,5 @@
-//! Calling the recipients of critical messages: one effect each, tried for some minutes. Whoever
-//! cannot be reached by then is not reached at all, and the sender is told so by the status.
+//! Calling the recipients of critical messages: one effect each, tried for some minutes. A
+//! recipient that cannot be reached by then is given up, and the status tells the sender so.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,11 +15,11 @@ use crate::outbox::Adapter;
 use crate::port::{Claimed, StoreError};
 use crate::submit::SubmitError;
 
-/// With the pauses of the outbox some four minutes: what is critical has lost its point by then, or
-/// found another way.
+/// With the pauses of the outbox some four minutes. By then a critical message is no longer of use,
+/// or was delivered in another way.
 pub const ATTEMPTS_MAX: u32 = 8;
 
-/// Whom to call, and what about.
+/// The agent to call, and the message it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     pub url: String,
@@ -29,11 +29,11 @@ pub struct Call {
     pub at: Time,
 }
 
-/// What came of a call: nothing if it was taken, or what went wrong.
+/// The result of a call: nothing if it was taken, or what went wrong.
 pub type Taken = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 
 impl Engine {
-    /// Calls, and records what came of it: that it was taken, or that it was tried often enough.
+    /// Calls, and records the result: that the call was taken, or that it was tried often enough.
     pub(crate) async fn carry_out_wake(
         &self,
         claimed: &Claimed,

@@ -16,7 +16,7 @@ pub enum BodyError {
     TooLarge { bytes_max: usize },
     #[error("the body did not arrive within {read_ms_max} ms")]
     TooSlow { read_ms_max: u64 },
-    /// The caller went away or broke the framing; there is usually nobody left to tell.
+    /// The caller disconnected or broke the framing. Usually no client is left to answer.
     #[error("the body ended before it was complete")]
     Broken(#[source] axum::Error),
 }
@@ -39,7 +39,8 @@ pub async fn read_body(body: Body, bytes_max: usize, read_ms_max: u64) -> Result
 
 async fn collect(mut body: Body, bytes_max: usize) -> Result<Bytes, BodyError> {
     let mut first = Bytes::new();
-    // Room is made as bytes arrive, never from the announced length: announcing is free.
+    // The buffer grows as bytes arrive, never from the announced length, which costs a caller
+    // nothing.
     let mut joined = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let Ok(piece) = frame.map_err(BodyError::Broken)?.into_data() else {

@@ -1,4 +1,5 @@
-//! HTTP/JSON: the native API under `/v1`, the ACP shape, the live feed, and what operators look at.
+//! HTTP/JSON: the native API under `/v1`, the ACP shape, the live feed, and the pages for
+//! operators.
 //!
 //! A gateway parses and translates. It decides nothing about handoffs, and who a caller is comes
 //! from [`auth`] alone. Every way a request can fail becomes a [`problem::Problem`].
@@ -73,7 +74,7 @@ pub(crate) use problem::Problem;
 pub use reference::openapi;
 pub use ws::{InvalidOrigin, Origins};
 
-/// What a request may cost. Each has a defined answer when it is reached.
+/// The limits of a request. Each has a defined answer when it is reached.
 #[derive(Debug, Clone)]
 pub struct RequestLimits {
     /// Larger bodies are refused with `body_too_large`. A package of 256 KiB fits with room.
@@ -87,12 +88,12 @@ pub struct RequestLimits {
     /// Live streams in all, and per token; past them the answer is `too_many_streams`.
     pub streams_max: usize,
     pub streams_per_token_max: usize,
-    /// How often a socket is pinged; a peer that is silent until the next one is closed.
+    /// How often a socket is pinged. A peer that is silent between two pings is closed.
     pub ping_ms: u64,
 }
 
-/// Failed logins from one address: a misconfigured client gets through its retries, and a flood of
-/// guesses is answered with `rate_limited`.
+/// Failed logins from one address. The retries of a misconfigured client stay below the limit; a
+/// flood of guesses is answered with `rate_limited`.
 const FAILED_LOGINS: RateLimit = RateLimit {
     per_minute: NonZeroU32::new(600).expect("600 is not 0"),
     burst: NonZeroU32::new(2_000).expect("2,000 is not 0"),
@@ -107,7 +108,7 @@ pub struct Shared {
     engine: Engine,
     limits: RequestLimits,
     rate: RateLimiter,
-    /// Failed logins, by address: guessing is hopeless, but it must not be cheap to try.
+    /// Failed logins, by address. A secret cannot be guessed, but guesses must not be cheap.
     failures: RateLimiter,
     /// Critical events, by producer.
     critical: RateLimiter,
@@ -120,15 +121,15 @@ pub struct Shared {
     sockets: ws::Sockets,
     compat: aaep::compat::Compat,
     join_trace: Option<JoinTrace>,
-    /// From which the secrets follow with which agents are called.
+    /// The secrets that sign calls to agents are derived from this key.
     wake_key: Option<WakeKey>,
-    /// Who vouches for what this server says about itself.
+    /// The keys that sign the server's manifest.
     vouching: Option<Arc<Vouching>>,
     stopping: watch::Receiver<bool>,
 }
 
-/// What is answered at a path whose handler did not answer in time: in the shape of that path. The
-/// outcome is unknown to us as well.
+/// The answer if the handler of a path did not answer in time, in the shape of that path. It says
+/// that the outcome is unknown.
 pub(crate) fn unanswered(path: &str) -> fn() -> Response {
     if path == acp::PATH { acp::unanswered } else { || Problem::unknown_outcome().into_response() }
 }
@@ -209,14 +210,15 @@ impl Gateway {
         self
     }
 
-    /// Who works on what users say on the compatibility layout, and who may come without a token.
+    /// Sets who handles user input on the compatibility layout, and who may connect without a
+    /// token.
     pub fn with_compat(mut self, settings: CompatSettings) -> Self {
         let shared = Arc::get_mut(&mut self.0).expect("nothing shares it before it has routes");
         shared.compat.settings = settings;
         self
     }
 
-    /// Shows the counters to these.
+    /// Sets who may read the counters.
     pub fn showing_metrics_to(mut self, readers: MetricsReaders) -> Self {
         let shared = Arc::get_mut(&mut self.0).expect("nothing shares it before it has routes");
         shared.metrics_readers = readers;
@@ -230,7 +232,7 @@ impl Gateway {
         self
     }
 
-    /// Everything that is answered. A socket asks for the same as everybody else.
+    /// The router of all operations. Commands on a socket use the same router.
     pub fn router(self) -> Router {
         let operations = routes().into_router(self.clone());
         let open = move |State(gateway): State<Gateway>, request: Request| {

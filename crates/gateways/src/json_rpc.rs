@@ -1,6 +1,5 @@
-//! AAEP as JSON-RPC 2.0, one object on each line: what a peer asks becomes messages of a
-//! connection, and what is told there becomes answers and notifications. Pure: it reads and writes
-//! nothing itself.
+//! AAEP as JSON-RPC 2.0, one object on each line: requests of a peer become messages of a
+//! connection, and its messages become answers and notifications. Pure: it does no I/O itself.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,22 +10,22 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-/// What is not JSON.
+/// The line is not JSON.
 pub const PARSE_ERROR: i32 = -32_700;
-/// What is no request of JSON-RPC.
+/// The line is no JSON-RPC request.
 pub const INVALID_REQUEST: i32 = -32_600;
 pub const METHOD_NOT_FOUND: i32 = -32_601;
 pub const INVALID_PARAMS: i32 = -32_602;
-/// The server says no; `data` has its stable `code`, and what was expected.
+/// The server refuses; `data` has its stable `code`, and what was expected.
 pub const REFUSED: i32 = -32_001;
 
-/// Messages of which nothing was heard yet. Past this the next line is not read.
+/// Messages without an answer yet. Past this the next line is not read.
 pub const WAITING_MAX: usize = 1_024;
 
 const METHODS: &str = "aaep.event, aaep.announce, aaep.subscribe, aaep.renegotiate, aaep.reply, \
                        aaep.close or aaep.ping";
 
-/// What is to be done about a line.
+/// What to do for a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// A message for the server.
@@ -38,7 +37,7 @@ pub enum Step {
     Nothing,
 }
 
-/// What both sides still owe each other.
+/// The messages that wait for an answer.
 #[derive(Debug, Default)]
 pub struct Bridge {
     n_sent: u64,
@@ -48,7 +47,7 @@ pub struct Bridge {
 
 #[derive(Debug)]
 enum Waiting {
-    /// Events that nobody wants to be told of, unless they are refused.
+    /// Events sent as notifications, which are answered only if they are refused.
     Events,
     Announcement(Id),
     /// Answered by `subscription.accepted` or `.rejected`.
@@ -83,7 +82,7 @@ impl Bridge {
         self.waiting.len()
     }
 
-    /// What the peer says.
+    /// Handles a line of the peer.
     pub fn heard(&mut self, text: &str) -> Step {
         let line: Line<'_> = match serde_json::from_str(text) {
             Ok(line) => line,
@@ -130,7 +129,7 @@ impl Bridge {
         }
     }
 
-    /// What the server says, as a line for the peer.
+    /// Turns a message of the server into a line for the peer.
     pub fn told(&mut self, message: &str) -> Option<String> {
         let told: Told<'_> = serde_json::from_str(message).ok()?;
         let settled = told.message.and_then(|number| self.waiting.remove(&number));

@@ -1,10 +1,10 @@
-//! Inbound: how requests reach the engine. A gateway turns its wire form into commands and answers
-//! back into its wire form; it holds no rule about handoffs and no SQL, and gateways do not know
-//! each other.
+//! Inbound: how requests reach the engine. A gateway turns requests in its wire format into
+//! commands, and results back into its wire format. It has no rule about handoffs and no SQL, and
+//! gateways do not know each other.
 //!
-//! [`listen`] owns connections, with [`tls`], [`proxy`] and [`rate`] beside it; [`http`] is the API;
-//! [`json_rpc`] is AAEP on standard input and output; [`trace_context`] says whose trace a request
-//! belongs to.
+//! [`listen`] owns connections, with [`tls`], [`proxy`] and [`rate`] beside it; [`http`] is the
+//! API; [`json_rpc`] is AAEP on standard input and output; [`trace_context`] says which trace a
+//! request belongs to.
 
 pub mod body;
 pub mod http;

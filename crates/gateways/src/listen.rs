@@ -1,8 +1,8 @@
 //! Accepting connections and closing them again.
 //!
-//! Our own accept loop, because `axum::serve` waits forever for slow heads. It admits, sheds,
-//! starts one task per connection, and on stop lets what is in flight finish. It must not know
-//! any route, and nothing a handler does can end it.
+//! Our own accept loop, because `axum::serve` waits forever for slow heads. It admits or sheds
+//! connections, starts one task for each, and on stop lets requests in flight finish. It must not
+//! know any route, and no handler can end it.
 
 mod admission;
 mod connection;
@@ -25,8 +25,8 @@ use tokio_rustls::rustls::ServerConfig;
 use self::admission::Gate;
 use self::connection::{Arrival, Host};
 
-/// How long the loop rests when the system has no file descriptor or memory for a connection.
-/// Trying again at once would only burn the processor the others need to finish.
+/// How long the loop pauses when the system has no file descriptor or memory for a connection. A
+/// retry at once would only take processor time that open connections need to finish.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The maxima of one endpoint.
@@ -38,22 +38,22 @@ pub struct ConnectionLimits {
     pub header_read_ms_max: u64,
     /// For handlers to pass to `read_body`. 10 s asks 100 KB/s of a 1 MB body.
     pub body_read_ms_max: u64,
-    /// From the end of the head to the first byte of the answer, reading the body included; not
-    /// the answer's own body, so streams may run for days. The last resort for a handler without
-    /// a limit of its own, hence well above any wait a route offers.
+    /// From the end of the head to the first byte of the answer, reading the body included; not the
+    /// answer's own body, so streams may run for days. This is the timeout for a handler without
+    /// one of its own, hence well above any wait a route offers.
     pub request_ms_max: u64,
-    /// How long a connection may rest between two requests. Longer than the minute at which
-    /// pollers come back would mostly keep the forgotten; much shorter makes callers shake hands
-    /// for every request.
+    /// How long a connection may rest between two requests. Pollers return within a minute; a
+    /// longer limit would mostly keep abandoned connections, and a much shorter one forces a
+    /// handshake for every request.
     pub keep_alive_ms_max: u64,
-    /// How long a peer may refuse to take a single byte of the answer. A phone in a tunnel is
-    /// back in 30 s or reconnects and resumes from its cursor.
+    /// How long a peer may go without reading a single byte of the answer. A phone in a tunnel is
+    /// back in 30 s, or reconnects and resumes at its cursor.
     pub write_stall_ms_max: u64,
     /// Connections of this endpoint. At about 32 KB per stream, 10,000 are 320 MB; the limit on
     /// open files must be above it.
     pub connections_max: usize,
-    /// Connections of one IPv4 address or one IPv6 /64. One caller cannot take half of all places,
-    /// yet a proxy or a load test on one machine gets thousands.
+    /// Connections of one IPv4 address or one IPv6 /64. One caller cannot take half of all
+    /// connections, yet a proxy or a load test on one machine gets thousands.
     pub connections_per_address_max: usize,
     /// From stop to return. Supervisors kill after 30 s or more (Kubernetes 30, systemd 90); 20
     /// leaves them time for the rest of the shutdown.
@@ -75,7 +75,7 @@ impl Default for ConnectionLimits {
     }
 }
 
-/// Where connections come from. Bound by the caller, so that a taken port is its error.
+/// Where connections come from. The caller binds it, so that a port in use is the caller's error.
 #[derive(Debug)]
 pub enum Endpoint {
     Tcp(TcpListener),
@@ -128,13 +128,13 @@ impl ConnectionCounts {
         self.accepted_total.load(Ordering::Relaxed)
     }
 
-    /// Closed unheard because the endpoint, or their address, held its maximum.
+    /// Closed at once because the endpoint, or their address, was at its maximum.
     pub fn shed_total(&self) -> u64 {
         self.shed_total.load(Ordering::Relaxed)
     }
 
-    /// Handshakes, heads, handlers and readers that took too long. A kept connection that rested
-    /// too long is not among them.
+    /// Handshakes, heads, handlers and readers that took too long. A kept connection that was idle
+    /// for too long is not counted.
     pub fn timed_out_total(&self) -> u64 {
         self.timed_out_total.load(Ordering::Relaxed)
     }
@@ -159,9 +159,9 @@ impl ConnectionCounts {
 
 /// Serves the router until `stop` is true or its sender is gone.
 ///
-/// Then it accepts no more, closes the connections that rest, and waits for the others to answer
-/// the request they are on. What is not done after `drain_ms_max` is cut off. A stream without an
-/// end is cut off too, unless its handler ends it on the same signal. Upgraded connections are
+/// Then it accepts no more, closes idle connections, and waits for the others to answer their
+/// current request. Requests that are not done after `drain_ms_max` are cut off. A stream without
+/// an end is cut off too, unless its handler ends it on the same signal. Upgraded connections are
 /// counted but not waited for.
 pub async fn serve(
     endpoint: Endpoint,
@@ -196,7 +196,8 @@ pub async fn serve(
             }
             Err(error) if concerns_one_connection(&error) => {}
             Err(error) => {
-                // Once per shortage: it is tried ten times a second and lasts minutes.
+                // Logged once per shortage: there are ten tries a second, and a shortage lasts
+                // minutes.
                 if !is_pausing {
                     tracing::error!(%error, "accepting a connection, will keep trying");
                 }
@@ -260,7 +261,7 @@ fn send_at_once(stream: &TcpStream) {
     }
 }
 
-/// Whether accepting failed because this one peer left again, and not for want of resources.
+/// Whether accepting failed because this one peer left, and not for lack of resources.
 fn concerns_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{
         ConnectionAborted, ConnectionRefused, ConnectionReset, HostUnreachable, Interrupted,
@@ -297,8 +298,7 @@ fn report_panic(ended: Result<(), JoinError>) {
     }
 }
 
-/// Resolves once the server should stop. A sender that is gone can no longer say so, and whoever
-/// held it is gone as well.
+/// Resolves once the server should stop. A dropped sender means stop as well: its owner has ended.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }

@@ -1,4 +1,4 @@
-//! Whose address a request came from, when proxies stand in between.
+//! The client address of a request that came through proxies.
 //!
 //! Anyone can write `X-Forwarded-For`, so it is read only when the connection itself comes from a
 //! proxy the operator named, and only as far as named proxies vouch for it. It must not know what
@@ -10,7 +10,7 @@ use axum::http::HeaderMap;
 
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// The proxies an operator named. The default trusts nobody.
+/// The proxies an operator named. The default trusts none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustedProxies {
     networks: Vec<Network>,
@@ -35,16 +35,16 @@ impl TrustedProxies {
         Ok(Self { networks: networks.collect::<Result<_, _>>()? })
     }
 
-    /// The address of the caller: the right-most hop that is not a trusted proxy, because every
-    /// hop further left is only that hop's word. `None` if there is no network peer (a Unix
-    /// socket).
+    /// The address of the caller: the right-most hop that is not a trusted proxy, because it alone
+    /// vouches for every hop further left. `None` if there is no network peer (a Unix socket).
     pub fn client_address(&self, peer: Option<IpAddr>, headers: &HeaderMap) -> Option<IpAddr> {
         let mut nearest = peer?.to_canonical();
         // A list may be spread over several header lines; they count as one, in order.
         let lines = headers.get_all(FORWARDED_FOR).into_iter().rev();
         let mut hops = lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b','));
         while self.trusts(nearest) {
-            // What cannot be read ends the chain: the last proxy that vouched is the caller.
+            // A hop that cannot be parsed ends the chain: the last proxy that vouched is the
+            // caller.
             let Some(hop) = hops.next().and_then(read_hop) else { break };
             nearest = hop;
         }
@@ -149,7 +149,7 @@ mod tests {
                 .expect("a list of proxies");
         // (peer, X-Forwarded-For lines, expected)
         let cases: &[(&str, &[&str], &str)] = &[
-            // Without a trusted peer the header is somebody's claim.
+            // Without a trusted peer the header is an unproven claim.
             ("203.0.113.9", &[], "203.0.113.9"),
             ("203.0.113.9", &["198.51.100.1"], "203.0.113.9"),
             ("203.0.113.9", &["127.0.0.1"], "203.0.113.9"),
@@ -173,15 +173,15 @@ mod tests {
             // Several proxies, one or more lines.
             ("10.0.0.1", &["198.51.100.1, 10.0.0.2, 10.0.0.3"], "198.51.100.1"),
             ("10.0.0.1", &["203.0.113.1, 198.51.100.1", "10.0.0.2"], "198.51.100.1"),
-            // Everyone is trusted: an inside caller, the left-most is the origin.
+            // All hops are trusted: the caller is inside, and the left-most hop is the origin.
             ("10.0.0.1", &["10.0.0.3, 10.0.0.2"], "10.0.0.3"),
-            // What cannot be read ends the chain at the last one who vouched.
+            // A hop that cannot be parsed ends the chain at the last proxy that vouched.
             ("10.0.0.1", &["unknown"], "10.0.0.1"),
             ("10.0.0.1", &["198.51.100.1, unknown, 10.0.0.2"], "10.0.0.2"),
             ("10.0.0.1", &["198.51.100.1,"], "10.0.0.1"),
             ("10.0.0.1", &["198.51.100.1.7"], "10.0.0.1"),
             ("10.0.0.1", &["198.51.100.1\u{e9}"], "10.0.0.1"),
-            // An IPv4 address in IPv6 clothes is the IPv4 address, on either side.
+            // An IPv4-mapped IPv6 address counts as the IPv4 address, on either side.
             ("::ffff:10.0.0.1", &["::ffff:198.51.100.1"], "198.51.100.1"),
             ("::ffff:203.0.113.9", &["198.51.100.1"], "203.0.113.9"),
         ];

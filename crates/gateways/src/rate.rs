@@ -10,12 +10,12 @@ use std::num::NonZeroU32;
 use std::sync::{Mutex, MutexGuard};
 
 /// Buckets remembered at once, over all shards. At 16 bytes and the slack of a hash table this is
-/// about 2 MB. A full bucket is not remembered, so only those who called in the last moments
-/// count; past the maximum the fuller half of a shard is forgotten, which gives a stranger who
-/// called once his token back and leaves alone whoever is close to his limit.
+/// about 2 MB. A full bucket is not stored, so only recent callers count. Past the maximum the
+/// fuller half of a shard is dropped: a caller with a single call gets its token back, and a caller
+/// close to its limit is kept.
 pub const KEYS_MAX: usize = 65_536;
 
-/// A lock is held for tens of nanoseconds; sixteen of them keep even a 64-core machine apart.
+/// A lock is held for tens of nanoseconds; with sixteen locks even 64 cores hardly contend.
 const N_SHARDS: usize = 16;
 
 const KEYS_PER_SHARD_MAX: usize = KEYS_MAX / N_SHARDS;
@@ -41,7 +41,7 @@ pub struct RetryAfter {
 pub struct RateLimiter {
     token_nanos: u64,
     bucket_nanos: u64,
-    // Seeded at random, so nobody can choose keys that share a bucket with someone else's.
+    // Seeded at random, so a caller cannot choose keys that share a bucket with another caller's.
     hasher: RandomState,
     shards: [Mutex<Shard>; N_SHARDS],
 }
@@ -57,7 +57,7 @@ impl RateLimiter {
         }
     }
 
-    /// For what is so seldom that it is counted by the hour.
+    /// A limit per hour, for rare actions.
     pub fn per_hour(tokens: NonZeroU32) -> Self {
         let token_nanos = 60 * NANOS_PER_MINUTE / u64::from(tokens.get());
         let bucket_nanos = 60 * NANOS_PER_MINUTE;
@@ -73,15 +73,15 @@ impl RateLimiter {
         self.bucket_nanos.saturating_sub(missing) / self.token_nanos
     }
 
-    /// Takes one token of `key`, or says when to come back.
+    /// Takes one token of `key`, or says when to retry.
     ///
-    /// `now_ms` may be any clock as long as it is always the same one. If it jumps back, nobody
+    /// `now_ms` may be any clock as long as it is always the same one. If it jumps back, no caller
     /// is refused longer than an empty bucket takes to refill.
     pub fn check(&self, key: &(impl Hash + ?Sized), now_ms: u64) -> Result<(), RetryAfter> {
         self.check_many(key, 1, now_ms)
     }
 
-    /// Takes several tokens or none. More than a bucket holds are never there.
+    /// Takes several tokens or none. More tokens than a bucket holds are always refused.
     pub fn check_many(
         &self,
         key: &(impl Hash + ?Sized),
@@ -92,7 +92,7 @@ impl RateLimiter {
         let now = now_ms.saturating_mul(NANOS_PER_MS);
         let before = self.full_at(&shard, hash, now);
         let after = self.take(n, before, now);
-        // Kept on refusal too: `before` may be newer than what was remembered, see `full_at`.
+        // Stored on refusal too: `before` may be newer than the stored value, see `full_at`.
         shard.remember(hash, after.unwrap_or(before), now);
         after.map(|_| ())
     }
@@ -127,7 +127,7 @@ impl RateLimiter {
         (hash, lock(&self.shards[hash as usize % N_SHARDS]))
     }
 
-    /// No bucket is emptier than empty: a later moment was remembered before the clock went back.
+    /// At most the time of an empty bucket: a later moment was stored before the clock went back.
     fn full_at(&self, shard: &Shard, hash: u64, now: u64) -> u64 {
         let empty = now.saturating_add(self.bucket_nanos);
         shard.full_at.get(&hash).map_or(now, |remembered| (*remembered).clamp(now, empty))
@@ -156,7 +156,8 @@ impl Shard {
         self.full_at.insert(hash, full_at);
     }
 
-    /// Leaves at most half of the maximum, so that the scan is paid for by as many insertions.
+    /// Keeps at most half of the maximum, so that the next scan comes only after as many
+    /// insertions.
     fn forget_the_fullest(&mut self, now: u64) {
         self.full_at.retain(|_, full_at| *full_at > now);
         let n_kept_max = KEYS_PER_SHARD_MAX / 2;

@@ -1,8 +1,8 @@
 //! The certificate and key a TLS endpoint answers with.
 //!
-//! Reads two PEM files into a rustls configuration and says plainly what is wrong with them. It
-//! must not know about sockets or requests, and it never repeats what stands in a file: one of
-//! them is a secret.
+//! Reads two PEM files into a rustls configuration and reports what is wrong with them. It must not
+//! know about sockets or requests, and it never repeats the content of a file: one of them is a
+//! secret.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// The listener speaks HTTP/1.1 only, and a client that offers h2 first must hear so in the
+/// The listener speaks HTTP/1.1 only, and a client that offers h2 first must be told so in the
 /// handshake.
 const ALPN: &[u8] = b"http/1.1";
 

@@ -1,5 +1,5 @@
-//! W3C Trace Context: whose trace a request belongs to. Knows the two headers, `traceparent` and
-//! `tracestate`, not who follows traces.
+//! W3C Trace Context: which trace a request belongs to. It knows the two headers, `traceparent` and
+//! `tracestate`, but not the tracing backend.
 
 use axum::http::{HeaderMap, HeaderName};
 use tracing::Span;
@@ -8,8 +8,8 @@ static TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 static TRACE_STATE: HeaderName = HeaderName::from_static("tracestate");
 
 /// Puts the span of a request, not entered yet, into a trace: below the caller's span, or into a
-/// new trace if there is none. Whoever gives one may record the span's field `trace_id`, which is
-/// set already if there is a caller.
+/// new trace if there is none. The function may record the span's field `trace_id` for a new trace;
+/// if there is a caller's span, the field is already set.
 pub type JoinTrace = fn(&Span, Option<&CallerSpan<'_>>);
 
 /// The span in which a caller made its request (<https://www.w3.org/TR/trace-context/>).
@@ -47,7 +47,8 @@ impl<'a> CallerSpan<'a> {
         is_valid.then_some(Self { trace_id, span_id, is_sampled: flags & 1 == 1, headers })
     }
 
-    /// `tracestate` as the caller sent it, unchecked, on one line; what other systems noted.
+    /// `tracestate` as the caller sent it, unchecked, on one line: the data of other tracing
+    /// systems.
     pub fn trace_state(&self) -> String {
         let values = self.headers.get_all(&TRACE_STATE).iter();
         values.filter_map(|value| value.to_str().ok()).collect::<Vec<_>>().join(",")

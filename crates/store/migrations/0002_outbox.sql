@@ -1,5 +1,6 @@
--- What must happen outside, for as long as the state of its stream wants it. Whoever does it holds
--- the row until `leased_until`; `attempts` tells two holders apart. A row without `due` was given up.
+-- Effects, for as long as the state of their stream wants them. The worker that carries one out
+-- holds the row until `leased_until`; `attempts` tells two holders apart. A row without `due` was
+-- given up.
 CREATE TABLE outbox (
   teamspace    TEXT    NOT NULL,
   subject      TEXT    NOT NULL,

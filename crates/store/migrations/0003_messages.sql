@@ -38,10 +38,10 @@ CREATE INDEX parties_by_status ON parties (teamspace, agent, part, status, messa
 CREATE INDEX parties_open ON parties (teamspace, agent, message)
   WHERE part = 'to' AND status IN ('pending', 'delivered');
 
--- How far those have come that follow the ledger and do something about it.
+-- The cursors of the loops that follow the ledger.
 CREATE TABLE places (
   follower TEXT PRIMARY KEY,
   seq      INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
--- Of what happened before there were messages, nobody is told any more.
+-- Entries from before there were messages cause no notices.
 INSERT INTO places (follower, seq) SELECT 'notices', coalesce(max(seq), 0) FROM entries;

@@ -1,8 +1,8 @@
 //! Where the ledger is kept: in a SQLite file or in memory, behind the engine's one port. A store
 //! compares and writes what it is told; it knows no rule about handoffs.
 //!
-//! Read [`sqlite`] for the real one; [`memory`] is the plainest program that keeps the same
-//! promises, and the two are checked against one suite.
+//! [`sqlite`] is the real store; [`memory`] is the simplest implementation of the same contract,
+//! and both pass the same test suite.
 
 mod listeners;
 pub mod memory;

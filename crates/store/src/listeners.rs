@@ -1,4 +1,4 @@
-//! Whom a store tells what it has committed.
+//! The listeners that a store tells what it has committed.
 
 use std::sync::{Mutex, Weak};
 

@@ -1,4 +1,4 @@
-//! A store in memory: the plainest program that keeps the port's promises, except that nothing
+//! A store in memory: the simplest implementation of the port's contract, except that nothing
 //! outlives the process. For tests, simulations and trying things out.
 
 mod lists;
@@ -101,7 +101,7 @@ impl Store for Memory {
         let mut tables = self.tables();
         let n_before = tables.entries.len();
         let result = tables.commit_together(commits);
-        // While nobody else can commit, so that listeners hear of entries in order.
+        // Under the lock, so that listeners are told of entries in order.
         tables.listeners.tell(tables.entries[n_before..].to_vec());
         Box::pin(ready(result))
     }
@@ -248,7 +248,7 @@ impl Store for Memory {
                 deadline: Deadline { name: name.clone(), due: *due },
             })
             .collect();
-        // What is due at the same moment comes in the order in which other stores keep it.
+        // Deadlines of the same moment come in the same order as in other stores.
         due.sort_by_cached_key(|Due { stream, deadline }| {
             let subject = stream.subject.to_string();
             (deadline.due, stream.teamspace.clone(), subject, deadline.name.clone())

@@ -54,10 +54,10 @@ pub const LOCK_FILE: &str = "tasuki.lock";
 /// Filled pages are 8 KiB: fewer of them are touched by a group of commits than with 4 KiB.
 const PAGE_BYTES: u32 = 8_192;
 
-/// The writer waits for nobody but a checkpoint in progress, which is short.
+/// The writer waits only for a checkpoint in progress, which is short.
 const BUSY_MS_MAX: u32 = 5_000;
 
-/// What a commit survives. Everything but `Full` exists so that tests can show what it is for.
+/// What a commit survives. Only tests use another value than `Full`, to show the difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
     #[default]
@@ -73,7 +73,7 @@ pub struct Sqlite {
 
 #[derive(Debug)]
 struct Inner {
-    // Dropped in this order: no more work, then the file may be opened by others.
+    // Dropped in this order: first the work ends, then other processes may open the file.
     writer: Writer,
     readers: Readers,
     _lock: FolderLock,
@@ -93,7 +93,7 @@ pub enum OpenError {
 }
 
 impl Sqlite {
-    /// Opens or makes the database in a folder, and keeps others out while it is open.
+    /// Opens or makes the database in a folder, and locks it against other servers.
     pub fn open(folder: &Path) -> Result<Self, OpenError> {
         Self::open_with(folder, Durability::Full)
     }
@@ -113,7 +113,7 @@ impl Sqlite {
 
 fn open_for_writing(path: &Path, durability: Durability) -> Result<Connection, OpenError> {
     let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
-    // Made by us first, so that nobody else can read it from the start.
+    // Created here first, so that other users can never read it.
     OpenOptions::new()
         .create(true)
         .append(true)
@@ -142,8 +142,8 @@ fn open_for_writing(path: &Path, durability: Durability) -> Result<Connection, O
     Ok(connection)
 }
 
-/// A table with partial indexes has its statements prepared anew whenever a value is bound that
-/// might make another index usable. Ours never do.
+/// SQLite prepares a statement on a table with partial indexes again whenever a bound value might
+/// make another index usable. Our values never do.
 fn keep_plans(connection: &Connection) -> Result<(), rusqlite::Error> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(|_| ())
 }

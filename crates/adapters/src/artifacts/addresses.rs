@@ -26,7 +26,7 @@ const NOT_PUBLIC_V4: [(Ipv4Addr, u32); 18] = [
     (Ipv4Addr::new(240, 0, 0, 0), 4),      // reserved, with broadcast
 ];
 
-/// What is public lies in here, apart from IPv4 addresses in another form.
+/// All public IPv6 addresses are in here, except translated IPv4 addresses.
 const GLOBAL_V6: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
 const NOT_PUBLIC_V6: [(Ipv6Addr, u32); 5] = [

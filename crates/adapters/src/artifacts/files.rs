@@ -1,8 +1,8 @@
 //! Files below the roots, opened without ever leaving them and read through the one handle that
 //! was checked.
 //!
-//! What lies outside a root, does not exist outside it, or is reached by a link that leads out,
-//! gets the same answer: nobody learns from us what is on this machine.
+//! A path outside a root gets the same answer whether it exists or not, and so does a link that
+//! leads out: the answer does not reveal what is on this machine.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -26,16 +26,17 @@ use super::{Content, RootError, check_size, forbidden, mismatch, missing, too_la
 /// and how long another one waits for its turn.
 const BUFFERS_PER_SLICE: usize = 4;
 
-/// One that took much longer waited for the disk or for others, and need not wait as long again.
+/// A slice that took much longer waited for the disk or for other threads, and does not rest that
+/// long.
 const REST_MAX: Duration = Duration::from_millis(4);
 
-/// From this size on a file is read past the cache of the system. To make room there for gigabytes
-/// that are read once takes milliseconds at a time, which others wait for, and takes the room from
-/// what is read often. Smaller files were mostly just written, and are still there.
+/// From this size on a file is read past the cache of the system. Caching gigabytes that are read
+/// once costs milliseconds at a time, which block other threads, and evicts what is read often.
+/// Smaller files were mostly just written, and are still cached.
 const PAST_CACHE_BYTES_MIN: u64 = 8 * 1024 * 1024;
 
-/// Somebody who renames folders all the time makes the kernel ask for another try. This many are
-/// enough against honest bad luck.
+/// The kernel asks for another try if a folder is renamed meanwhile. This many tries are enough
+/// unless a program renames folders all the time.
 const OPENINGS_MAX: usize = 16;
 
 /// Links that stay below the root are followed, those that lead out or begin at `/` are not, and
@@ -122,7 +123,7 @@ impl Roots {
         if !metadata.is_file() {
             return Err(not_regular());
         }
-        // What the name stands for may have been replaced since: only this handle counts.
+        // The file behind the name may have been replaced since: only this handle counts.
         let file = File::from(self.resolve(root, below, READING).map_err(refusal)?);
         let metadata = file.metadata().map_err(|_| unreadable_now())?;
         if !metadata.is_file() {
@@ -133,7 +134,7 @@ impl Roots {
             return Err(too_large(bytes_max));
         }
         if before.size_bytes >= PAST_CACHE_BYTES_MIN {
-            // Not every file system can; then it is read as any other.
+            // Not every file system supports this; then the file is read through the cache.
             let _ = fcntl_setfl(&file, OFlags::NONBLOCK | OFlags::DIRECT);
         }
         Ok(Reading { file, before, n_read: 0, hasher: Sha256::new() })
@@ -192,7 +193,7 @@ fn step_down(root: BorrowedFd<'_>, below: &Path, flags: OFlags) -> Result<OwnedF
         if names.peek().is_none() {
             return openat(at, name, flags | OFlags::NOFOLLOW, Mode::empty());
         }
-        // Names a link itself, where it leads to is not asked.
+        // Opens a link itself, not its target.
         let next = File::from(openat(at, name, NAMING | OFlags::NOFOLLOW, Mode::empty())?);
         if next.metadata().map_err(|_| Errno::IO)?.is_symlink() {
             return Err(Errno::LOOP);
@@ -229,7 +230,7 @@ fn unreadable_now() -> Finding {
     unavailable("it cannot be read just now")
 }
 
-/// What differs after somebody wrote to a file.
+/// Metadata that differs after a write to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     size_bytes: u64,
@@ -262,8 +263,8 @@ pub enum Progress {
 }
 
 impl Reading {
-    /// Reads on, for a few buffers, and then rests as long: even who gives way at once keeps others
-    /// waiting until it has. A file that grows is left at once, and not followed to its end.
+    /// Reads a few buffers, and then rests as long: even a thread of the lowest priority delays
+    /// others until it is preempted. A file that grows is given up at once.
     pub fn slice(mut self, buffer: &mut [u8]) -> Result<Progress, Finding> {
         let at_work = Stopwatch::start();
         for _ in 0..BUFFERS_PER_SLICE {

@@ -1,7 +1,7 @@
 //! The one thread that opens, reads and hashes, beside the server's work and below its priority.
 //!
-//! Work comes in slices, so that calls take turns, a dropped call is over with the slice it is in,
-//! and time limits need no clock here: between slices the caller waits, and its timer sees it.
+//! Work comes in slices, so that calls take turns and a dropped call ends with its current slice.
+//! Timeouts need no clock here: the caller waits between slices, and its own timer fires.
 
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
@@ -21,10 +21,10 @@ use super::unavailable;
 /// the cache of one core.
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// What reading past the cache of the system asks of a buffer, on any disk.
+/// The buffer alignment that reading past the system's cache needs, on any disk.
 const BUFFER_ALIGNMENT: usize = 4_096;
 
-/// Each call has one slice in line at most; a call that finds the line full waits in front of it.
+/// Each call has at most one slice in the queue; a call that finds the queue full waits.
 const SLICES_WAITING_MAX: usize = 16;
 
 type Slice = Box<dyn FnOnce(&mut [u8]) + Send>;
@@ -44,16 +44,16 @@ impl Hashing {
             let aligned = buffer.as_ptr().align_offset(BUFFER_ALIGNMENT);
             let buffer = &mut buffer[aligned..][..BUFFER_BYTES];
             while let Some(slice) = waiting.blocking_recv() {
-                // The caller learns of a panic from the answer that does not come; the others
-                // still need the thread.
+                // The caller notices a panic because no answer comes; other calls still need the
+                // thread.
                 let _ = panic::catch_unwind(AssertUnwindSafe(|| slice(buffer)));
             }
         })?;
         Ok(Self { slices })
     }
 
-    /// Does one slice of work on the thread, with a buffer whose content means nothing. It is not
-    /// begun if the caller is gone by then.
+    /// Runs one slice of work on the thread, with a buffer of undefined content. The slice is
+    /// skipped if the call was dropped before.
     pub async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut [u8]) -> T + Send + 'static,
@@ -70,9 +70,9 @@ impl Hashing {
     }
 }
 
-/// Makes the calling thread run only while nobody else on its core wants to. Being merely nice is
-/// not enough: a nice thread is still let finish what it is at. A sandbox may refuse it, and then
-/// the thread competes as an equal.
+/// Makes the calling thread run only while no other thread wants its core. A low niceness is not
+/// enough: such a thread still finishes its time slice. A sandbox may refuse the idle policy; then
+/// the thread runs at normal priority.
 fn step_back() {
     let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
     let set = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle);

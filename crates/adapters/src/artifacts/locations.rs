@@ -1,12 +1,12 @@
-//! Where a URL leads. Reads less than the standards allow: every spelling that two programs may
-//! read in two ways is refused, because the second one may be the resolver or a proxy.
+//! Where a URL leads. It is stricter than the standards: every spelling that two programs may read
+//! differently is refused, because the second program may be the resolver or a proxy.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What RFC 9110 asks every server to take.
+/// The length that RFC 9110 asks every server to support.
 const URL_BYTES_MAX: usize = 8_000;
 
-/// What fits in a DNS message.
+/// The longest name that fits in a DNS message.
 const NAME_BYTES_MAX: usize = 253;
 const LABEL_BYTES_MAX: usize = 63;
 
@@ -138,7 +138,7 @@ fn parse_port(text: &str) -> Option<u16> {
     port.flatten().filter(|port| *port != 0)
 }
 
-/// What RFC 3986 lets a URL consist of.
+/// The characters that RFC 3986 allows in a URL.
 fn is_url_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()*+,;=%".contains(&byte)
 }

@@ -1,5 +1,6 @@
 //! One request over a connection of its own, to an address that was checked. The name is resolved
-//! once: what is checked is what is connected to, whatever the name resolves to next.
+//! once, so the connection goes to the address that was checked, even if the name resolves to
+//! another one later.
 
 use std::fmt;
 use std::future::Future;
@@ -28,11 +29,12 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use super::addresses::is_public;
 use super::locations::{Host, Location, Scheme};
 
-/// What may be read ahead, and the largest head of an answer: far above what servers send, and
-/// little for a server that means harm.
+/// How much may be read ahead, and the largest head of an answer: far above what servers send, and
+/// little memory for a hostile server to take.
 const BUFFER_BYTES_MAX: usize = 64 * 1024;
 
-/// One after the other is tried until one answers; a name with more has others just like them.
+/// Addresses are tried one after the other until one answers. More than these would hardly behave
+/// differently.
 const ADDRESSES_TRIED_MAX: usize = 4;
 
 /// Above what content networks add to an answer.
@@ -42,8 +44,8 @@ const USER_AGENT_TEXT: &str = concat!("tasuki/", env!("CARGO_PKG_VERSION"));
 
 type Pending<'a, T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send + 'a>>;
 
-/// The way out. An implementation resolves a name to all of its addresses, and connects to exactly
-/// the address it is given; whether that is allowed was decided before.
+/// Outgoing connections. An implementation resolves a name to all of its addresses, and connects to
+/// exactly the address it is given; whether that is allowed was decided before.
 pub trait Network: fmt::Debug + Send + Sync + 'static {
     fn resolve<'a>(&'a self, name: &'a str) -> Pending<'a, Vec<IpAddr>>;
 
@@ -57,7 +59,7 @@ pub struct SystemNetwork;
 impl Network for SystemNetwork {
     fn resolve<'a>(&'a self, name: &'a str) -> Pending<'a, Vec<IpAddr>> {
         Box::pin(async move {
-            // The port is of no account to the resolver, and left out of what it returns.
+            // The resolver does not use the port, and it is not part of the result.
             let addresses = tokio::net::lookup_host((name, 0)).await?;
             Ok(addresses.map(|address| address.ip()).collect())
         })
@@ -120,7 +122,7 @@ impl Reach {
     }
 }
 
-/// A connection to a location, if it is where we may go.
+/// A connection to a location, if its address is allowed.
 pub async fn reach(
     network: &dyn Network,
     tls: &Arc<ClientConfig>,
@@ -166,7 +168,8 @@ async fn connect(
     }
 }
 
-/// An answer whose body is still to come, and the task that brings it, which ends with this.
+/// An answer whose body is not read yet, and the task that reads it, which ends when this is
+/// dropped.
 pub struct Answer {
     pub response: Response<Incoming>,
     _connection: JoinSet<()>,
@@ -219,7 +222,7 @@ where
         .map_err(io::Error::other)?;
     let mut driving = JoinSet::new();
     driving.spawn(async {
-        // What goes wrong here is seen by whoever waits for the answer or its body.
+        // An error here shows where the answer or its body is awaited.
         let _ = connection.await;
     });
     let response = sender.send_request(request).await.map_err(io::Error::other)?;

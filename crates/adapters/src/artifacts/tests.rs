@@ -1,5 +1,5 @@
-//! Looks at artifacts that mean well, and at those that do not. Files and URLs have a file each;
-//! here is what they share, and what is true of any artifact.
+//! Looks at honest and at hostile artifacts. Files and URLs have a file each; here is what they
+//! share, and what is true of any artifact.
 
 mod files;
 mod stage;

@@ -23,13 +23,14 @@ use super::{Content, Settings, check_size, forbidden, missing, too_large, unavai
 /// A download page, its mirror, the mirror's storage: honest chains are shorter than this.
 const REDIRECTS_MAX: usize = 5;
 
-/// For the name, the connection and TLS: what takes longer than a few round trips is not there.
+/// For the name, the connection and TLS, which take a few round trips. A slower server counts as
+/// down.
 const CONNECT_MS_MAX: u64 = 10_000;
 
 /// A server may have to fetch the artifact itself before it can answer.
 const HEAD_MS_MAX: u64 = 30_000;
 
-/// A body may come a byte at a time; the thread is asked when there is something worth its while.
+/// A body may come a byte at a time; it is collected into pieces of this size for the thread.
 const PIECE_BYTES: usize = 64 * 1024;
 
 #[derive(Debug)]
@@ -86,7 +87,7 @@ impl Urls {
     }
 }
 
-/// Where an answer sends us, or nothing if its body is the artifact.
+/// The target of a redirect, or nothing if the body is the artifact.
 fn next(here: &Location, response: &Response<Incoming>) -> Result<Option<Location>, Finding> {
     match response.status() {
         StatusCode::OK => Ok(None),
@@ -97,7 +98,7 @@ fn next(here: &Location, response: &Response<Incoming>) -> Result<Option<Locatio
         | StatusCode::PERMANENT_REDIRECT => redirect(here, response.headers()).map(Some),
         StatusCode::NOT_FOUND | StatusCode::GONE => Err(missing("the server does not have it")),
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(missing("the server refuses")),
-        // These ask to come back: for content that is being made, or after too many requests.
+        // These ask for a retry: the content is not ready, or there were too many requests.
         StatusCode::ACCEPTED
         | StatusCode::REQUEST_TIMEOUT
         | StatusCode::TOO_EARLY
@@ -116,7 +117,7 @@ fn redirect(here: &Location, headers: &HeaderMap) -> Result<Location, Finding> {
         forbidden("the server redirects to something other than a plain http or https URL")
     })?;
     match (here.scheme, there.scheme) {
-        // Whoever is on the way could put anything there, and the package says https.
+        // The package says https, and an attacker on the network could change what comes over http.
         (Scheme::Https, Scheme::Http) => Err(forbidden("the server redirects from https to http")),
         (Scheme::Https, Scheme::Https) | (Scheme::Http, Scheme::Http | Scheme::Https) => Ok(there),
     }

@@ -22,8 +22,8 @@ pub use super::log::TEAMSPACES_FOLDER;
 use super::position::{Position, PositionFile};
 use crate::durable;
 
-/// The common position spares the next start from reading what is in the files already, and costs
-/// a sync; so many entries are read in no time.
+/// The common position saves the next start from reading what is already in the files, and costs a
+/// sync. Reading this many entries takes almost no time.
 const COMMON_EVERY_ENTRIES: u64 = 10_000;
 
 /// The `handoffs.jsonl` of one teamspace.
@@ -40,7 +40,7 @@ pub fn teamspaces(folder: &Path) -> io::Result<Vec<TeamspaceId>> {
     };
     let mut found = Vec::new();
     for entry in listed {
-        // What is not named like a teamspace is not ours.
+        // A name that is no teamspace is not ours.
         let name = entry?.file_name();
         if let Some(teamspace) = name.to_str().and_then(|name| name.parse().ok()) {
             found.push(teamspace);
@@ -88,8 +88,8 @@ struct LinesFile {
     path: PathBuf,
     position_file: PositionFile,
     position: Position,
-    /// Its lines were derived from a ledger that had this entry already: what was erased before it
-    /// is not in them.
+    /// Its lines were derived from a ledger that already had this entry, so they contain nothing
+    /// that was erased before it.
     derived_at: u64,
 }
 
@@ -111,8 +111,8 @@ impl Files {
             files.insert(teamspace, file);
         }
         let Position { length: n_files, sequence, hash } = common.position().unwrap_or_default();
-        // A folder may have been removed; then its file is derived from the beginning again, and
-        // the others know by themselves what they have already.
+        // A folder may have been removed; then its file is derived again from the beginning, and
+        // the other files skip the entries that they already have.
         is_complete &= files.len() as u64 >= n_files;
         let cursor = if is_complete { Cursor { sequence, hash } } else { BEGINNING };
         let mut files = Self { log, folder: folder.to_owned(), common, files, cursor };
@@ -162,7 +162,7 @@ impl Files {
             let text =
                 self.log.lines(entry).map_err(|error| Error::Unreadable { seq: *seq, error })?;
             let teamspace = &entry.stream.teamspace;
-            // An erasure adds no line, but that it was seen is recorded.
+            // An erasure adds no line, but the position records that it was read.
             let is_news = !text.is_empty() || self.is_erasure(entry);
             if !is_news || *seq <= self.file(teamspace)?.position.sequence {
                 continue;
@@ -202,7 +202,7 @@ impl Files {
     }
 
     /// Empties the files of these teamspaces and goes back to the beginning of the ledger, whose
-    /// newest entry this is now. The other files know by themselves what they have already.
+    /// newest entry this is now. The other files skip the entries that they already have.
     pub fn derive_again(
         &mut self,
         teamspaces: &BTreeSet<TeamspaceId>,
@@ -215,7 +215,7 @@ impl Files {
         self.record()
     }
 
-    /// Records the cursor, if it moved. A file for which nothing came is complete all the same.
+    /// Records the cursor, if it moved. A file without new lines is complete as well.
     pub fn record(&mut self) -> io::Result<()> {
         if self.cursor != BEGINNING {
             let still_empty = self.files.values_mut().filter(|file| file.position == EMPTIED);
@@ -230,7 +230,7 @@ impl Files {
         self.common.record(position)
     }
 
-    /// Whether it erases what this log may say.
+    /// Whether it erases a body that this log may contain.
     fn is_erasure(&self, entry: &Entry) -> bool {
         entry.name == Erased::NAME && self.log.is_about(&entry.stream.subject)
     }
@@ -297,8 +297,8 @@ impl LinesFile {
     fn append(&mut self, part: &Part) -> io::Result<()> {
         let file = OpenOptions::new().write(true).open(&self.path)?;
         if file.metadata()?.len() != self.position.length {
-            // Somebody else wrote to it. The next attempt starts with opening it, and so with
-            // cutting it or deriving it again.
+            // Another program wrote to it. The next attempt opens it again, which cuts it or
+            // derives it again.
             let path = self.path.display();
             return Err(io::Error::other(format!("{path} does not have its recorded length")));
         }

@@ -19,7 +19,7 @@ pub enum Log {
     Handoffs,
     /// `messages/messages.jsonl`: each message that was sent.
     Messages,
-    /// `roles/ledger.jsonl`: who joined, and what each member is trusted with.
+    /// `roles/ledger.jsonl`: who joined, and the roles of each member.
     Roles,
     /// `decisions/decisions.jsonl`: what people and verifiers decided.
     Decisions,
@@ -64,7 +64,7 @@ impl Log {
         self.lines_path(data, teamspace).with_added_extension("position")
     }
 
-    /// How far all files of this log are.
+    /// The file with the common position of all files of this log.
     pub fn common_position_path(self, data: &Path) -> PathBuf {
         data.join(TEAMSPACES_FOLDER).join(match self {
             Log::Handoffs => ".position",
@@ -75,7 +75,7 @@ impl Log {
         })
     }
 
-    /// What was recorded about the file of one teamspace.
+    /// The recorded position of the file of one teamspace.
     pub fn read_position(
         self,
         data: &Path,
@@ -84,13 +84,13 @@ impl Log {
         Ok(PositionFile::open(&self.position_path(data, teamspace))?.position())
     }
 
-    /// What was recorded about all files: their number, and the entry up to which they are
+    /// The recorded position of all files: their number, and the entry up to which they are
     /// complete.
     pub fn read_common_position(self, data: &Path) -> io::Result<Option<Position>> {
         Ok(PositionFile::open(&self.common_position_path(data))?.position())
     }
 
-    /// Whether what happens to such a stream is in this log.
+    /// Whether this log is about such a stream.
     pub fn is_about(self, subject: &Subject) -> bool {
         match (self, subject) {
             (Log::Handoffs | Log::Decisions | Log::Artifacts, Subject::Handoff(_))

@@ -1,5 +1,5 @@
 //! How far a file was written, in a way that survives a torn write: two slots of one sector each,
-//! written in turns, each with a checksum. Whatever happens to one, the other still stands.
+//! written in turns, each with a checksum. If one is damaged, the other is still valid.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -10,7 +10,7 @@ use protocol::canonical::{Hash, sha256};
 
 use crate::durable;
 
-/// What a disk writes whole or not at all, at the least.
+/// The smallest unit that disks write atomically.
 const SLOT_BYTES: usize = 512;
 
 const MAGIC: &[u8; 8] = b"tasuki02";
@@ -60,7 +60,7 @@ impl PositionFile {
         self.newest.map(|slot| slot.position)
     }
 
-    /// Durable once this returns. When it fails, the position before it still stands.
+    /// Durable once this returns. If it fails, the position before it is still valid.
     pub fn record(&mut self, position: Position) -> io::Result<()> {
         let counter = self.newest.map_or(0, |slot| slot.counter.wrapping_add(1));
         let slot = Slot { counter, position };

@@ -1,5 +1,5 @@
 //! One JSON-RPC call over a connection of its own. The answer is read strictly and within limits;
-//! nothing that the queue wrote is repeated to anybody but its numbers.
+//! of the queue's own text only numbers are passed on.
 
 use std::fs;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::{SettingError, Settings};
 use crate::artifacts::locations::Location;
 use crate::artifacts::network::{self, Reach, SystemNetwork, Unreached};
 
-/// An item with notes that somebody attached to it; nothing else is in an answer.
+/// Enough for an item with its notes, which is all that an answer contains.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub struct Client {
     n_calls: AtomicU64,
 }
 
-/// Why there is no result. The words are ours; of the queue's own there is only a number.
+/// Why there is no result. The text is ours; from the queue it has only a number.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     #[error("the work queue {0}")]
@@ -74,7 +74,7 @@ impl Client {
         let mut answer = network::post(stream, &self.location, self.authorization.as_ref(), body)
             .await
             .map_err(|_| unavailable("does not answer as HTTP asks"))?;
-        // A redirect is not followed: it would take the token to somebody else.
+        // A redirect is not followed: it would send the token to another server.
         match answer.response.status() {
             StatusCode::OK => {}
             status => {

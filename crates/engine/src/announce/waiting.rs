@@ -1,6 +1,6 @@
-//! The requests with events that wait, session by session, and whose turn it is. An entry of a
-//! session takes a turn. When they are used up, pieces of answers wait for theirs, and for more of
-//! the answer meanwhile, so that many agents who stream cost others little.
+//! The queues of requests with events, one per session, and a rate limit on entries. An entry takes
+//! a turn. When the turns are used up, pieces of answers wait and are joined with the pieces that
+//! follow, so that many agents that stream cost other callers little.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -16,48 +16,49 @@ use tokio::sync::{Notify, oneshot};
 use crate::port::StoreError;
 use crate::submit::{Done, SubmitError};
 
-/// An entry is read as a whole, so what is joined stays well below what a request may carry.
+/// An entry is read as a whole, so joined requests stay well below the limit of one request.
 const JOINED_BYTES_MAX: usize = 1024 * 1024;
 
-/// When one of those that are joined is refused, the others are looked at again.
+/// When one of the joined requests is refused, the others are decided again.
 pub const JOINED_REQUESTS_MAX: usize = 64;
 
-/// More requests than this for one session wait for a disk that does not keep up.
+/// More requests than this for one session mean that the disk does not keep up.
 const WAITING_REQUESTS_MAX: usize = 1_024;
 
-/// An entry takes a turn: a thousand a second, as long as no piece would wait too long for its own.
+/// The time of one turn: a thousand entries a second, as long as no piece waits longer than
+/// allowed.
 const TURN_MS: i64 = 1;
 
-/// So many turns ahead an entry is written at once. Past that, pieces of answers wait for theirs.
+/// Up to this many turns ahead an entry is written at once. Past that, pieces of answers wait.
 pub const TURNS_AHEAD: i64 = 32;
 
-/// How long a piece of an answer waits for its turn. Nobody reads or hears faster.
+/// How long a piece of an answer waits for its turn. A person does not read or hear faster.
 pub const TURN_WAIT_MAX: Span = Span::from_millis(250);
 
 /// The requests that wait, by session.
 #[derive(Debug, Default)]
 pub struct Announcing {
     sessions: Mutex<Sessions>,
-    /// Rings when nothing waits any more.
+    /// Notified when no request waits any more.
     silence: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Sessions {
-    /// One that is here, with or without requests, has somebody who works on it.
+    /// A session that is here, with or without requests, has a task that writes for it.
     speaking: HashMap<Stream, Speaking>,
     /// Until when all turns are taken.
     taken_until: Option<Time>,
-    /// The engine stops, and nothing waits for its turn any more.
+    /// The engine stops, so no request waits for a turn.
     is_stopping: bool,
 }
 
 #[derive(Debug, Default)]
 struct Speaking {
     waiting: VecDeque<Waiting>,
-    /// What those who wait have together.
+    /// The size of all waiting requests.
     size: Size,
-    /// Rings when something comes that must not wait for more.
+    /// Notified when a request arrives that must not wait.
     hurry: Arc<Notify>,
 }
 
@@ -76,10 +77,11 @@ struct Size {
 }
 
 impl Announcing {
-    /// Whether it falls to the caller to see to the session.
+    /// Queues a request. Returns whether the caller must start the task that writes for the
+    /// session.
     pub fn push(&self, stream: &Stream, waiting: Waiting, now: Time) -> Result<bool, StoreError> {
         let is_calm = self.lock().wait(now).is_none();
-        // Read only where it matters, and while nobody waits for the queues.
+        // Events are read only where it matters, and without the lock on the queues.
         let may_wait = !is_calm && waiting.events.iter().all(is_piece);
         let speaking = &mut self.lock().speaking;
         let leads = !speaking.contains_key(stream);
@@ -95,7 +97,7 @@ impl Announcing {
         Ok(leads)
     }
 
-    /// What waits of a session waits no longer.
+    /// The requests of a session stop waiting for a turn.
     pub fn hurry(&self, stream: &Stream) {
         if let Some(session) = self.lock().speaking.get(stream) {
             session.hurry.notify_one();
@@ -118,8 +120,8 @@ impl Announcing {
         }
     }
 
-    /// Takes a turn for the next entry of a session: how long to wait for it, if at all, and what
-    /// rings if it must not wait.
+    /// Takes a turn for the next entry of a session. Returns how long to wait for it, if at all,
+    /// and what is notified if it must not wait.
     pub fn turn(&self, stream: &Stream, now: Time) -> Option<(Span, Arc<Notify>)> {
         let mut all = self.lock();
         let session = all.speaking.get(stream).filter(|session| !session.waiting.is_empty())?;
@@ -131,7 +133,8 @@ impl Announcing {
         wait.map(|span| (span, hurry))
     }
 
-    /// Those that go together next, in order; nobody is at work any more if there are none.
+    /// The requests that go into the next entry, in order. If there are none, the session is
+    /// removed.
     pub fn take(&self, stream: &Stream) -> Option<Vec<Waiting>> {
         let mut all = self.lock();
         let session = all.speaking.get_mut(stream)?;
@@ -158,7 +161,8 @@ impl Announcing {
         Some(group)
     }
 
-    /// Nobody works on a session any more. Who waits learns that it is not known what came of it.
+    /// The task of a session has ended. Requests that still wait are answered that their result is
+    /// unknown.
     pub fn give_up(&self, stream: &Stream) {
         self.forget(&mut self.lock(), stream);
     }
@@ -216,7 +220,7 @@ impl Size {
     }
 }
 
-/// What cannot be read waits for nothing: it is refused.
+/// An event that cannot be read does not wait: it is refused.
 fn is_piece(said: &Said) -> bool {
     read(said.text()).is_ok_and(|event| event.is_piece())
 }

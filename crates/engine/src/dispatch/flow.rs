@@ -1,5 +1,5 @@
-//! How fast each queue moves, measured as it happens and forgotten with the process: what people
-//! are told about their wait is an estimate, and decides nothing.
+//! How fast each queue moves. It is measured while the process runs and not stored: the wait that
+//! people are told is an estimate, and no decision depends on it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
@@ -10,16 +10,16 @@ use protocol::queue::Flow;
 use protocol::time::{Span, Time};
 use serde::Deserialize;
 
-/// What happened longer ago says nothing about now.
+/// Older measurements say nothing about now.
 const DURING: Span = Span::from_minutes(15);
 
 /// Assignments that are remembered of a queue; faster ones are measured over less time.
 const ASSIGNED_MAX: usize = 256;
 
-/// Transfers whose beginning is remembered; past this many the memory starts afresh.
+/// Transfers whose start is remembered. Past this many they are all dropped.
 const CONNECTED_MAX: usize = 10_000;
 
-/// How much of the average the last one makes up.
+/// The weight of the newest value in the moving average.
 const NEWEST_SHARE: f64 = 0.1;
 
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ struct Measured {
 }
 
 impl Flows {
-    /// Told of what happens to transfers.
+    /// Updates the measurements with an entry about a transfer.
     pub fn heed(&self, entry: &Entry) {
         #[derive(Deserialize)]
         struct Body {
@@ -79,7 +79,7 @@ impl Flows {
         }
     }
 
-    /// What is known of a queue whose people can take so many at once.
+    /// The flow of a queue whose people can take `slots` conversations at once.
     pub fn of(&self, teamspace: &TeamspaceId, queue: &AgentId, slots: u32, now: Time) -> Flow {
         let known = self.known();
         let nothing = Measured::default();
@@ -87,7 +87,7 @@ impl Flows {
         let Measured { assigned, handle_ms } = known.queues.get(&key).unwrap_or(&nothing);
         let is_recent = |at: &&Time| now.since(**at) < DURING;
         let n_assigned = assigned.iter().filter(is_recent).count();
-        // The cast saturates, and nobody talks for so long.
+        // The cast saturates, and no conversation lasts that long.
         let handle_time = handle_ms.map(|ms| Span::from_millis(ms as i64));
         let n_assigned = u32::try_from(n_assigned).unwrap_or(u32::MAX);
         Flow { slots, handle_time, n_assigned, during: DURING }

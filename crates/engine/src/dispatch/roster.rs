@@ -1,5 +1,5 @@
-//! The people of each teamspace, in memory: looking through a directory for every offer would cost
-//! more than the offer. Whoever changes is forgotten and read again.
+//! A cache of the people of each teamspace: reading the directory for every offer would cost more
+//! than the offer. A person whose entry changes is dropped and read again.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -25,10 +25,10 @@ pub struct Roster {
 
 #[derive(Debug, Default)]
 struct People {
-    /// `None` for somebody who has changed since.
+    /// `None` for a person who has changed since.
     known: BTreeMap<AgentId, Option<Agent>>,
     is_read: bool,
-    /// When somebody was last given something, since the start.
+    /// When each person was last assigned a conversation, since the start.
     last_assigned_at: HashMap<AgentId, Time>,
 }
 
@@ -44,7 +44,7 @@ impl Roster {
         people.last_assigned_at.insert(agent.clone(), at);
     }
 
-    /// Somebody took something without being offered it.
+    /// Notes assignments that were not made by this loop, such as a person's own pick.
     pub fn heed(&mut self, entry: &Entry) {
         #[derive(Deserialize)]
         struct Body {
@@ -71,7 +71,7 @@ impl Engine {
         Ok(known.filter(|agent| agent.is_available()).cloned().collect())
     }
 
-    /// The people of a teamspace as they stand.
+    /// The people of a teamspace with their current load.
     pub(super) async fn people(
         &self,
         teamspace: &TeamspaceId,
@@ -91,7 +91,7 @@ impl Engine {
         Ok(candidates)
     }
 
-    /// Reads those of whom nothing is known, or not any more.
+    /// Reads the people who are not in the cache.
     async fn refreshed<'r>(
         &self,
         teamspace: &TeamspaceId,

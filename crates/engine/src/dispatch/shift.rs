@@ -1,4 +1,4 @@
-//! Who of a queue takes conversations now, and where a conversation waits for them.
+//! The people of a queue who take conversations now, and the place of a conversation in the queue.
 
 use protocol::agent::Agent;
 use protocol::ids::{ConversationId, TeamspaceId};

@@ -21,7 +21,7 @@ pub(super) struct AskedQuestion {
     pub producer_token: String,
 }
 
-/// The question that a token names, whoever has it from wherever.
+/// The question that a token names. It does not prove that the caller was given the token.
 struct Named {
     stream: Stream,
     session: SessionId,
@@ -31,9 +31,9 @@ struct Named {
 }
 
 impl Engine {
-    /// An answer to an agent on whichever subscription its token was given out for, whatever the
-    /// answer itself says: one of those that the listener is known to have, or one from before the
-    /// server was started.
+    /// An answer to an agent. It counts on the subscription that its token was given out for,
+    /// whatever the answer itself says: a known subscription of the listener, or one from before
+    /// the server started.
     pub async fn reply_on(
         &self,
         caller: &Caller,
@@ -84,7 +84,7 @@ impl Engine {
         if !self.is_given_to(caller, token, &named, &id) {
             return Ok(None);
         }
-        // Who has no part in it any more has no say either.
+        // A caller that no longer takes part may not answer.
         let may_hear = match self.session(&named.stream).await? {
             Some(session) => self.may_hear(caller, &session).await?,
             None => false,

@@ -1,4 +1,4 @@
-//! Whether there was anybody to answer.
+//! Whether a listener was able to answer a question.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard};
@@ -10,11 +10,11 @@ use protocol::time::Time;
 use crate::Engine;
 use crate::port::StoreError;
 
-/// Questions that are remembered; beyond that the memory begins anew.
+/// Questions that are remembered. Beyond that they are all dropped.
 const QUESTIONS_MAX: usize = 65_536;
 
-/// The questions that were put to somebody who can answer them. Forgotten with the process: then
-/// nobody counts as able, and what was asked is refused rather than taken for granted.
+/// The questions that were told to a listener that can answer them. They are lost with the process:
+/// then no listener counts as able, and what was asked is refused rather than granted.
 #[derive(Debug, Default)]
 pub struct Asked {
     questions: Mutex<HashSet<(Stream, String)>>,
@@ -35,7 +35,7 @@ impl Asked {
 }
 
 impl Engine {
-    /// Whether somebody could have answered every question of a session that is due now.
+    /// Whether listeners could have answered every question of a session that is due now.
     pub(crate) async fn audience(
         &self,
         stream: &Stream,

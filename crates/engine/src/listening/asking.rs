@@ -1,5 +1,5 @@
-//! A question as one listener is told of it: with a token of their own, and how it stands at that
-//! moment. Whoever comes late hears how much time is left, or that it is settled.
+//! A question as one listener gets it: with a token of its own, and the question's current state. A
+//! listener that joins late is told how much time is left, or that the question is settled.
 
 use aaep::shape::{Body, Cursor, put_into_extension, take_from_extension};
 use aaep::stamp::stamp;
@@ -11,13 +11,13 @@ use crate::announce::session_stream;
 use crate::port::StoreError;
 use crate::sessions::Question;
 
-/// What the server says of a question in its extension. A producer cannot say it.
+/// The fields that the server adds to a question in its extension. A producer cannot set them.
 const DUE_AT: &str = "due_at";
 const SECONDS_LEFT: &str = "seconds_left";
 const SETTLED: &str = "settled";
 
 impl Listening {
-    /// The question whose turn it is. Nothing is lost if this is not waited for.
+    /// The question to tell next. Dropping the future loses nothing.
     pub(super) async fn next_question(&mut self) -> Result<Option<Told>, StoreError> {
         let Some(delivery) = &self.asking else { return Ok(None) };
         let id = delivery.id.is_some().then_some(delivery.cursor);

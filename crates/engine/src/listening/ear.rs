@@ -1,5 +1,5 @@
-//! Following the ledger for what listeners are told, and waking for nothing else: there may be
-//! thousands of them, and most entries are about something that none of them hears.
+//! Follows the ledger for entries that concern listeners, and wakes for no others: there may be
+//! thousands of listeners, and most entries concern none of them.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::feed::{Feed, Followed, Rung};
 use crate::port::StoreError;
 use crate::sessions;
 
-/// Entries that are read at once, and what they say together unless the first says more. Whoever
-/// does not read on keeps them.
+/// The limits of a page, in entries and in bytes; the first entry may be larger. A listener that
+/// does not read on keeps its page in memory.
 const PAGE_ENTRIES: usize = 16;
 const PAGE_BYTES: usize = 64 * 1024;
 
@@ -23,8 +23,8 @@ pub struct Ear {
     cursor: u64,
 }
 
-/// Whether an entry is of interest to those who listen: what is announced, what becomes of their
-/// subscriptions, and who takes part in conversations.
+/// Whether an entry concerns listeners: announced events, changes of subscriptions, and changes of
+/// who takes part in a conversation.
 pub fn concerns(entry: &Entry) -> bool {
     tells(&entry.name)
         || matches!(entry.stream.subject, Subject::Subscription(_))
@@ -36,7 +36,7 @@ pub fn tells(name: &str) -> bool {
     name == "session.announced" || sessions::settles(name)
 }
 
-/// Whether somebody else may take part in a conversation now.
+/// Whether the participants of a conversation may have changed.
 pub fn changes_sides(name: &str) -> bool {
     name.starts_with("transfer.") || name == "conversation.routed"
 }
@@ -54,7 +54,8 @@ impl Ear {
     /// Waits until there is something after the cursor, and moves past it.
     pub async fn next(&mut self) -> Result<Vec<Arc<Followed>>, StoreError> {
         loop {
-            // Looking at the bell before reading: an entry that comes in between rings it again.
+            // The bell is checked before reading, so an entry that arrives in between rings it
+            // again.
             let rung = *self.bell.borrow_and_update();
             self.cursor = rung.passed_over(self.cursor);
             if rung.newest > self.cursor || rung.newest == 0 {
@@ -72,7 +73,7 @@ impl Ear {
     }
 }
 
-/// How many of the first entries say no more than is kept; at least one.
+/// How many of the first entries fit into a page; at least one.
 fn n_that_fit(page: &[Arc<Followed>]) -> usize {
     let mut n_bytes = 0;
     let fits = |followed: &&Arc<Followed>| {

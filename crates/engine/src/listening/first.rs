@@ -1,5 +1,5 @@
-//! What goes on when somebody begins to listen: how each session under way stands, and which
-//! questions wait for an answer, so that they can give one.
+//! What a new listener is told first: the state of each open session, and the questions that wait
+//! for an answer, so that it can answer them.
 
 use std::collections::BTreeSet;
 
@@ -22,20 +22,20 @@ use super::{Listening, Told, announced, subscription_stream};
 use crate::announce::session_stream;
 use crate::port::{Due, List, ListOf, StoreError};
 
-/// Sessions of which a new listener is told how they stand. More than these nobody follows by ear.
-/// What waits for an answer is asked in all that are looked at.
+/// Sessions whose state a new listener is told. A person cannot follow more by ear. Open questions
+/// are told for all sessions that are looked at.
 const UNDER_WAY_MAX: usize = 64;
 
-/// The newest sessions, among which those under way are looked for. One that is listened to by its
-/// name is always found.
+/// The newest sessions, which are searched for open ones. A session that a subscription names is
+/// always found.
 pub const SESSIONS_LOOKED_AT_MAX: usize = 1_024;
 
-/// The next deadlines of all, among which the questions of older sessions are looked for.
+/// The next deadlines of the server, which are searched for questions of older sessions.
 const DEADLINES_LOOKED_AT_MAX: usize = 4_096;
 
 const STATE_CHANGED: &str = "aaep:agent.state.changed";
 
-/// What is told first. Questions are read when their turn comes, and not kept meanwhile.
+/// What is told first. A question is read only when it is told.
 #[derive(Debug)]
 pub enum First {
     Told(Told),
@@ -54,7 +54,7 @@ impl Listening {
                 under_way.push((stream, session));
             }
         }
-        // Those that wait for somebody come first, and however many others go on.
+        // Sessions with open questions come first.
         under_way.sort_by_key(|(_, session)| session.questions.is_empty());
         for (n_told, (stream, session)) in under_way.into_iter().enumerate() {
             if n_told < UNDER_WAY_MAX {
@@ -65,7 +65,7 @@ impl Listening {
         Ok(())
     }
 
-    /// What was asked after the place comes by itself.
+    /// Queues the questions of a session. Those asked after `until` arrive as ordinary events.
     fn put_questions(&mut self, stream: &Stream, session: &Session, until: Cursor) {
         let put = |question: &Question| First::Question {
             session: stream.clone(),
@@ -75,7 +75,7 @@ impl Listening {
         self.first.extend(session.questions.iter().map(put));
     }
 
-    /// The question whose turn it is, as it stands now. Nothing is lost if this is not waited for.
+    /// The next question, in its current state. Dropping the future loses nothing.
     pub(super) async fn next_first(&mut self) -> Result<Option<Told>, StoreError> {
         while let Some(First::Question { session, place, until }) = self.first.front() {
             let told = self.open_question(session, *place, *until).await?;
@@ -87,11 +87,10 @@ impl Listening {
         Ok(None)
     }
 
-    /// Asks again what was asked before the place where this goes on and still waits, if that was
-    /// on another subscription: with its tokens nothing can be answered here. What was asked later
-    /// comes by itself.
+    /// Tells open questions again that were told before the cursor on another subscription: the
+    /// tokens of that one are not valid here. Later questions arrive as ordinary events.
     pub async fn ask_again(&mut self) -> Result<(), StoreError> {
-        // Who is new here was just told what waits.
+        // A new listener was just told the open questions.
         let Some(place) = self.place() else { return Ok(()) };
         let own = subscription_stream(&self.caller, &self.id);
         let opened = self.engine.store.history(&own, 2, 1).await?;
@@ -107,7 +106,7 @@ impl Listening {
         Ok(())
     }
 
-    /// The newest, and those that wait for an answer however old they are.
+    /// The newest sessions, and all that wait for an answer, however old.
     async fn sessions_looked_at(&self) -> Result<Vec<(Stream, Session)>, StoreError> {
         if let Some(id) = self.scope.session_id.as_ref().and_then(|id| id.parse().ok()) {
             let stream = session_stream(&self.caller, &id);
@@ -173,8 +172,8 @@ impl Listening {
     }
 }
 
-/// How a session stands, as an event of ours about it. Its id follows from the moment that it tells
-/// of, so that whoever begins to listen twice knows it.
+/// The state of a session, as an event of the server. Its id is derived from the session and its
+/// number of events, so a listener that begins twice recognises the event.
 fn stands(session: &Session, language: &str, now: Time) -> String {
     let (id, state) = (session.id.as_str(), session.machine.state());
     let moment = format!("{id} {}", session.n_events);
@@ -193,7 +192,7 @@ fn stands(session: &Session, language: &str, now: Time) -> String {
         "to_state": state,
         "extensions": { EXTENSION: { "stands": true, "n_events": session.n_events } },
     });
-    // Others may call their states as we call ours.
+    // Agents may use the same names for states as the server.
     let ours = narrator::is_ours(&session.id).then(|| narrator::stands(state)).flatten();
     let known = ours.or_else(|| Message::of_state(state, session.producer.as_str()));
     if let (Some(message), Some(fields)) = (known, event.as_object_mut()) {

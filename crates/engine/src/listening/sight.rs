@@ -1,4 +1,4 @@
-//! Which sessions somebody hears: those that their token may, of those they asked for.
+//! Which sessions a listener hears: those that it asked for and that its token may hear.
 
 use aaep::negotiate::Scope;
 use protocol::agent::Kind;
@@ -13,13 +13,13 @@ use crate::Engine;
 use crate::feed::Followed;
 use crate::port::StoreError;
 
-/// Sessions that are remembered; beyond that the memory begins anew.
+/// Sessions that are cached. Beyond that the cache is cleared.
 const SIGHTS_MAX: usize = 1_024;
 
 impl Engine {
-    /// Whether a caller may hear what is announced in a session: in a conversation, whoever takes
-    /// part in it; otherwise the people of the teamspace. The producer and coordinators hear it
-    /// anyway.
+    /// Whether a caller may hear what is announced in a session. If the session belongs to a
+    /// conversation, its participants may; otherwise the people of the teamspace. The producer and
+    /// coordinators always may.
     pub async fn may_hear(&self, caller: &Caller, session: &Session) -> Result<bool, StoreError> {
         if caller.is_coordinator() || caller.agent() == Some(&session.producer) {
             return Ok(true);
@@ -46,7 +46,7 @@ impl Engine {
 }
 
 impl Listening {
-    /// The same as [`Self::is_heard`], if nobody has to be asked.
+    /// The same as [`Self::is_heard`], if the answer is known without reading the store.
     pub(super) fn known_sight(&self, followed: &Followed) -> Option<bool> {
         let entry = &followed.sequenced.entry;
         let Subject::Session(id) = &entry.stream.subject else { return Some(false) };

@@ -1,5 +1,5 @@
-//! `/aaep/v1`: agents announce what they do, and learn what people decided. The events are handed
-//! on as they are; what is right about them is said in [`protocol::session`].
+//! `/aaep/v1`: agents announce what they do, and learn what people decided. The events are passed
+//! on unchanged; their rules are in [`protocol::session`].
 
 pub mod compat;
 mod connection;
@@ -68,7 +68,7 @@ pub enum EventsInput {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct EventsRecorded {
     pub session_id: String,
-    /// How many events the request had. Those that were recorded before changed nothing.
+    /// How many events the request had, including those that were already recorded.
     pub n_events: usize,
 }
 
@@ -102,7 +102,7 @@ pub struct DecisionInput {
     pub wait: Option<String>,
 }
 
-/// A session as it stands.
+/// The current state of a session.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SessionView {
     pub session_id: String,
@@ -116,12 +116,12 @@ pub struct SessionView {
     pub parent_session_id: Option<String>,
     /// Questions that wait for an answer.
     pub pending: Vec<PendingView>,
-    /// What became of the handoff that was requested last, in a session of a conversation.
+    /// The result of the last requested handoff, in a session of a conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handoff: Option<HandoverView>,
 }
 
-/// What became of a handoff that a producer requested.
+/// The result of a handoff that a producer requested.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HandoverView {
     /// The event that requested it.
@@ -136,7 +136,7 @@ pub struct HandoverView {
     /// For a change of hands between AI agents: its place in the transcript.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub route: Option<u64>,
-    /// The agent or the queue that has the conversation since.
+    /// The agent or the queue that has the conversation since then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
 }
@@ -164,30 +164,30 @@ pub struct SessionEvent {
     pub event: Said,
 }
 
-/// What became of a question.
+/// The result of a question.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DecisionView {
     pub session_id: String,
     pub reply_token: String,
     pub status: DecisionStatus,
-    /// `accept` or `reject`, for a confirmation: by an answer, or because its time is over.
+    /// `accept` or `reject`, for a confirmation: from an answer, or because its time is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<&'static str>,
-    /// For a clarification: by an answer, or what its producer said beforehand.
+    /// For a clarification: the answer, or the default that its producer gave.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<Value>,
     /// Who answered, as the record names them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answered_by: Option<String>,
-    /// What they say of themselves.
+    /// The name that the answer itself gives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision_rationale: Option<String>,
-    /// Another action that somebody wants instead. What was asked is refused.
+    /// Another action that the answer asks for instead. The original action is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub modified_action: Option<Map<String, Value>>,
-    /// How sure whoever answered a clarification is, from 0 to 1.
+    /// How sure the sender of a clarification's answer is, from 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<f64>")]
     pub confidence: Option<Number>,
@@ -195,7 +195,7 @@ pub struct DecisionView {
     pub due_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settled_at: Option<String>,
-    /// Until when what cannot be undone may rest on this accept.
+    /// Until when an action that cannot be undone may rely on this accept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
 }
@@ -203,17 +203,17 @@ pub struct DecisionView {
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DecisionStatus {
-    /// Nobody has answered yet.
+    /// There is no answer yet.
     Open,
     Answered,
     TimedOut,
     /// The producer went on, or the session is over.
     Withdrawn,
-    /// What was said was erased.
+    /// The answer was erased.
     Erased,
 }
 
-/// Events from somebody who may have some.
+/// Events from a caller that may announce them.
 pub struct Announce {
     caller: Caller,
     session: SessionId,
@@ -252,7 +252,7 @@ fn events_in(bytes: &[u8]) -> Result<Vec<Said>, Problem> {
     Ok(events.into_iter().map(Said::from).collect())
 }
 
-/// Empty lines are passed over, so that the last may end.
+/// Empty lines are skipped, so the last line may end with a line feed.
 fn lines_in(bytes: &Bytes) -> Result<Vec<Said>, Problem> {
     let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
     let read = |(index, line): (usize, &[u8])| {
@@ -267,7 +267,7 @@ fn not_json(field: &str, error: &serde_json::Error) -> Problem {
     Problem::new("json_invalid", detail).field(field)
 }
 
-/// All events are of the first one's session; whether they are is decided with the rest.
+/// The session of the first event. The rules check that the other events belong to it.
 fn session_of(events: &[Said]) -> Result<SessionId, Problem> {
     let first = events.first().ok_or_else(|| Problem::schema_invalid("events", "an event"))?;
     let event = read(first.text()).map_err(|flaws| Rejection::EventRefused { index: 0, flaws })?;

@@ -35,7 +35,7 @@ use super::workq;
 
 pub use request::AcpRequest;
 
-/// Where it is routed.
+/// The path of the tool.
 pub const PATH: &str = "/v1/acp/handoff";
 
 /// The one action that changes nothing.
@@ -46,7 +46,7 @@ pub struct AcpResponse {
     pub success: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handoff_id: Option<String>,
-    /// The handoff that the action began besides.
+    /// Another handoff that the action began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new_handoff_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,7 +59,7 @@ pub struct AcpResponse {
     pub handoffs: Option<Vec<HandoffView>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// What would come of it, when only that was asked.
+    /// The result that the action would have, for a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dry_run: Option<DryRun>,
 }
@@ -79,7 +79,7 @@ pub struct AcpMetadata {
     /// `transferred`, `degraded` or `not_applicable`.
     pub workq_status: &'static str,
     pub escalation_triggered: bool,
-    /// What does not work as things are.
+    /// What was saved but does not work at present.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
 }
@@ -101,7 +101,7 @@ pub async fn handle(State(gateway): State<Gateway>, request: Request) -> Respons
     response
 }
 
-/// Nobody answered in time.
+/// The answer if the handler did not answer in time.
 pub fn unanswered() -> Response {
     Failure::from(Problem::unknown_outcome()).into_response()
 }

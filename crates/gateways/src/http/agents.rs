@@ -33,12 +33,12 @@ pub struct RegisterInput {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RolesInput {
-    /// All of them; those not named are taken away.
+    /// All roles of the agent; those not named are removed.
     pub roles: BTreeSet<Role>,
 }
 
-/// What the directory may be narrowed to. A page is narrowed after it was read: it may have fewer
-/// rows than asked for, or none, and still a `next_cursor`.
+/// The filters of the directory. A page is filtered after it was read: it may have fewer rows than
+/// asked for, or none, and still a `next_cursor`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentsInput {

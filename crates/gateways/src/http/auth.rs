@@ -1,5 +1,5 @@
-//! Who asks. From the bearer token, or, on the control socket, from the fact that whoever can open
-//! it owns the data folder. Never from a body.
+//! Who the caller is. On TCP the bearer token says so. On the control socket the caller owns the
+//! data folder, because only its owner can open the socket. A body never says so.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ pub static SESSION_HEADER: HeaderName = HeaderName::from_static("tasuki-session"
 pub static TEAMSPACE_HEADER: HeaderName = HeaderName::from_static("tasuki-teamspace");
 pub static ACT_AS_HEADER: HeaderName = HeaderName::from_static("tasuki-act-as");
 
-/// What proxies add to what they pass on.
+/// The headers that proxies add.
 const PROXIED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-real-ip", "via"];
 
 /// Marks a request that has a query at an operation that takes none.
@@ -73,7 +73,7 @@ pub async fn authenticate(gateway: &Gateway, parts: &Parts) -> Result<Asker, Pro
         if problem.status != StatusCode::UNAUTHORIZED {
             return problem;
         }
-        // Only those who fail are slowed down: a good token from the same address goes through.
+        // Only failed logins are limited: a valid token from the same address passes.
         let address = gateway.proxies.client_address(peer.and_then(Peer::address), &parts.headers);
         match gateway.failures.check(&address, now_ms) {
             Ok(()) => problem,
@@ -103,8 +103,8 @@ pub async fn from_token(gateway: &Gateway, secret: &str) -> Result<Asker, Proble
     Ok(Asker { caller: bearer.caller, credential: Credential::Token(bearer.token) })
 }
 
-/// A token says who asks, and in which teamspace. Headers that say so too must say the same: what
-/// they ask for would otherwise be done in the name of another.
+/// A token identifies the caller and the teamspace. Headers that name them must agree with it:
+/// otherwise the request would be carried out as another agent than the headers name.
 fn check_agrees(caller: &Caller, headers: &HeaderMap) -> Result<(), Problem> {
     let own = caller.agent().map_or("", AgentId::as_str);
     let teamspace = caller.teamspace.as_str();
@@ -137,7 +137,7 @@ async fn from_control_socket(gateway: &Gateway, headers: &HeaderMap) -> Result<A
     from_owner(gateway, teamspace, agent.transpose()?, ACT_AS_HEADER.as_str()).await
 }
 
-/// Whoever owns the data folder: as an operator, or as the agent that `field` names.
+/// The owner of the data folder: as an operator, or as the agent that `field` names.
 pub async fn from_owner(
     gateway: &Gateway,
     teamspace: TeamspaceId,
@@ -178,7 +178,7 @@ fn text_header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&
     value.map(|value| value.to_str().map_err(|_| not_text())).transpose()
 }
 
-/// A header that must not say two things: which of them counts, nobody could tell.
+/// A header that may occur only once: with two values it would be unclear which counts.
 pub fn single_header<'a>(
     headers: &'a HeaderMap,
     name: &HeaderName,
@@ -192,8 +192,9 @@ pub fn single_header<'a>(
 }
 
 impl Gateway {
-    /// Whether a program on this machine asks. What a proxy on this machine passes on comes from
-    /// anywhere, and so does a page that has its own name point here.
+    /// Whether the caller is a program on this machine. A request that came through a proxy on this
+    /// machine may be from anywhere, and so may a page whose own host name resolves to this
+    /// machine.
     pub fn is_called_from_here(&self, parts: &Parts) -> bool {
         let peer = parts.extensions.get::<Peer>().copied().and_then(Peer::address);
         let is_direct = !PROXIED.iter().any(|name| parts.headers.contains_key(*name));
@@ -222,7 +223,7 @@ impl Asker {
     }
 
     /// Whether this is an operator of the whole server: the owner of the data folder, or an
-    /// operator of the default teamspace. Only they see numbers that count what all teamspaces do.
+    /// operator of the default teamspace. Only they see numbers that count over all teamspaces.
     pub fn is_server_operator(&self) -> bool {
         let is_operator = matches!(self.caller.principal, Principal::Operator(_));
         let is_default = self.caller.teamspace == TeamspaceId::default_teamspace();

@@ -1,4 +1,4 @@
-//! `/v1/bundles`: what a person was told before the first word, by the id that a transcript
+//! `/v1/bundles`: what a person was told before they began to answer, by the id that a transcript
 //! names.
 
 use axum::Json;
@@ -68,7 +68,7 @@ pub fn shown_bundle(bundle: &Bundle) -> Value {
     shown
 }
 
-/// The same bundle for a program: what hides in its texts is written out.
+/// The same bundle for a program: invisible characters are written out.
 pub fn visible_bundle(bundle: Bundle) -> Bundle {
     let mut shown = serde_json::to_value(bundle).expect("a bundle is plain data");
     make_visible(&mut shown);
@@ -79,7 +79,7 @@ fn nothing() -> Problem {
     Problem::not_found("bundle")
 }
 
-/// Those who take part in the conversation, and the people of a queue while it waits there.
+/// The participants of the conversation may, and the people of a queue while it waits there.
 async fn may_see(
     gateway: &Gateway,
     caller: &Caller,
@@ -100,7 +100,7 @@ async fn may_see(
 
 /// The bundle, or that there is none, if this entry settles it.
 fn made_by(line: &Sequenced, id: BundleId) -> Option<Option<Bundle>> {
-    // What was erased may have been in a bundle that was made before.
+    // The erased content may be part of a bundle that was made before.
     if line.entry.name == Erased::NAME {
         return Some(None);
     }

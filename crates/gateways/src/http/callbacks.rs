@@ -1,4 +1,4 @@
-//! `/v1/conversations/{conversation}/callbacks`: somebody of a queue calls the customer, instead of
+//! `/v1/conversations/{conversation}/callbacks`: a person of a queue calls the customer, instead of
 //! a chat or after it.
 
 use axum::Json;
@@ -19,7 +19,7 @@ use super::conversations::{conversation_of, reader, submit, visible};
 use super::input::{Chat, Named, Write};
 use super::problem::Problem;
 
-/// How many of those who shall be called are shown.
+/// How many callbacks are shown.
 const SHOWN_MAX: usize = 50;
 
 /// A customer who shall be called.
@@ -63,7 +63,7 @@ pub async fn ask(
     let command = ConversationCommand::Callback(Command::Ask(Box::new(ask)));
     submit(&gateway, &caller, id, command, key).await?;
     let item = visible(&gateway, &caller, id).await?;
-    // Repeated after it was settled, there is none to show.
+    // A request that is repeated after the callback was settled has none to show.
     let callback = conversation_of(&item)?.callback.as_deref();
     let callback = callback.ok_or_else(|| Problem::not_found("callback"))?;
     let reader = reader(&gateway, &caller).await?;
@@ -84,7 +84,7 @@ pub async fn settle(
     Ok(Json(CallbackSettled { conversation_id: id.to_string(), outcome }))
 }
 
-/// Those who shall be called by a queue, the first to be called first.
+/// The callbacks of a queue, the first to be called first.
 pub async fn of_queue(
     gateway: &Gateway,
     caller: &Caller,
@@ -103,7 +103,7 @@ pub async fn of_queue(
 }
 
 pub fn view(reader: Reader, id: ConversationId, callback: &Callback) -> CallbackView {
-    // What a customer wrote, with what a person would not see written out for programs.
+    // The customer's text; for programs, invisible characters are written out.
     let shown = |text: &str| match reader {
         Reader::Customer | Reader::Person => text.to_owned(),
         Reader::Program => hidden::visible(text).into_owned(),

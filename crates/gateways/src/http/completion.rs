@@ -1,5 +1,5 @@
-//! How work ends: the owner reports it as done, with what shows it, and where it was asked for
-//! somebody else confirms or disputes it.
+//! How work ends: the owner reports it as done, with evidence. Where the package requires it, a
+//! verifier confirms or disputes it.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -23,10 +23,11 @@ pub struct CompleteInput {
     #[serde(default)]
     #[schemars(transform = form::bytes(NOTES_BYTES_MAX))]
     pub completion_notes: Option<String>,
-    /// What came of the work; the server looks at it before it believes it.
+    /// The results of the work. The server verifies them before it accepts the report.
     #[serde(default)]
     pub final_artifacts: Vec<Artifact>,
-    /// What shows that the success criteria are met. One that is not answered is not shown.
+    /// The evidence that the success criteria are met. A criterion without evidence counts as not
+    /// shown.
     #[serde(default)]
     pub evidence: Vec<Evidence>,
 }

@@ -1,4 +1,4 @@
-//! What is shown of a completion: each success criterion with its answer, or without one.
+//! A completion as it is shown: each success criterion with its evidence, or without.
 
 use protocol::handoff::Handoff;
 use protocol::handoff::artifact::Seen;
@@ -10,15 +10,15 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-/// How far a completion is.
+/// The progress of a completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Progress {
     /// The final artifacts are being looked at.
     Verifying,
-    /// They cannot be looked at just now; the server keeps trying.
+    /// They cannot be verified at present; the server keeps trying.
     VerificationUnavailable,
-    /// Somebody other than the owner must confirm it.
+    /// A verifier other than the owner must confirm it.
     Unconfirmed,
     Done,
 }
@@ -29,13 +29,13 @@ pub struct CompletionView {
     pub notes: Option<String>,
     /// Each success criterion of the package, in its order.
     pub criteria: Vec<CriterionView>,
-    /// The criteria that nothing shows.
+    /// The criteria without evidence.
     pub unanswered: Vec<String>,
     pub final_artifacts: Vec<Value>,
     /// What was found of each final artifact: `result`, and the `sha256` and `size_bytes` of what
     /// was verified.
     pub verified: Vec<Value>,
-    /// Who confirmed it, where somebody other than the owner had to.
+    /// Who confirmed it, if a verifier had to.
     pub confirmed_by: Option<String>,
 }
 
@@ -47,7 +47,7 @@ pub struct CriterionView {
     pub artifact_ids: Vec<String>,
 }
 
-/// How far the completion of a handoff is, if there is one.
+/// The progress of a handoff's completion, if there is one.
 pub fn progress(handoff: &Handoff) -> Option<Progress> {
     let Handoff::Made(made) = handoff else { return None };
     match &made.stage {
@@ -68,8 +68,7 @@ pub fn progress(handoff: &Handoff) -> Option<Progress> {
     }
 }
 
-/// The completion of a handoff, if there is one. Of a package that was erased nobody knows the
-/// criteria.
+/// The completion of a handoff, if there is one. Without the criteria if the package was erased.
 pub fn of(handoff: &Handoff, package: Option<&Value>) -> Option<CompletionView> {
     let progress = progress(handoff)?;
     let Handoff::Made(made) = handoff else { return None };
@@ -101,7 +100,7 @@ pub fn of(handoff: &Handoff, package: Option<&Value>) -> Option<CompletionView> 
     })
 }
 
-/// Other agents read it: what a person would not see is written out.
+/// Other agents read it, so invisible characters are written out.
 fn shown(text: &str) -> String {
     hidden::visible(text).into_owned()
 }

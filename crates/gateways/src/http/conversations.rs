@@ -1,5 +1,5 @@
-//! `/v1/conversations`: a chat with a customer, in the hands of one agent at a time. Customers come
-//! with a token that is good for their own conversation and for nothing else.
+//! `/v1/conversations`: a chat with a customer, in the hands of one agent at a time. A customer's
+//! token is valid for their own conversation only.
 
 pub mod announced;
 pub mod by_tools;
@@ -63,12 +63,12 @@ pub struct ConversationView {
     pub n_messages: u64,
     /// The last message of the customer; 0 before the first.
     pub turn: u64,
-    /// The last transfer to a person, if there was one, and how it stands.
+    /// The last transfer to a person, if there was one, and its status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transfer_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transfer_status: Option<TransferStatus>,
-    /// Somebody shall call the customer.
+    /// The callback that the customer waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub callback: Option<CallbackView>,
     pub opened_at: String,
@@ -84,10 +84,10 @@ pub struct Inside {
     pub opened_by: String,
     pub customer: Customer,
     pub topology: Topology,
-    /// The graph that says who answers.
+    /// The graph that routes its messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub graph: Option<String>,
-    /// What its rules may ask for, by name.
+    /// Values that the graph's rules may use, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: BTreeMap<String, Scalar>,
     /// The queues that the customer may name, besides those of the graph.
@@ -107,12 +107,12 @@ pub struct ConversationOpened {
     pub conversation: ConversationView,
     pub customer_token: String,
     pub customer_token_id: String,
-    /// What does not work as things are.
+    /// What was saved but does not work at present.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
 }
 
-/// What was said or handed on.
+/// The result of a message or of a route.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Taken {
     pub conversation_id: String,
@@ -121,10 +121,10 @@ pub struct Taken {
     /// Who holds the conversation now, and in which epoch.
     pub holder: String,
     pub epoch: u64,
-    /// The transfer with which a person was asked for, if one was.
+    /// The transfer that asked for a person, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transfer_id: Option<String>,
-    /// The agent that should have had it, if the loop guard sent it to `holder` instead.
+    /// The intended agent, if the loop guard sent the conversation to `holder` instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instead_of: Option<String>,
 }
@@ -145,7 +145,7 @@ pub struct AgentChanged {
 pub struct ListInput {
     #[serde(default)]
     pub holder: Option<AgentId>,
-    /// Only those into which this person is asked, or in which it advises.
+    /// Only conversations that this person is asked to join, or in which it advises.
     #[serde(default)]
     pub asked: Option<AgentId>,
     #[serde(default)]
@@ -300,7 +300,7 @@ pub async fn close(
     view(reader(&gateway, &caller).await?, &item).map(Json)
 }
 
-/// What was said out of turn is recorded, and its speaker is told so all the same.
+/// A message out of turn is recorded, and its sender is still told that it does not count.
 pub(super) async fn submit(
     gateway: &Gateway,
     caller: &Caller,
@@ -329,7 +329,7 @@ fn taken(id: ConversationId, done: &Done) -> Taken {
     }
 }
 
-/// The conversation, if there is one in which the caller has a part.
+/// The conversation, if it exists and the caller takes part in it.
 pub async fn visible(
     gateway: &Gateway,
     caller: &Caller,
@@ -362,7 +362,7 @@ pub fn stream(teamspace: &TeamspaceId, id: ConversationId) -> Stream {
     Stream { teamspace: teamspace.clone(), subject: Subject::Conversation(id) }
 }
 
-/// How an agent is introduced; by its id if it is not there any more.
+/// How an agent is introduced; by its id if it is no longer in the directory.
 pub async fn identity(
     gateway: &Gateway,
     teamspace: &TeamspaceId,
@@ -375,7 +375,7 @@ pub async fn identity(
     })
 }
 
-/// In which language the customer of a conversation is spoken to, if that is known.
+/// The customer's language, if it is known.
 pub(super) async fn language(
     gateway: &Gateway,
     stream: &Stream,
@@ -437,7 +437,7 @@ fn inside(conversation: &Conversation) -> Inside {
     }
 }
 
-/// What others wrote, with what a person would not see written out.
+/// Texts from other parties, with invisible characters written out.
 fn shown_to_program(mut inside: Inside) -> Inside {
     let shown = |text: String| hidden::visible(&text).into_owned();
     let Customer { external_id, name, language } = inside.customer;

@@ -1,5 +1,5 @@
-//! Cursors as callers get and give them: sealed, for their teamspace and one purpose. This is the
-//! one place where a number of the ledger becomes a text for a caller, and back.
+//! Cursors as callers see them: sealed, for their teamspace and one purpose. Only this module
+//! converts between sequence numbers of the ledger and cursors.
 
 use aaep::cursor::Cursor;
 use protocol::caller::Caller;
@@ -10,11 +10,12 @@ use super::Gateway;
 use super::auth::Asker;
 use super::problem::Problem;
 
-/// The beginning of the events, for everybody.
+/// The beginning of the events, for every caller.
 const BEGINNING: &str = "0";
 
-/// After which entry somebody wants to go on. A place beyond the newest entry is one of another
-/// ledger; waiting for it would miss what comes. Operators of the whole server may give a number.
+/// The entry after which a caller wants to resume. A cursor beyond the newest entry belongs to
+/// another ledger; waiting for it would miss new entries. Operators of the whole server may give a
+/// number.
 pub fn events_after(
     gateway: &Gateway,
     asker: &Asker,
@@ -34,7 +35,7 @@ pub fn events_after(
     })
 }
 
-/// A place in the events that moves on with what other teamspaces do.
+/// A cursor in the events that also advances with entries of other teamspaces.
 pub fn moving_place(gateway: &Gateway, teamspace: &TeamspaceId, sequence: u64) -> String {
     let scope = Scope { teamspace, purpose: Purpose::Events };
     let engine = &gateway.engine;
@@ -67,18 +68,18 @@ pub fn next_row(
     row.map(|row| gateway.engine.cursor_key().seal(scope, Cursor::of_entry(row)))
 }
 
-/// The place of an event that an agent announced.
+/// The cursor of an event that an agent announced.
 pub fn announced(gateway: &Gateway, teamspace: &TeamspaceId, cursor: Cursor) -> String {
     gateway.engine.cursor_key().seal(Scope { teamspace, purpose: Purpose::Announced }, cursor)
 }
 
-/// The place up to which a listener was told everything, whether or not it has moved.
+/// The cursor up to which a listener was told everything, whether or not it has moved.
 pub fn announced_so_far(gateway: &Gateway, teamspace: &TeamspaceId, cursor: Cursor) -> String {
     let scope = Scope { teamspace, purpose: Purpose::Announced };
     gateway.engine.cursor_key().seal_moving(scope, cursor, gateway.engine.clock().now())
 }
 
-/// After which event a listener wants to go on.
+/// The event after which a listener wants to resume.
 pub fn announced_after(
     gateway: &Gateway,
     teamspace: &TeamspaceId,
@@ -89,7 +90,7 @@ pub fn announced_after(
     cursor.ok_or_else(|| refused(field, text, "the cursor of an event that you were sent"))
 }
 
-/// The same for every reason: whether a cursor is forged, or good somewhere else, is not told.
+/// The same refusal for every reason: it does not tell a forged cursor from one of another place.
 pub fn refused(field: &str, text: &str, expected: &str) -> Problem {
     let hint = match is_numeric(text) && text != BEGINNING {
         true => "; a sequence number is no cursor, so start again without one",

@@ -26,7 +26,7 @@ pub struct ReassignInput {
     pub to_agent: AgentId,
     #[schemars(transform = form::text(NOTES_BYTES_MAX))]
     pub why: String,
-    /// The state of the work; what it does not say is as it was said last.
+    /// The state of the work. Fields that are left out keep their last value.
     #[serde(default)]
     pub work_state: Option<OfferedWorkState>,
     /// A new deadline for the task; needed when the old one has passed.

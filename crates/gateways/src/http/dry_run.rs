@@ -23,18 +23,18 @@ use super::problem::Problem;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InitiateQuery {
-    /// `true`: only say what would come of it.
+    /// `true`: only report what the result would be.
     #[serde(default)]
     #[schemars(transform = form::true_or_false)]
     pub dry_run: Option<String>,
 }
 
-/// What would come of proposing.
+/// The result that a proposal would have.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DryRun {
-    /// Whether it would be proposed, and its artifacts accepted as they are now.
+    /// Whether the proposal would succeed, and its artifacts would be accepted as they are now.
     pub ok: bool,
-    /// What is in the way, and what could be better.
+    /// What prevents the proposal, and what could be better.
     pub remarks: Vec<Remark>,
 }
 
@@ -71,7 +71,8 @@ pub async fn try_out(gateway: &Gateway, write: Write<()>, offer: Offer) -> Resul
         })),
         Err(SubmitError::Rejected(rejection)) => {
             let is_refused = remarks.iter().any(|remark| remark.weight == Weight::Refused);
-            // The rules stop at the first fault; those of the offer itself were all found above.
+            // The rules stop at the first fault; the faults of the offer itself were all found
+            // above.
             if !is_refused {
                 remarks.insert(
                     0,
@@ -86,7 +87,7 @@ pub async fn try_out(gateway: &Gateway, write: Write<()>, offer: Offer) -> Resul
         }
         Err(error) => return Err(error.into()),
     }
-    // Only what could be proposed is looked at: a look tells what is there.
+    // Artifacts are looked at only if the offer could be proposed: a look reveals what is there.
     if remarks.iter().all(|remark| remark.weight != Weight::Refused) {
         remarks.extend(look(gateway, artifacts).await);
     }
@@ -95,7 +96,7 @@ pub async fn try_out(gateway: &Gateway, write: Write<()>, offer: Offer) -> Resul
     Ok(DryRun { ok, remarks })
 }
 
-/// What an accept would find of the artifacts, as far as that is found out in time.
+/// What an accept would find for the artifacts, as far as that is known in time.
 async fn look(gateway: &Gateway, artifacts: Vec<Artifact>) -> Vec<Remark> {
     if artifacts.is_empty() {
         return Vec::new();

@@ -1,5 +1,5 @@
-//! `/v1/events`: the ledger as a live stream. A client that comes back with `Last-Event-ID` goes on
-//! where it was; it misses nothing, and tells a repeat by its id.
+//! `/v1/events`: the ledger as a live stream. A client that reconnects with `Last-Event-ID` resumes
+//! at its cursor. It misses nothing, and recognises a repeat by its id.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -34,7 +34,7 @@ use super::problem::Problem;
 use super::queue_news::queue_changed;
 use super::{Gateway, OpenStreams, cursors};
 
-/// How often a quiet stream says that it is there, and a revoked token is noticed.
+/// How often a quiet stream sends a heartbeat, and the token is checked.
 const BEAT: Span = Span::from_millis(1_000);
 
 /// Chunks on their way to a slow reader. Past this the reader falls behind in the ledger instead.
@@ -49,7 +49,7 @@ pub struct FollowInput {
     /// Only events of this name, such as `handoff.accepted`, or of this family, such as `handoff`.
     #[serde(default)]
     pub kind: Option<String>,
-    /// Only what this agent did or is a party to.
+    /// Only events that this agent caused or is a party to.
     #[serde(default)]
     pub agent: Option<AgentId>,
     /// Start just after the entry with this cursor; 0 is the beginning. Without it, and without
@@ -109,7 +109,7 @@ fn start(
     given.map_or(Ok(newest), |given| cursors::events_after(gateway, asker, given, newest))
 }
 
-/// What a stream shows. The teamspace comes from the caller and cannot be widened.
+/// What a stream shows. The teamspace is the caller's and cannot be changed.
 pub struct Filter {
     caller: Caller,
     /// The kind of an agent never changes, so this is looked up once.
@@ -142,7 +142,7 @@ impl Filter {
         })
     }
 
-    /// What is told because of an entry; `None` for nothing at all.
+    /// What an entry makes the stream send; `None` for nothing.
     pub async fn told(
         &self,
         gateway: &Gateway,
@@ -180,8 +180,8 @@ impl Filter {
         Ok(is_something.then_some(Told { announced, is_shown }))
     }
 
-    /// An entry as JSON. For a program, what a person would not see of a conversation or a message
-    /// is written out. Operators of the whole server see its number besides.
+    /// An entry as JSON. For a program, invisible characters in a conversation or a message are
+    /// written out. Operators of the whole server also see its sequence number.
     pub fn entry<'f>(
         &self,
         gateway: &Gateway,
@@ -204,7 +204,7 @@ impl Filter {
         if self.reader != Reader::Program || !is_told {
             return Cow::Borrowed(text);
         }
-        // Controls are escaped in JSON, everything else stands in it as it is.
+        // JSON escapes control characters and nothing else.
         let has_control = ["\\u00", "\\r", "\\b", "\\f"].iter().any(|it| text.contains(it));
         if !has_control && first_hidden(text).is_none() {
             return Cow::Borrowed(text);
@@ -214,7 +214,7 @@ impl Filter {
         Cow::Owned(entry.to_string())
     }
 
-    /// Whether an entry is asked for, whoever may see it.
+    /// Whether an entry matches the filter. It does not check who may see it.
     fn is_about(&self, followed: &Followed) -> bool {
         let entry = &followed.sequenced.entry;
         entry.stream.teamspace == self.caller.teamspace
@@ -224,9 +224,9 @@ impl Filter {
     }
 }
 
-/// What somebody is told because of an entry.
+/// What a subscriber is told because of an entry.
 pub struct Told {
-    /// What comes before it, in the words of chat clients and desks.
+    /// Events for chat clients and desks, which are sent before the entry.
     pub announced: Vec<Value>,
     /// Whether the entry itself is shown.
     pub is_shown: bool,
@@ -283,11 +283,12 @@ fn concerns(followed: &Followed, agent: &AgentId) -> bool {
 /// One open stream.
 struct Sending {
     gateway: Gateway,
-    /// With which to ask again whether the caller is still allowed; none on the control socket.
+    /// The secret with which to check again whether the caller is still allowed; none on the
+    /// control socket.
     secret: Option<String>,
     filter: Filter,
     shows_seq: bool,
-    /// The newest entry when it began, until it has come so far.
+    /// The newest entry when the stream began, until it has caught up.
     catches_up_to: Option<u64>,
     follower: Follower,
     chunks: mpsc::Sender<Bytes>,
@@ -307,7 +308,7 @@ impl Sending {
         if self.chunks.send(Bytes::from_static(b"retry: 1000\n: tasuki\n\n")).await.is_err() {
             return;
         }
-        // At its own pace: entries that are not shown must not be heard of by an early beat.
+        // At fixed intervals: an early beat would reveal entries that are not shown.
         let mut beat = clock.sleep(BEAT);
         loop {
             let follower = &self.follower;
@@ -334,7 +335,8 @@ impl Sending {
                 _ if is_stop => self.closing(),
                 Next::Page(page) => match self.render(&page).await {
                     Ok(chunk) => chunk,
-                    // Without a farewell: whoever comes back goes on from what it has seen.
+                    // The stream ends without a message: a client that reconnects resumes at its
+                    // cursor.
                     Err(_problem) => return,
                 },
                 Next::Beat | Next::Stop => self.beat(),
@@ -351,7 +353,8 @@ impl Sending {
         for followed in page {
             let told = self.filter.told(&self.gateway, followed).await?;
             let Some(Told { announced, is_shown }) = told else { continue };
-            // Before the entry, and without an id: only the entry says that all of it was seen.
+            // Before the entry, and without an id: only the entry's id confirms that everything was
+            // seen.
             for announced in announced {
                 let name = announced["type"].as_str().unwrap_or_default();
                 text.extend_from_slice(format!("event: {name}\ndata: {announced}\n\n").as_bytes());
@@ -373,7 +376,7 @@ impl Sending {
         Ok(Bytes::from(text))
     }
 
-    /// Moves the client's place along even when nothing passes its filter.
+    /// Advances the client's cursor even when nothing passes its filter.
     fn beat(&self) -> Bytes {
         Bytes::from(format!("id: {}\n: beat\n\n", self.place()))
     }
@@ -390,7 +393,7 @@ impl Sending {
         cursors::moving_place(&self.gateway, teamspace, self.follower.cursor())
     }
 
-    /// Whether the bearer is still one, with the roles that it has now.
+    /// Whether the token is still valid. Updates the caller's roles.
     async fn is_still_allowed(&mut self) -> bool {
         let Some(secret) = &self.secret else { return true };
         let Ok(Some(bearer)) = self.gateway.engine.authenticate(secret).await else { return false };
@@ -403,7 +406,7 @@ impl Sending {
 pub struct Place {
     streams: Arc<OpenStreams>,
     credential: Credential,
-    /// Whoever follows is there; only of people is that written down.
+    /// Marks the subscriber as connected; only people's connections are recorded.
     _connection: Option<OpenConnection>,
 }
 
@@ -428,7 +431,8 @@ impl Place {
             (Credential::Token(_), Some(agent)) => {
                 Some(gateway.engine.connection_opened(&asker.caller.teamspace, agent))
             }
-            // Whoever owns the data folder may act as anybody, and is not them.
+            // The owner of the data folder may act as any agent, but that does not mean the agent
+            // is connected.
             (Credential::Local | Credential::Open, _) | (Credential::Token(_), None) => None,
         };
         Ok(Self { streams, credential, _connection: connection })

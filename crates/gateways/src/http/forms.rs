@@ -1,5 +1,5 @@
-//! The forms of the types that requests are read into, each made once. A request is held against
-//! the form that is published before it is read, so that the two cannot differ.
+//! The schemas of the request types, each made once. A request is checked against its published
+//! schema before it is parsed, so that the two cannot differ.
 
 use std::any::TypeId;
 use std::collections::HashMap;

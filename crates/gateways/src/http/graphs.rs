@@ -1,5 +1,5 @@
-//! `/v1/graphs`: the graphs that say who answers in conversations. Coordinators save them; whoever
-//! saves one that is wrong is told all that is.
+//! `/v1/graphs`: the graphs that route messages in conversations. Coordinators save them; the
+//! answer to an invalid graph lists all its problems.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ use super::problem::Problem;
 use super::tokens::Nothing;
 use super::view::ListPage;
 
-/// More problems than this tell nobody anything.
+/// A longer list of problems is of no use.
 const PROBLEMS_SHOWN_MAX: usize = 100;
 
 /// A save may come between reading a version and its text; more than a few in a row do not.
@@ -39,7 +39,8 @@ const READS_MAX: usize = 8;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SaveQuery {
-    /// The version that this shall replace, 0 for none; with another one there, nothing is changed.
+    /// The version that this shall replace, 0 for none. If the current version is another one,
+    /// nothing is changed.
     #[serde(default)]
     pub version: Option<String>,
 }
@@ -66,30 +67,30 @@ pub struct GraphView {
     pub listed: GraphListed,
     #[schemars(with = "AgentGraph")]
     pub document: Value,
-    /// How often each rule decided, since the server first used this version. What was never
-    /// needed is missing.
+    /// How often each rule decided, since the server first used this version. Rules that never
+    /// decided are left out.
     pub decisions: Vec<DecisionCount>,
-    /// After a save: what does not work as things are.
+    /// After a save: what does not work at present.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DecisionCount {
-    /// `null` for all that are not counted apart.
+    /// `null` for all rules that are not counted separately.
     pub router: Option<String>,
     /// `null` if no rule held.
     pub rule_index: Option<usize>,
     pub n_turns: u64,
 }
 
-/// What is gone.
+/// The graph that was removed.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct GraphRemoved {
     pub graph: String,
 }
 
-/// A document that was checked, from somebody who may save it.
+/// A checked document, from a caller that may save it.
 pub struct Save {
     write: Write<()>,
     graph: Arc<Checked>,
@@ -98,7 +99,7 @@ pub struct Save {
 impl FromRequest<Gateway> for Save {
     type Rejection = Problem;
 
-    /// A document is larger than other bodies, so it is read only from those who may save it.
+    /// A document is larger than other bodies, so it is read only if the caller may save it.
     async fn from_request(request: Request, gateway: &Gateway) -> Result<Self, Problem> {
         let write = read_document(gateway, request, GRAPH_BYTES_MAX, may_save).await?;
         let Write { asker, body: bytes, key } = write;

@@ -33,7 +33,7 @@ use super::input::{Asked, KEY_HEADER, Named, Write};
 use super::problem::Problem;
 use super::view::{self, HandoffDetail, HandoffView, ListPage};
 
-/// A page when the client does not say how much it wants.
+/// The size of a page if the client gives no limit.
 const PAGE_ROWS: usize = 50;
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -83,7 +83,7 @@ pub struct CloseInput {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EraseInput {
-    /// The entry whose content goes, by its position in the history.
+    /// The entry whose content is erased, by its position in the history.
     #[schemars(transform = form::range(1, INTEGER_MAX))]
     pub position: u64,
     /// Why; kept for ever.
@@ -91,7 +91,7 @@ pub struct EraseInput {
     pub reason: String,
 }
 
-/// What a list may be narrowed to.
+/// The filters of a list.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListInput {
@@ -204,7 +204,7 @@ pub async fn close(
     act(&gateway, write, Target::Existing(id), command).await
 }
 
-/// Erases what one entry says. The entry stays in the chain, and so does the record of erasing it.
+/// Erases the content of one entry. The entry stays in the chain, and the erasure is recorded.
 pub async fn erase(
     State(gateway): State<Gateway>,
     Named(id): Named<HandoffId>,
@@ -240,7 +240,7 @@ impl Target {
     }
 }
 
-/// Submits a command and answers with what is stored for it, so that a retry answers the same.
+/// Submits a command and answers with its stored outcome, so that a retry gets the same answer.
 pub async fn act(
     gateway: &Gateway,
     write: Write<()>,
@@ -318,12 +318,12 @@ pub async fn submit(
     if let Target::New(_) = target {
         return Ok(engine.submit_new(caller, stream, command, key).await?);
     }
-    // Ids are made by the server, so an offer for one that is not there does not make it.
+    // The server makes ids, so an offer for an unknown id does not create it.
     if carries_offer && !Box::pin(engine.may_read_stream(caller, &stream)).await? {
         return Err(Problem::not_found("handoff"));
     }
     let submitted = engine.submit(caller, stream.clone(), command, key).await;
-    // A caller who may not read a handoff cannot tell it from one that is not there.
+    // A caller that may not read a handoff gets the same answer as for one that does not exist.
     if let Err(SubmitError::Rejected(_)) = &submitted
         && !Box::pin(engine.may_read_stream(caller, &stream)).await?
     {
@@ -332,7 +332,7 @@ pub async fn submit(
     let done = submitted?;
     match done.outcome.status {
         Some(Status::Validating) => Ok(Box::pin(gateway.engine.with_verdict(&stream, done)).await?),
-        // Reported as done, and not believed yet.
+        // Reported as done, but not verified yet.
         Some(Status::Activated) if is_completion => {
             Ok(Box::pin(gateway.engine.with_verdict(&stream, done)).await?)
         }

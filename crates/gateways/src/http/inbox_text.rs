@@ -1,6 +1,6 @@
-//! An inbox as a text that an agent can read. Senders may be hostile, and so may their text: all of
-//! it stands behind `| `, on lines of its own, without characters that move or hide others, and the
-//! first line says what that means. Nothing else on a line of ours comes from a sender.
+//! An inbox as a text that an agent can read. Senders may be hostile, so their text is quoted
+//! behind `| `, on lines of its own, without characters that move or hide others, and the first
+//! line explains this. No other line contains text of a sender.
 
 use std::fmt::Write;
 
@@ -26,7 +26,7 @@ fn text(messages: &[MessageView], next_cursor: Option<&str>) -> String {
     for (number, message) in (1..).zip(messages) {
         let MessageView { id, from, kind, status, created_at, .. } = message;
         let of = messages.len();
-        // Every value on these lines is a name, a time or a word of ours.
+        // Every value on these lines is a name, a time or a word of the server.
         let _ = writeln!(text, "\nmessage {number} of {of}: {id}");
         let _ = writeln!(text, "from {from}, {kind}, {} priority", word(&message.priority));
         let _ = writeln!(text, "sent {created_at}, {status}");
@@ -59,7 +59,7 @@ fn text(messages: &[MessageView], next_cursor: Option<&str>) -> String {
     text
 }
 
-/// The word that a value of ours is in JSON.
+/// The text of a value in JSON.
 fn word(value: &impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(word)) => word,
@@ -71,7 +71,7 @@ fn pretty(value: &impl Serialize) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
-/// Line breaks of every kind begin a new quoted line; what nobody can see is shown as a mark.
+/// Line breaks of every kind begin a new quoted line; invisible characters are shown as marks.
 fn quote(text: &mut String, written: &str) {
     let breaks = ['\n', '\r', '\u{0B}', '\u{0C}', '\u{85}', '\u{2028}', '\u{2029}'];
     for line in written.split(breaks) {

@@ -1,5 +1,5 @@
-//! From bytes to typed input: bounded, strict JSON first, then the shape, with the field named when
-//! it does not fit. A body may repeat who the caller is, but not contradict it.
+//! From bytes to typed input: first strict JSON within limits, then the shape; an error names the
+//! field. A body may repeat the caller's identity, but not contradict it.
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request as HttpRequest};
@@ -29,7 +29,7 @@ pub const KEY_BYTES_MAX: usize = 200;
 
 pub static KEY_HEADER: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// A write: who asks, what for, and under which key.
+/// A write: the caller, the body, and the idempotency key.
 #[derive(Debug)]
 pub struct Write<T> {
     pub asker: Asker,
@@ -37,7 +37,8 @@ pub struct Write<T> {
     pub key: GivenKey,
 }
 
-/// The key of a request. One that the client did not send is made up, so that every write has one.
+/// The idempotency key of a request. If the client sent none, the server makes one, so every write
+/// has a key.
 #[derive(Debug, Clone)]
 pub struct GivenKey {
     pub text: String,
@@ -45,7 +46,8 @@ pub struct GivenKey {
 }
 
 impl GivenKey {
-    /// Bound to what is asked of whom: the same key for another action is another request.
+    /// The key is bound to the action and its subject: the same key for another action is another
+    /// request.
     pub fn for_action(self, action: &str, subject: Option<&str>) -> Key {
         let subject = subject.unwrap_or("new");
         let fingerprint = canonical::sha256(&[
@@ -73,10 +75,12 @@ impl<T: DeserializeOwned + JsonSchema + 'static> FromRequest<Gateway> for Write<
 #[derive(Debug)]
 pub struct Chat<T>(pub Write<T>);
 
-/// Which fields hold what people wrote. It is kept as it was sent, and isolated where it is shown.
+/// Which fields hold text that people wrote. It is stored as it was sent, and isolated where it is
+/// shown.
 pub trait FreeText {
     const FREE_TEXT: &'static [&'static str];
-    /// Said in the chat itself, by whoever speaks; otherwise only customers are this free.
+    /// Whether the text is a chat message. Then every sender's text is free; otherwise only a
+    /// customer's.
     const IS_SPEECH: bool = false;
 }
 
@@ -173,7 +177,7 @@ fn check_is_json(parts: &Parts) -> Result<(), Problem> {
     Ok(())
 }
 
-/// `from` and `from_agent` may be there if they say what the credential says.
+/// `from` and `from_agent` may be present if they agree with the credential.
 fn check_identity(asker: &Asker, body: &mut Value) -> Result<(), Problem> {
     let Some(fields) = body.as_object_mut() else { return Ok(()) };
     // In a query `from_agent` is a filter.
@@ -195,13 +199,13 @@ fn check_identity(asker: &Asker, body: &mut Value) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Fits a value into a type; what does not fit is named by its path.
+/// Parses a value into a type; an error names the path of the field.
 pub fn shape<T: DeserializeOwned + JsonSchema + 'static>(value: Value) -> Result<T, Problem> {
     forms::of::<T>().check(&value).map_err(|misfit| at(&misfit.path, &misfit.expected))?;
     serde_path_to_error::deserialize(Strict(value)).map_err(|error| {
         let reason = error.inner().to_string();
-        // A type that reads a text says in its own words what it expects of it. Other words are the
-        // reader's, and about types that nobody outside knows.
+        // A type that is parsed from text has its own message about what it expects. Other messages
+        // are those of the parser, about types that callers do not know.
         let expected = reason.strip_prefix("expected ").unwrap_or("a value of another kind");
         at(&error.path().to_string(), expected)
     })
@@ -225,11 +229,11 @@ fn key_text(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     Ok(Some(text.to_owned()))
 }
 
-/// A path parameter that parses; one that does not names nothing, so the answer is `not_found`.
+/// A path parameter. One that does not parse names nothing, so the answer is `not_found`.
 #[derive(Debug)]
 pub struct Named<T>(pub T);
 
-/// What an id names, so that a bad one is answered like one that nobody has.
+/// What an id names. A malformed id is answered like an unknown one.
 pub trait Names: std::str::FromStr + Send {
     const WHAT: &'static str;
 }
@@ -298,7 +302,7 @@ pub fn check_no_query(uri: &Uri) -> Result<(), Problem> {
     Err(Problem::schema_invalid(&name, "no parameters in the URL here"))
 }
 
-/// Of a query, each once and in plain text.
+/// The parameters of a query, each once and in plain text.
 fn parameters(uri: &Uri) -> Result<serde_json::Map<String, Value>, Problem> {
     let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(uri)
         .map_err(|_| Problem::schema_invalid("query", "percent-encoded parameters"))?;
@@ -306,7 +310,7 @@ fn parameters(uri: &Uri) -> Result<serde_json::Map<String, Value>, Problem> {
     let mut fields = serde_json::Map::new();
     for (name, text) in pairs {
         if !is_plain(&name) || !is_plain(&text) {
-            // Errors repeat what was sent, so what nobody should be shown goes no further.
+            // Errors repeat what was sent, so text that must not be shown is not repeated.
             let field = if is_plain(&name) { &name } else { "query" };
             return Err(Problem::schema_invalid(field, "text without control characters"));
         }

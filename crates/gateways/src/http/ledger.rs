@@ -1,4 +1,4 @@
-//! `/v1/ledger`: what an operator does to the ledger as a whole.
+//! `/v1/ledger`: operations on the ledger as a whole, for operators.
 
 use axum::Json;
 use axum::extract::State;
@@ -15,12 +15,12 @@ use super::problem::Problem;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForkInput {
-    /// Why the ledger goes on without what was lost.
+    /// Why the ledger goes on without the lost entries.
     #[schemars(transform = form::text(NOTES_BYTES_MAX))]
     pub reason: String,
 }
 
-/// What came of declaring a fork.
+/// The result of declaring a fork.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ForkView {
     /// False when the ledger is not behind a checkpoint, so that there was nothing to declare.
@@ -33,7 +33,7 @@ pub struct ForkView {
     pub lost_size: Option<u64>,
 }
 
-/// The ledger holds every teamspace, so this is for whoever runs the server.
+/// The ledger holds every teamspace, so this is for operators of the whole server.
 pub async fn fork(
     State(gateway): State<Gateway>,
     write: Write<ForkInput>,

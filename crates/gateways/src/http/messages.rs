@@ -38,7 +38,7 @@ use crate::rate::{RateLimit, RateLimiter};
 
 const MESSAGES: &str = "/v1/acp/messages";
 
-/// As the ACP design has it. Who has more to say writes longer messages or an artifact.
+/// As in the ACP design. A sender with more to say writes longer messages or an artifact.
 const DIRECT: RateLimit = RateLimit {
     per_minute: NonZeroU32::new(10).expect("10 is not 0"),
     burst: NonZeroU32::new(10).expect("10 is not 0"),
@@ -91,12 +91,12 @@ pub struct MessageView {
     pub context: Option<MessageContext>,
     pub created_at: String,
     pub updated_at: String,
-    /// How far it is with each recipient; for its sender and coordinators.
+    /// The status for each recipient; shown to its sender and to coordinators.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recipients: Option<BTreeMap<String, Delivery>>,
 }
 
-/// What a list may be narrowed to.
+/// The filters of a list.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QueryInput {
@@ -149,7 +149,7 @@ pub enum Format {
     Text,
 }
 
-/// What lies in the caller's mailboxes, and what it may still send.
+/// How many messages are in the caller's mailboxes, and how many it may still send.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct MailboxStatus {
     /// The names under which the caller receives messages.
@@ -184,7 +184,7 @@ pub async fn respond(
     submit(&gateway, write, outgoing, Some(id)).await
 }
 
-/// A message of the caller that is not sent as one: what a user said to an agent.
+/// Sends the input of a user to an agent as a message of the caller.
 pub async fn pass_on(
     gateway: &Gateway,
     caller: &Caller,
@@ -236,7 +236,7 @@ async fn submit(
             }
             done
         }
-        // A retry of what was sent is no further message.
+        // A retry of a sent message does not count as another one.
         Err(problem) => {
             gateway.engine.done_before(&asker.caller, &key).await?.ok_or::<Problem>(problem)?
         }
@@ -257,7 +257,7 @@ async fn submit(
     Ok(response)
 }
 
-/// From which of a sender's buckets a token was taken.
+/// The sender's bucket from which a token was taken.
 #[derive(Debug, Clone, Copy)]
 enum Bucket {
     Direct,
@@ -265,7 +265,7 @@ enum Bucket {
 }
 
 impl Gateway {
-    /// Takes one of the sender's tokens. Who may not send at all is told so by the rules.
+    /// Takes one of the sender's tokens. A caller that may not send at all is refused by the rules.
     fn admit(&self, caller: &Caller, outgoing: &Outgoing) -> Result<Bucket, Problem> {
         let (bucket, detail) = match outgoing.is_broadcast() {
             true => (Bucket::Broadcasts, "at most 5 broadcasts an hour by one sender"),
@@ -333,7 +333,7 @@ pub async fn query(
         true => None,
         false => match mailboxes(&caller).into_iter().next() {
             Some(own) => Some(own),
-            // Whoever has no mailbox has no messages.
+            // A caller without a mailbox has no messages.
             None => return Ok(Json(ListPage { items: Vec::new(), next_cursor: None })),
         },
     };
@@ -386,7 +386,7 @@ pub async fn status(
     }))
 }
 
-/// The message, if there is one that the caller may know of.
+/// The message, if it exists and the caller may read it.
 async fn visible(gateway: &Gateway, asker: &Asker, id: MessageId) -> Result<Item, Problem> {
     let item = gateway.engine.item(&stream(&asker.caller.teamspace, id)).await?;
     let item = item.ok_or_else(|| Problem::not_found("message"))?;
@@ -439,7 +439,7 @@ fn view(caller: &Caller, message: &Message) -> MessageView {
         let pairs = message.recipients.iter();
         pairs.map(|(name, status)| (name.to_string(), *status)).collect()
     };
-    // Other agents read it: what a person would not see is written out.
+    // Other agents read it, so invisible characters are written out.
     let shown = |text: &str| hidden::visible(text).into_owned();
     let mut payload = sent.payload.clone();
     hidden::make_members_visible(&mut payload);

@@ -1,5 +1,5 @@
-//! What happens between a proposal and the work besides accepting: a human's word, counter-offers,
-//! taking it back, more time.
+//! What happens between a proposal and the work besides accepting: human approval, counter-offers,
+//! withdrawal, more time.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -54,7 +54,7 @@ pub struct WithdrawInput {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExtendSlaInput {
-    /// When the stage that is running is overdue from now on.
+    /// The new time at which the current stage is overdue.
     pub due: Time,
     #[schemars(transform = form::text(NOTES_BYTES_MAX))]
     pub why: String,

@@ -6,7 +6,7 @@
 //! that no handler can be forgotten.
 //!
 //! It also marks parameters in the URL of an operation that takes none, so that they are refused:
-//! `?dry_run=true` that nobody reads would act for real.
+//! otherwise an ignored `?dry_run=true` would carry out the action.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -26,10 +26,10 @@ use super::ops::{Answered, known_method};
 use super::problem::Problem;
 use crate::trace_context::{CallerSpan, JoinTrace};
 
-/// The route of a request whose path nothing answers.
+/// The route of a request whose path matches no route.
 const UNMATCHED: &str = "unmatched";
 
-/// Paths and what answers them.
+/// Paths and their handlers.
 pub struct Routes(Router<Gateway>);
 
 impl Routes {
@@ -93,8 +93,8 @@ impl Methods {
     }
 }
 
-/// Whether the handler looks at the query: as the operation says. What members cannot do with it,
-/// such as probes and pages, takes any, as does what is no operation.
+/// Whether the handler takes a query, as the operation says. Operations that are open to anyone,
+/// such as probes and pages, take any query, and so do paths that are no operation.
 fn takes_query(method: &str, route: &str) -> bool {
     let operation = OPERATIONS.iter().find(|row| row.method == method && row.path == route);
     operation.is_none_or(|row| row.query.is_some() || row.who == Who::Anyone)
@@ -108,7 +108,8 @@ async fn wrong_method() -> Problem {
     Problem::method_not_allowed()
 }
 
-/// What axum makes of an `async fn`: boxed already, so it can be polled without pinning it anew.
+/// The future that axum makes of an `async fn`. It is already boxed, so it can be polled without
+/// pinning it again.
 type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
 
 #[derive(Debug, Clone)]
@@ -153,7 +154,7 @@ fn span_of(
             status = tracing::field::Empty,
         )
     } else {
-        // Part of nobody's trace: worth a span only to somebody who looks closely.
+        // Not part of a caller's trace, so it gets a span at debug level only.
         tracing::debug_span!("request", method, route, status = tracing::field::Empty)
     };
     if let Some(join_trace) = join_trace {

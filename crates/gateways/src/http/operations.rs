@@ -113,7 +113,7 @@ const fn action(
     }
 }
 
-/// All of them, in the order a reader wants them.
+/// All operations, in the order of the reference.
 pub const OPERATIONS: [Operation; COUNT] = {
     let mut all = [GENERAL[0]; COUNT];
     let parts: [&[Operation]; 7] =

@@ -1,4 +1,4 @@
-//! What operators look at: is it alive, is it ready, what is it doing.
+//! Pages for operators: liveness, readiness, metrics.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,13 +27,13 @@ use super::auth::authenticate;
 use super::problem::Problem;
 use crate::listen::ConnectionCounts;
 
-/// Who may read `/metrics`. Its counters add up what all teamspaces do.
+/// Who may read `/metrics`. Its counters are sums over all teamspaces.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MetricsReaders {
     /// Operators of the server, with their token.
     Operators,
-    /// They, and any program on this machine.
+    /// Operators, and any program on this machine.
     #[default]
     Loopback,
     Everyone,
@@ -93,7 +93,7 @@ impl std::fmt::Debug for Metrics {
     }
 }
 
-/// Counts that others keep, read when somebody looks.
+/// Counts that other modules keep, read when the metrics are requested.
 #[derive(Debug)]
 struct Counted {
     engine: Engine,
@@ -153,7 +153,7 @@ impl Collector for Counted {
     }
 }
 
-/// A caller may write any word here, and each would become a label that is kept forever.
+/// A caller may send any method name, and each would become a label that is kept forever.
 pub fn known_method(method: &Method) -> &'static str {
     const KNOWN: [&str; 7] = ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH"];
     KNOWN.into_iter().find(|known| method == known).unwrap_or("_OTHER")
@@ -163,7 +163,7 @@ pub async fn healthz() -> Json<serde_json::Value> {
     Json(json!({ "status": "alive" }))
 }
 
-/// Ready means: a read of the store succeeds, writes are taken, and nobody asked us to stop.
+/// Ready means: a read of the store succeeds, writes are accepted, and the server is not stopping.
 pub async fn readyz(State(gateway): State<Gateway>) -> Result<Json<serde_json::Value>, Problem> {
     if *gateway.stopping.borrow() {
         return Err(Problem::new("stopping", "the server is stopping"));
@@ -171,7 +171,8 @@ pub async fn readyz(State(gateway): State<Gateway>) -> Result<Json<serde_json::V
     if let Some(behind) = gateway.engine.behind() {
         return Err(behind.into());
     }
-    // How far the ledger is shows how busy all teamspaces are, and anybody may ask this.
+    // The number is not shown: it reveals how busy all teamspaces are, and this page needs no
+    // token.
     gateway.engine.newest().await?;
     Ok(Json(json!({ "status": "ready" })))
 }

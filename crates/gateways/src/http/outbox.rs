@@ -1,4 +1,4 @@
-//! `/v1/outbox`: what must still happen outside, and trying again what was given up.
+//! `/v1/outbox`: effects that are not done yet, and retrying those that were given up.
 
 use axum::Json;
 use axum::extract::State;
@@ -12,7 +12,7 @@ use super::input::Write;
 use super::problem::Problem;
 use super::tokens::Nothing;
 
-/// Something that is not done yet.
+/// An effect that is not done yet.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct EffectView {
     pub stream: String,
@@ -24,7 +24,7 @@ pub struct EffectView {
     pub error: Option<String>,
 }
 
-/// The first of what is not done yet.
+/// The first effects that are not done yet.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct OutboxView {
     pub items: Vec<EffectView>,

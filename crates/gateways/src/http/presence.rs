@@ -39,8 +39,8 @@ pub struct EndpointInput {
 pub struct EndpointView {
     #[serde(flatten)]
     pub agent: AgentView,
-    /// With which turns are signed, as Standard Webhooks has it. The same each time, and for calls
-    /// as well.
+    /// The secret that signs turns, as Standard Webhooks defines it. It is always the same, also
+    /// for calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
     /// Why turns will not reach it.

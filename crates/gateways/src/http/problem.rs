@@ -1,5 +1,5 @@
-//! Everything that can go wrong, in HTTP's words: problem details (RFC 9457) with a stable code.
-//! This is the one place where errors become statuses; no internal text leaves the server.
+//! Everything that can go wrong, as HTTP problem details (RFC 9457) with a stable code. This is the
+//! one place where errors become statuses; no internal text leaves the server.
 
 use aaep::flaw::Flaw;
 use axum::Json;
@@ -31,7 +31,7 @@ pub struct Problem {
     pub retry_after_s: Option<u64>,
 }
 
-/// More flaws than this tell nobody anything.
+/// A longer list of flaws is of no use.
 const FLAWS_SHOWN_MAX: usize = 16;
 
 /// Every code this gateway can answer with, and its status.
@@ -169,7 +169,7 @@ impl Problem {
         Self::new("rate_limited", detail).retry_after(seconds)
     }
 
-    /// It was handed on, and nobody said what became of it.
+    /// The request was passed on, and its result is not known.
     pub fn unknown_outcome() -> Self {
         Self::new(
             "unknown_outcome",
@@ -292,7 +292,8 @@ impl From<Behind> for Problem {
     fn from(behind: Behind) -> Self {
         let Behind { ledger_size, lost } = behind;
         let what = if ledger_size < lost.size { "are missing" } else { "are not the same" };
-        // How many is for operators of the whole server: the log and `tasuki doctor` say it.
+        // The number of entries is only for operators of the whole server: the log and `tasuki
+        // doctor` show it.
         let detail = format!(
             "some entries that a checkpoint vouches for {what}; the ledger can be read, and \
              written to once an operator has put them back or declared a fork"

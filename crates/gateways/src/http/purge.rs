@@ -26,7 +26,7 @@ pub struct PurgeInput {
 pub struct PurgeView {
     /// At most 200.
     pub purged: usize,
-    /// Whether to ask again.
+    /// Whether there is more to purge: repeat the request.
     pub has_more: bool,
 }
 

@@ -1,6 +1,6 @@
-//! What changes in a queue, for the people of it: something begins to wait, rings, is taken, comes
-//! back or is over. It names the transfer and says nothing of the customer; whoever wants to know
-//! more asks for the transfer.
+//! Changes in a queue, for its people: a transfer begins to wait, rings, is taken, comes back or is
+//! over. An event names the transfer and says nothing about the customer; a client that needs more
+//! requests the transfer.
 
 use engine::port::Sequenced;
 use protocol::agent::{Agent, Kind};
@@ -25,16 +25,16 @@ use super::queues;
 struct Changed {
     queue: AgentId,
     status: &'static str,
-    /// Who is asked, or has it now.
+    /// The person that is asked, or has it now.
     agent: Option<AgentId>,
     /// Another person who is asked in; 0 for the transfer itself.
     leg: u16,
-    /// The queue in which it goes on.
+    /// The queue to which it moves.
     to: Option<AgentId>,
 }
 
-/// `queue_changed` for each queue of the caller in which this entry changed something. Who is in a
-/// queue is looked up each time, so that a change of teams counts at once.
+/// `queue_changed` for each queue of the caller in which this entry changed something. The people
+/// of a queue are looked up each time, so that a change of teams counts at once.
 pub async fn queue_changed(
     gateway: &Gateway,
     caller: &Caller,
@@ -93,7 +93,7 @@ async fn changes(
             let begins = changed(it.queue.clone(), "queued", None, 0);
             let leaves = changed(it.holder.clone(), "moved", None, 0);
             let leaves = Changed { to: Some(it.queue.clone()), ..leaves };
-            // Asked for, it begins in the queue that holds it; later on it may go to another one.
+            // A new transfer begins in the queue that holds it; later it may move to another one.
             let is_elsewhere = it.holder != it.queue;
             is_elsewhere.then_some(leaves).into_iter().chain([begins]).collect()
         }
@@ -138,7 +138,7 @@ fn changed(queue: AgentId, status: &'static str, agent: Option<AgentId>, leg: u1
     Changed { queue, status, agent, leg, to: None }
 }
 
-/// Where something happened.
+/// An entry and its event, from which the changes of queues are derived.
 struct Place<'a> {
     gateway: &'a Gateway,
     line: &'a Sequenced,
@@ -183,7 +183,7 @@ impl Place<'_> {
         self.of_the_last(|transfer| Some(transfer.queue.clone())).await
     }
 
-    /// Whoever was asked in is not needed any more when the person or the transfer is gone.
+    /// A leg is dropped when the person or the transfer is gone.
     async fn leg_dropped(&self) -> Result<Option<Changed>, Problem> {
         let has_legs = self.of_the_last(|transfer| (transfer.n_legs > 0).then_some(())).await?;
         if has_legs.is_none() {
@@ -230,7 +230,7 @@ impl Place<'_> {
         Ok(found.await?.flatten())
     }
 
-    /// Something of the transfer as it stands now, if it is still the conversation's last.
+    /// A value from the current state of the transfer, if it is still the conversation's last.
     async fn of_the_last<T>(
         &self,
         what: impl Fn(&protocol::transfer::Transfer) -> Option<T>,

@@ -1,4 +1,4 @@
-//! `/v1/queues`: what waits for a person, and how each queue works.
+//! `/v1/queues`: the transfers that wait for a person, and the settings of each queue.
 
 use axum::Json;
 use axum::extract::State;
@@ -21,10 +21,10 @@ use super::input::{Named, Write};
 use super::problem::Problem;
 use super::transfers::{self, TransferView};
 
-/// How many of those who wait are shown.
+/// How many waiting transfers are shown.
 const SHOWN_MAX: usize = 50;
 
-/// A queue as it stands.
+/// The current state of a queue.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct QueueView {
     pub queue: String,
@@ -36,7 +36,7 @@ pub struct QueueView {
     pub n_waiting: usize,
     /// People of the queue who take conversations now.
     pub n_available: usize,
-    /// What a newcomer would wait.
+    /// The estimated wait of a new transfer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimated_wait: Option<EstimatedWait>,
     /// The first 50, in their order. For people of the queue and coordinators only.
@@ -46,7 +46,7 @@ pub struct QueueView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub callbacks: Option<Vec<CallbackView>>,
     pub settings: Settings,
-    /// After a change: what does not work as things are.
+    /// After a change: what does not work at present.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
 }
@@ -114,7 +114,7 @@ async fn queue_view(
     })
 }
 
-/// What waits is known to those who may pick it, and to coordinators.
+/// The waiting transfers are shown to people who may pick them up, and to coordinators.
 async fn may_look(gateway: &Gateway, caller: &Caller, queue: &Agent) -> Result<bool, Problem> {
     if caller.is_coordinator() {
         return Ok(true);

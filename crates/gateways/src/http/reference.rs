@@ -1,5 +1,5 @@
 //! The reference: an OpenAPI 3.1 document made from the operations and their types, and a page that
-//! shows it without scripts or anything from elsewhere.
+//! shows it without scripts or external resources.
 
 mod examples;
 mod page;
@@ -114,7 +114,7 @@ const DESCRIPTION: &str = "Work passes from agent to agent: verified, to one hol
 /// Operations whose body may also be a JSON document on each line.
 const LINES_TAKEN: [&str; 1] = ["announce_events"];
 
-/// What answers look like that no type of ours makes.
+/// Examples of answers that have no type here.
 const TEXT_EXAMPLES: [(&str, &str); 19] = [
     ("aaep_keys", r#"{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"k1","use":"sig","x":"…"}]}"#),
     ("aaep_manifest", r#"{"aaep_version":"1.0.0"}"#),
@@ -140,12 +140,12 @@ const TEXT_EXAMPLES: [(&str, &str); 19] = [
     ("ready", r#"{"status":"ready"}"#),
 ];
 
-/// What a sealed package looks like: what the gate reads it as.
+/// The schema of a sealed package, as the gate parses it.
 pub async fn package_schema() -> Response {
     schema_file(published::<Package>("handoff-package"))
 }
 
-/// What a sender may propose: an offer with all that is needed.
+/// The schema of a proposal: an offer with all required fields.
 pub async fn offer_schema() -> Response {
     schema_file(published::<Proposal>("handoff-offer"))
 }
@@ -232,7 +232,7 @@ fn describe(operation: &Operation, generators: &mut Schemas) -> Value {
 
 type MakeSchema = fn(&mut SchemaGenerator) -> Schema;
 
-/// What is answered besides: by operation, with which status, as what.
+/// Additional answers: operation, status, media type and schema.
 const ALSO: [(&str, &str, &str, MakeSchema); 8] = [
     ("initiate_handoff", "200", "application/json", |it| it.subschema_for::<DryRun>()),
     ("acp_handoff", "default", "application/json", |it| it.subschema_for::<AcpResponse>()),
@@ -297,7 +297,8 @@ fn problem_schema() -> Value {
     })
 }
 
-/// What problems say for programs, where it is known; `docs/errors.md` says with which code.
+/// The facts of problems for programs, with their types; `docs/errors.md` says which code has
+/// which.
 const FACTS: [(&str, &str); 20] = [
     ("active_handoff_id", "string"),
     ("agent", "string"),

@@ -1,5 +1,5 @@
-//! `/v1/teamspace`: the caller's own teamspace. `/v1/teamspaces`: all of them, for whoever runs the
-//! server.
+//! `/v1/teamspace`: the caller's own teamspace. `/v1/teamspaces`: all of them, for operators of the
+//! whole server.
 
 use axum::Json;
 use axum::extract::State;
@@ -39,10 +39,11 @@ pub struct ConfigureInput {
     #[serde(default)]
     #[schemars(transform = form::bytes(DESCRIPTION_BYTES_MAX))]
     pub description: String,
-    /// All of them; those not named go back to their defaults.
+    /// All settings; those not named go back to their defaults.
     #[serde(default)]
     pub settings: Settings,
-    /// The revision that this shall replace; with another one there, nothing is changed.
+    /// The revision that this shall replace. If the current revision is another one, nothing is
+    /// changed.
     #[serde(default)]
     pub revision: Option<u64>,
 }
@@ -69,11 +70,11 @@ pub struct TeamspaceView {
     pub teamspace: String,
     pub name: String,
     pub description: String,
-    /// What was set; what is missing is as everywhere.
+    /// The settings that were set; the others have their defaults.
     pub settings: Settings,
-    /// What holds, set or not.
+    /// The values in effect, set or default.
     pub in_effect: InEffect,
-    /// Grows by 1 with every change; 0 as long as nobody has configured it.
+    /// Grows by 1 with every change; 0 before the first.
     pub revision: u64,
     pub changed_at: Option<String>,
 }
@@ -148,7 +149,7 @@ pub async fn create(
     let (write, input) = write.split();
     let asker = runs_the_server(write.asker)?;
     let CreateInput { teamspace, operator, name, description, settings } = input;
-    // Whoever runs the server acts in the new teamspace this once, and only if nobody is there.
+    // An operator of the server acts in the new teamspace this once, and only if it has no members.
     let caller = Caller { teamspace: teamspace.clone(), ..asker.caller };
     check_is_new(&gateway, &teamspace).await?;
     let configuration = Configuration { name, description, settings };
@@ -156,11 +157,11 @@ pub async fn create(
     let stream = Stream::of_teamspace(teamspace.clone());
     // Without a key, like every token: the secret is not stored, so a retry could not be answered.
     match gateway.engine.submit(&caller, stream, command, None).await {
-        // Made before, and left by whoever made it before anybody had a token.
+        // An earlier request made the teamspace and ended before it issued a token.
         Ok(_) | Err(SubmitError::Rejected(Rejection::AlreadyExists { .. })) => {}
         Err(error) => return Err(error.into()),
     }
-    // Whoever came in between has it now.
+    // Another request may have taken the teamspace in between.
     check_is_new(&gateway, &teamspace).await?;
     let issued = first_token(&gateway, &caller, operator).await?;
     let created = TeamspaceCreated { teamspace: teamspace.to_string(), issued };
@@ -179,7 +180,7 @@ pub(super) fn runs_the_server(asker: Asker) -> Result<Asker, Problem> {
     }
 }
 
-/// A teamspace with somebody in it belongs to them, however it came to be.
+/// A teamspace that has members belongs to them, however it was made.
 async fn check_is_new(gateway: &Gateway, teamspace: &TeamspaceId) -> Result<(), Problem> {
     let mut is_new = *teamspace != TeamspaceId::default_teamspace();
     for of in [ListOf::Tokens, ListOf::Agents] {

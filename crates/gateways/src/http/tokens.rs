@@ -33,9 +33,10 @@ const SECRET_PREFIX: &str = "tasuki_";
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IssueInput {
-    /// The bearer. Registered as an agent if it is new, unless `kind` says it is none.
+    /// The bearer. It is registered as an agent if it is new, unless `kind` says that it is no
+    /// agent.
     pub agent: AgentId,
-    /// `worker` for a new agent, and whatever a known agent is.
+    /// Without it, `worker` for a new agent, and the kind of a known one.
     #[serde(default)]
     pub kind: Option<TokenKind>,
     #[serde(default)]
@@ -78,7 +79,7 @@ pub async fn issue(
     };
     let command = Command::Issue { grant, secret_hash: secret_hash(&secret) };
     if bearer_kind == BearerKind::Agent {
-        // Asked beforehand, so that a refused token does not leave an agent behind.
+        // Checked first, so that a refused token does not leave an agent behind.
         token::decide(None, &command, &asker.caller, gateway.engine.clock().now())?;
         register_if_new(&gateway, &asker, &input).await?;
     }

@@ -1,4 +1,4 @@
-//! `/v1/transfers`: a conversation passes to a person. Everybody sees the same transfer; the
+//! `/v1/transfers`: a conversation passes to a person. All participants see the same transfer; the
 //! customer sees less of it.
 
 use axum::Json;
@@ -38,7 +38,7 @@ pub struct TransferView {
     pub transfer_id: String,
     pub conversation_id: String,
     pub status: Status,
-    /// As what the person who answers, or is asked, has it.
+    /// The kind of transfer for the person who answers or is asked.
     #[serde(rename = "type")]
     pub kind: Kind,
     /// Who holds the conversation now, and in which epoch.
@@ -55,10 +55,10 @@ pub struct TransferView {
     /// The first is 1. Only while it waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_position: Option<usize>,
-    /// Only while somebody is on shift and something is known.
+    /// Only while a person is on shift and there is an estimate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimated_wait: Option<EstimatedWait>,
-    /// Whether the customer is asked how it was.
+    /// Whether the customer is asked for a rating.
     pub asks_rating: bool,
     /// For people and operators only.
     #[serde(flatten)]
@@ -69,14 +69,14 @@ pub struct TransferView {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Inside {
     pub requested_by: String,
-    /// Whose words the reason is: `customer`, `agent`, `operator` or `system`.
+    /// Who gave the reason: `customer`, `agent`, `operator` or `system`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason_by: Option<String>,
     /// What the customer is told instead of the reason, if the sender said so.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub customer_text: String,
     pub priority: i32,
-    /// What the person should know beforehand: the newest.
+    /// The newest bundle: what the person should know beforehand.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "show_bundle")]
     pub bundle: Option<Bundle>,
     /// Until when it rings, or is on hold.
@@ -152,7 +152,7 @@ pub struct FailInput {
 pub struct CompleteInput {
     #[serde(default)]
     pub epoch: Option<u64>,
-    /// What whoever gets the conversation back must know.
+    /// What the next holder of the conversation must know.
     #[serde(default)]
     #[schemars(transform = form::bytes(NOTES_BYTES_MAX))]
     pub summary: Option<String>,
@@ -197,7 +197,7 @@ pub async fn request(
     let transfer = gateway.engine.new_transfer_id();
     let command = Command::Request { transfer, request: Box::new(request) };
     submit(&gateway, &caller, id, ConversationCommand::Transfer(command), key).await?;
-    // A request that was repeated is answered with the transfer that it began.
+    // A repeated request is answered with the transfer that it began.
     let item = visible(&gateway, &caller, id).await?;
     let conversation = conversation_of(&item)?;
     let transfer = conversation.transfer.as_deref();
@@ -374,7 +374,7 @@ pub async fn found(
     conversation.ok_or_else(|| Problem::not_found("transfer"))
 }
 
-/// People look at what waits in their queue before they pick it.
+/// Whether the caller is a person of the queue in which the transfer waits.
 pub async fn may_pick_up(
     gateway: &Gateway,
     caller: &Caller,
@@ -450,7 +450,7 @@ async fn reason(
     Ok(customer_text::of_request(asked, language, &queue))
 }
 
-/// What a customer wrote, with what a person would not see written out.
+/// The customer's texts, with invisible characters written out.
 fn shown_to_program(mut inside: Inside) -> Inside {
     inside.bundle = inside.bundle.map(visible_bundle);
     if let Some(leg) = &mut inside.leg {

@@ -1,5 +1,5 @@
-//! What is shown. Separate types from the rules' own, so that those can change without changing
-//! what programs rely on.
+//! The types of answers. They are separate from the types of the rules, so that those can change
+//! without changing the API.
 
 use engine::feed::entry_cursor;
 use engine::port::Sequenced;
@@ -50,7 +50,7 @@ pub struct HandoffView {
     pub due_at: Option<String>,
     /// Whether a human must agree: `not_needed`, `wanted` or `given`.
     pub approval: &'static str,
-    /// How far it is reported as done: `verifying`, `verification_unavailable`, `unconfirmed` or
+    /// The progress of a completion: `verifying`, `verification_unavailable`, `unconfirmed` or
     /// `done`; `null` before.
     pub completing: Option<Progress>,
     /// 1 for the first package; each counter-offer adds 1.
@@ -58,13 +58,13 @@ pub struct HandoffView {
     /// The handoff whose owner delegated this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_handoff_id: Option<String>,
-    /// The handoff whose place this one took.
+    /// The handoff that this one replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaces_handoff_id: Option<String>,
-    /// The delegated parts that are not at an end yet.
+    /// The delegated parts that have not ended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub open_delegations: Vec<String>,
-    /// What became of the items of a work queue: `not_applicable`, `transferred` or `degraded`;
+    /// The result for the items of a work queue: `not_applicable`, `transferred` or `degraded`;
     /// `pending` while the queue is asked.
     pub workq_status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,13 +82,13 @@ pub struct HandoffDetail {
     pub handoff: HandoffView,
     /// The sealed package, or the offer as saved so far for a draft. `null` once erased.
     pub package: Option<Value>,
-    /// The state of the work as it was said last, by the package or by its owner since.
+    /// The latest state of the work, from the package or from its owner since.
     pub work_state: Option<OfferedWorkState>,
-    /// What the newest counter-offer changed, or in what the policy is looser than the one that
-    /// was agreed on for the task.
+    /// What the newest counter-offer changed, or where the policy is looser than the one that was
+    /// agreed on for the task.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub differences: Vec<Difference>,
-    /// What was said when the work was reported as done, and what of it is shown.
+    /// The report that the work is done, and which criteria have evidence.
     pub completion: Option<CompletionView>,
 }
 
@@ -99,7 +99,7 @@ pub struct ActionDone {
     pub status: Status,
     /// The number of the handoff's last ledger entry after the action.
     pub position: u64,
-    /// The handoff that the action began besides.
+    /// Another handoff that the action began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new_handoff_id: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -109,7 +109,7 @@ pub struct ActionDone {
     /// Once the task has changed hands: `transferred`, `degraded` or `not_applicable`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workq_status: Option<&'static str>,
-    /// What does not work as things are.
+    /// What was saved but does not work at present.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
 }
@@ -126,13 +126,13 @@ pub struct AgentView {
     /// Of a human: whether it is there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub presence: Option<agent::Presence>,
-    /// Of a human: what it says of itself. It counts while it can be reached.
+    /// Of a human: the presence that was set. It counts while the human can be reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub presence_said: Option<agent::Presence>,
-    /// Who said so, if it was somebody else.
+    /// Who set it, if it was not the human itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub presence_by: Option<String>,
-    /// When it is missed, unless it is heard of before.
+    /// When it counts as gone, unless it gives a sign of life before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missed_at: Option<String>,
     /// Where turns reach it. Shown to operators only.
@@ -141,7 +141,7 @@ pub struct AgentView {
     /// Where it is called when it is sent something critical. Shown to operators only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wake: Option<String>,
-    /// What the member is trusted with; none restricts nothing.
+    /// The roles of the member; without any, nothing is restricted.
     pub roles: Vec<Role>,
     pub changed_at: String,
 }
@@ -178,7 +178,7 @@ pub struct EntryView {
     /// Its place in the whole ledger, for operators of the whole server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
-    /// Where to go on with `/v1/events` after this entry.
+    /// The cursor with which `/v1/events` continues after this entry.
     pub cursor: String,
     pub stream: String,
     pub position: u64,
@@ -239,7 +239,7 @@ pub fn handoff(item: &Item) -> Option<HandoffView> {
     })
 }
 
-/// The state of the work as it was said last. Of a draft, what its offer says.
+/// The latest state of the work. For a draft, the state in its offer.
 pub fn work_state(handoff: &Handoff, package: Option<&Value>) -> Option<OfferedWorkState> {
     let packaged = package.and_then(|package| package.get("work_state"));
     let packaged: Option<OfferedWorkState> =
@@ -281,12 +281,12 @@ fn note(note: &Note) -> Value {
         fields.remove("parties");
         show_times(fields, &["at", "escalated_at"]);
     }
-    // Other agents read it: what a person would not see is written out.
+    // Other agents read it, so invisible characters are written out.
     hidden::make_visible(&mut value);
     value
 }
 
-/// Times of what is shown as it is stored, in the form that answers have.
+/// Converts stored times into the form of answers.
 pub fn show_times(fields: &mut Map<String, Value>, names: &[&str]) {
     for name in names {
         let stored = fields.get(*name).and_then(Value::as_str);

@@ -1,5 +1,5 @@
-//! `/.well-known/aaep-…`: what this server says about itself, signed and not, and the keys that
-//! sign it, for everybody. `/v1/aaep/keys`: looking after them, for whoever runs the server.
+//! `/.well-known/aaep-…`: the server's manifest, signed and unsigned, and the keys that sign it.
+//! These are public. `/v1/aaep/keys`: managing the keys, for operators of the whole server.
 
 use std::sync::Arc;
 
@@ -19,30 +19,30 @@ use super::input::Write;
 use super::problem::Problem;
 use super::teamspaces::runs_the_server;
 
-/// How long a copy may be used without asking again. The next key is published from the moment on
-/// at which the one before it begins to sign, so a copy of an hour ago is good enough.
+/// How long a copy may be cached. The next key is published as soon as the one before it begins to
+/// sign, so a copy that is an hour old is good enough.
 const CACHE_CONTROL: &str = "public, max-age=3600";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RotateInput {
-    /// The key that signs; with another one there, nothing is changed.
+    /// The key that signs now. If another key signs, nothing is changed.
     #[serde(default)]
     pub kid: Option<String>,
-    /// Somebody else may have the keys: all of them are replaced, and none stays published.
+    /// An attacker may have the keys: all of them are replaced, and none stays published.
     #[serde(default)]
     pub compromised: bool,
 }
 
-/// A key that signs the manifest, or has, or will.
+/// A current, former or future key of the manifest.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct KeyView {
     pub kid: String,
     /// `signing`, `next` or `retired`.
     pub role: String,
-    /// When it became that.
+    /// Since when it has this role.
     pub since: String,
-    /// When it is not published any more; only for those that are retired.
+    /// When it stops being published; only for retired keys.
     pub until: Option<String>,
 }
 
@@ -80,7 +80,7 @@ pub async fn rotate(
     let ending = if input.compromised { Ending::Compromised } else { Ending::Retired };
     let seeds = [gateway.engine.new_secret(), gateway.engine.new_secret()];
     let now = gateway.engine.clock().now();
-    // It waits for the disk.
+    // It blocks on the disk.
     let rotating = tokio::task::spawn_blocking(move || {
         vouching.rotate(input.kid.as_deref(), ending, &seeds, now)
     });
@@ -114,7 +114,7 @@ fn published(
     let hash = canonical::hex(&canonical::sha256(&[text.as_bytes()]));
     let tag = format!("\"{}\"", &hash[..32]);
     let known = headers.get(header::IF_NONE_MATCH).is_some_and(|known| known == tag.as_str());
-    // Pages may read it, too: it is for everybody.
+    // Pages of any origin may read it: it is public.
     let about = [
         (header::CACHE_CONTROL, CACHE_CONTROL.to_owned()),
         (header::ETAG, tag),

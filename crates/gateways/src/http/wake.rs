@@ -16,7 +16,7 @@ use super::agents::stream;
 use super::input::{Named, Write};
 use super::problem::Problem;
 
-/// It must be said, be it `null`: an empty body takes nothing away.
+/// The field is required, even if it is `null`: an empty body must not remove the URL.
 pub fn needs_url(schema: &mut Schema) {
     form::require(schema, "url");
 }
@@ -31,7 +31,7 @@ pub struct WakeInput {
     pub url: Option<String>,
 }
 
-/// What may be `null` must still be there.
+/// A field that may be `null` but must be present.
 pub fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Option::deserialize(deserializer)
 }
@@ -40,7 +40,7 @@ pub fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String
 pub struct WakeView {
     pub agent: String,
     pub url: Option<String>,
-    /// With which calls are signed, as Standard Webhooks has it. The same each time.
+    /// The secret that signs calls, as Standard Webhooks defines it. It is always the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
     /// Why it will not be called.

@@ -4,14 +4,15 @@ use protocol::handoff::workq::WorkqStatus;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What the ACP design marks in the context of a handoff. Beside the package, which is sealed.
+/// The mark that the ACP design puts into the context of a handoff. It is outside the package,
+/// which is sealed.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HandoffContext {
-    /// `degraded`: the items of the work queue are orphaned, and somebody claims them by hand.
+    /// `degraded`: the items of the work queue are orphaned and must be claimed by hand.
     pub workq_integration: &'static str,
 }
 
-/// The mark, if there is something to mark.
+/// The mark, if one is needed.
 pub fn context(status: WorkqStatus) -> Option<HandoffContext> {
     match status {
         WorkqStatus::Degraded => Some(HandoffContext { workq_integration: "degraded" }),

@@ -1,8 +1,9 @@
-//! `/ws`: one connection over which a customer, a person or a program asks and is told. What can be
-//! asked are the operations of the HTTP API, run by the same router; what is told is the ledger.
+//! `/ws`: one connection on which a customer, a person or a program sends commands and follows
+//! events. Commands are the operations of the HTTP API, run by the same router; events are the
+//! entries of the ledger.
 //!
-//! A browser cannot set headers on a WebSocket, so its token comes as a subprotocol. It never comes
-//! in the URL, which is written down in too many places.
+//! A browser cannot set headers on a WebSocket, so its token comes as a subprotocol. It is never
+//! part of the URL, because URLs end up in too many logs.
 
 mod command;
 mod connection;
@@ -35,27 +36,27 @@ use connection::Connection;
 pub use origin::{InvalidOrigin, Origins};
 use typing::Typing;
 
-/// What the two sides speak. A change that old clients would not understand gets another name.
+/// The subprotocol. An incompatible change gets another name.
 const PROTOCOL: &str = "tasuki.v1";
 
-/// Before the token, among the subprotocols.
+/// The prefix of the token among the subprotocols.
 const BEARER: &str = "bearer.";
 
-/// Each connection has as much from its beginning to its end. Most frames are smaller; one that is
-/// not makes it larger for as long as it is read.
+/// Each connection holds a buffer of this size all the time. Most frames are smaller; a larger one
+/// grows the buffer while it is read.
 pub const READ_BUFFER_BYTES: usize = 4 * 1_024;
 
-/// Frames that follow one another are written together up to this size.
+/// Consecutive frames are written together up to this size.
 pub const WRITE_BUFFER_BYTES: usize = 4 * 1_024;
 
 /// What a frame may have besides the body of its command: a key, an id, a few parameters.
 const FRAME_OVERHEAD_BYTES: usize = 4 * 1_024;
 
-/// A customer has a few tabs and a phone. Everybody else has as many as `streams_per_token`.
+/// A customer has a few tabs and a phone. Other callers may have `streams_per_token`.
 pub const CUSTOMER_SOCKETS_MAX: usize = 16;
 
-/// Frames of one connection. Nobody types this fast, and a program that must be faster has HTTP or
-/// several connections.
+/// Frames of one connection. A person does not type this fast, and a program that must be faster
+/// can use HTTP or several connections.
 pub const FRAMES: RateLimit = RateLimit {
     per_minute: NonZeroU32::new(6_000).expect("6,000 is not 0"),
     burst: NonZeroU32::new(200).expect("200 is not 0"),
@@ -76,7 +77,7 @@ pub struct Sockets {
     frames: RateLimiter,
     /// Messages of connections that speak AAEP.
     pub aaep: RateLimiter,
-    /// So that connections of one bearer have each a rate of their own.
+    /// Numbers the connections, so that each of one bearer has a rate limit of its own.
     n_opened: AtomicU64,
 }
 
@@ -104,7 +105,7 @@ impl Default for Sockets {
 #[serde(deny_unknown_fields)]
 struct NoQuery {}
 
-/// Opens a socket. `operations` is what its commands are asked of.
+/// Opens a socket. `operations` is the router that runs its commands.
 pub async fn open(
     operations: Router,
     gateway: Gateway,
@@ -132,27 +133,27 @@ pub async fn open(
         .protocols([PROTOCOL])
         .read_buffer_size(READ_BUFFER_BYTES)
         .write_buffer_size(WRITE_BUFFER_BYTES)
-        // A frame that is a little too large is read, so that it can be answered.
+        // A frame that is slightly too large is read, so that it can be refused with an answer.
         .max_message_size(2 * frame_bytes_max)
         .max_frame_size(2 * frame_bytes_max)
         .on_failed_upgrade(|error| tracing::debug!(%error, "a socket did not open"))
         .on_upgrade(|socket| connection.run(socket)))
 }
 
-/// Whoever opens a socket, and what they can speak.
+/// The caller that opens a socket, and the subprotocols that it supports.
 pub struct Arrival {
     pub asker: Asker,
     pub offered: Vec<String>,
 }
 
-/// Lets in who comes from a page that may, with a token in a header or among the subprotocols.
+/// Checks the origin of the page, and the token from a header or from the subprotocols.
 pub async fn arrive(gateway: &Gateway, parts: &mut Parts) -> Result<Arrival, Problem> {
     gateway.sockets.origins.check(&parts.headers)?;
     let offered = offered_protocols(&parts.headers)?;
     for token in offered.iter().filter_map(|entry| entry.strip_prefix(BEARER)) {
         let value = HeaderValue::from_str(&format!("Bearer {token}"));
         let value = value.map_err(|_| Problem::unauthenticated())?;
-        // Beside another token it is refused, as two headers are.
+        // If there is another token, this is refused like two headers.
         parts.headers.append(header::AUTHORIZATION, value);
     }
     let asker = authenticate(gateway, parts).await?;
@@ -160,7 +161,7 @@ pub async fn arrive(gateway: &Gateway, parts: &mut Parts) -> Result<Arrival, Pro
     Ok(Arrival { asker, offered })
 }
 
-/// The socket to come, and its place among those that are open.
+/// The upgrade to a socket, and its place among the open ones.
 pub async fn upgrade(
     gateway: &Gateway,
     asker: &Asker,

@@ -1,7 +1,7 @@
 //! One connection from its first byte to its last.
 //!
-//! Shakes hands if there is TLS, then speaks HTTP/1.1 with the router until either side has
-//! enough. It must not know how connections are accepted or counted, nor what a route does.
+//! Does the TLS handshake if there is one, then speaks HTTP/1.1 with the router until either side
+//! closes. It must not know how connections are accepted or counted, nor what a route does.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -33,8 +33,8 @@ use super::stream::PatientStream;
 use super::{ConnectionCounts, ConnectionLimits, Peer, stopped};
 use crate::http;
 
-/// The head of a request fits in here or is refused with 431; a response waits in as much before
-/// its body is asked for more. hyper's own maximum is 400 KB per connection, and 8 KB its
+/// The head of a request fits in here or is refused with 431; a response is buffered up to as much
+/// before more of its body is read. hyper's own maximum is 400 KB per connection, and 8 KB its
 /// minimum. Two of the longest tokens we issue and a proxy's headers need a quarter of this.
 const BUFFER_BYTES_MAX: usize = 16 * 1_024;
 
@@ -45,7 +45,7 @@ pub(super) struct Host {
     pub(super) counts: Arc<ConnectionCounts>,
 }
 
-/// One admitted connection, before anything was said on it.
+/// One admitted connection, before its first byte.
 pub(super) struct Arrival {
     pub(super) host: Arc<Host>,
     pub(super) peer: Peer,
@@ -54,8 +54,8 @@ pub(super) struct Arrival {
 }
 
 impl Arrival {
-    /// Shakes hands, then converses. No head is waited for until the handshake is over, so a
-    /// caller that is silent from the start has one timeout here and none after.
+    /// Does the TLS handshake, then serves requests. The wait for a head begins after the
+    /// handshake, so a caller that is silent from the start meets only the timeout here.
     pub(super) async fn converse_over_tls(mut self, stream: TcpStream, config: Arc<ServerConfig>) {
         let handshake_max = Duration::from_millis(self.host.limits.header_read_ms_max);
         // In a box of its own: it is needed once, and the connection may live for days.
@@ -105,7 +105,7 @@ impl Arrival {
         };
         if let Err(error) = ended {
             let timed_out = error.is_timeout() || was_stalled(&error);
-            // A kept connection that rested too long did nothing wrong.
+            // A kept connection that was idle for too long did nothing wrong.
             if timed_out && !activity.is_resting() {
                 host.counts.timed_out();
             }
@@ -132,7 +132,7 @@ fn http1(limits: &ConnectionLimits, activity: &Arc<Activity>) -> http1::Builder 
     builder
 }
 
-/// What `work` came to, or `None` if the server should stop before that.
+/// The result of `work`, or `None` if the server should stop before that.
 ///
 /// The task of a connection is polled several times for every request, and the server stops once.
 /// So the signal is waited for once, which registers our waker, and asked again only when it has
@@ -142,7 +142,8 @@ async fn unless_stopped<W: Future>(
     mut work: Pin<&mut W>,
 ) -> Option<W::Output> {
     let changes = stop.clone();
-    // Unconstrained, or a task that has used up its turn would be told to wait unregistered.
+    // Unconstrained: otherwise a task that has used up its budget would be told to wait without its
+    // waker being registered.
     let mut stopped = pin!(tokio::task::unconstrained(stopped(stop)));
     let mut registered: Option<Waker> = None;
     poll_fn(|context| {
@@ -179,8 +180,8 @@ async fn answer(
     }
 }
 
-/// What `work` came to, or `None` if it took longer than `time_max`. The timer is set only for work
-/// that has to wait for something.
+/// The result of `work`, or `None` if it took longer than `time_max`. The timer is set only for
+/// work that has to wait for something.
 async fn within<W: Future>(
     spare: &Arc<SpareSleep>,
     time_max: Duration,
@@ -189,7 +190,8 @@ async fn within<W: Future>(
     let mut work = pin!(work);
     let mut limit: Option<LentSleep> = None;
     poll_fn(|context| {
-        // First the time: work that uses up the task's turn leaves nothing to ask a timer with.
+        // The timer is polled first: work may use up the task's budget, and then a timer cannot be
+        // polled.
         let is_over = limit.as_mut().is_some_and(|limit| Pin::new(limit).poll(context).is_ready());
         match work.as_mut().poll(context) {
             Poll::Ready(output) => Poll::Ready(Some(output)),
@@ -204,7 +206,7 @@ async fn within<W: Future>(
     .await
 }
 
-/// What the handler had handed on may still happen, but nobody will say so on this connection.
+/// Work that the handler passed on may still happen, but this connection will not report it.
 fn closing(mut response: Response) -> Response {
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
@@ -235,7 +237,7 @@ mod tests {
             }
             unless_stopped(&mut stopped, pin!(pending::<()>())).await
         });
-        // As often as it takes to begin, to be sent to the back of the queue, and to wait.
+        // Often enough for the task to start, to be requeued, and to wait.
         for _ in 0..10 {
             tokio::task::yield_now().await;
         }

@@ -20,8 +20,8 @@ use hyper_util::rt::TokioTimer;
 
 use super::spare_sleep::{LentSleep, SpareSleep};
 
-/// What the parts of one connection tell each other. They run in one task, so the flags need no
-/// order between them.
+/// Flags that the parts of one connection share. They run in one task, so the flags need no memory
+/// ordering between them.
 #[derive(Debug, Default)]
 pub(super) struct Activity {
     heard: AtomicBool,
@@ -37,7 +37,7 @@ impl Activity {
 
     /// A whole head arrived, and perhaps announced a body.
     pub(super) fn begin_request(&self, body_announced: bool) {
-        // A head that was read together with the one before it makes no sound of its own.
+        // A head that was read together with the one before it is not noted as bytes of its own.
         self.hear();
         self.served.store(true, Ordering::Relaxed);
         self.body_announced.store(body_announced, Ordering::Relaxed);
@@ -48,7 +48,7 @@ impl Activity {
         self.body_announced.load(Ordering::Relaxed)
     }
 
-    /// Whether this is a kept connection on which nothing has been said since the last answer.
+    /// Whether this is a kept connection on which nothing has arrived since the last answer.
     pub(super) fn is_resting(&self) -> bool {
         self.served.load(Ordering::Relaxed) && !self.heard.load(Ordering::Relaxed)
     }

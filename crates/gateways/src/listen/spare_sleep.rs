@@ -1,10 +1,10 @@
 //! A timer that a connection sets again for every request.
 //!
-//! To start a timer is to enter it in a list that all threads share, under a lock, and to drop it
-//! is to take it out again. Waits for requests hardly ever end by the timer, and each ends later
-//! than the one before; a timer that is kept and put off pays for the list once.
+//! Starting a timer adds it to a list that all threads share, under a lock, and dropping it removes
+//! it again. Waits for requests hardly ever time out, and each deadline is later than the one
+//! before. A timer that is kept and reset pays for the list once.
 //!
-//! A timer that nobody waits for any more may still wake its task, once, for nothing.
+//! A timer that is no longer awaited may still wake its task once, without effect.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -89,7 +89,7 @@ mod tests {
     async fn a_wait_lasts_as_long_as_it_was_set_for_whatever_came_before() {
         let spare = Arc::new(SpareSleep::default());
         let timer = TokioTimer::new();
-        // Given up before it was waited for, given up while waiting, and waited out.
+        // Dropped before it was polled, dropped while waiting, and completed.
         drop(spare.sleep(LONG));
         assert!(tokio::time::timeout(SHORT, spare.sleep(LONG)).await.is_err());
         for _ in 0..2 {
@@ -97,7 +97,7 @@ mod tests {
             tokio::time::timeout(LONG / 2, spare.sleep(SHORT)).await.expect("the short wait");
             assert!(began.elapsed() >= SHORT);
         }
-        // Put off, and pulled forward again.
+        // Reset to a later time, and to an earlier one again.
         let mut wait = spare.sleep(SHORT);
         wait.restart(LONG);
         assert!(tokio::time::timeout(SHORT * 3, &mut wait).await.is_err());

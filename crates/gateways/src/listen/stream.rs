@@ -1,9 +1,9 @@
-//! The bytes of one connection, with the patience we have for them.
+//! The bytes of one connection, with timeouts.
 //!
-//! Wraps any byte stream. It notes that something was heard, gives up on a peer that does not
-//! take what we send, and closes so that a last answer is not lost. It holds the connection's
-//! place at the gate, so a stream that is upgraded and leaves HTTP behind keeps being counted. It
-//! must not know what the bytes mean.
+//! Wraps any byte stream. It notes that bytes arrived, gives up on a peer that does not read, and
+//! closes so that a last answer is not lost. It holds the connection's place at the gate, so a
+//! stream that is upgraded and leaves HTTP behind keeps being counted. It must not know what the
+//! bytes mean.
 
 use std::io;
 use std::pin::Pin;
@@ -20,7 +20,7 @@ use super::head_timer::Activity;
 
 /// How long we go on discarding a body that was refused. Closing while bytes arrive makes the
 /// kernel reset the connection, and a reset can destroy the refusal before its reader sees it. A
-/// second is several round trips; whoever still sends after that is not listening.
+/// second is several round trips; a peer that still sends after that does not read answers.
 const LINGER_MAX: Duration = Duration::from_secs(1);
 
 /// Bytes discarded at a time. Lives on the stack, and only while closing.
@@ -32,8 +32,8 @@ pub(super) struct PatientStream<S> {
     write_stall_max: Duration,
     /// Runs while the peer keeps us from writing.
     stall: Option<Pin<Box<dyn Sleep>>>,
-    /// Runs from the moment our side is closed. Apart from `stall`, which ends whenever there is
-    /// nothing left to flush, and that is so all the while we linger.
+    /// Runs from the moment our side is closed. It is separate from `stall`, which ends whenever
+    /// there is nothing left to flush, as is always the case here.
     linger: Option<Pin<Box<dyn Sleep>>>,
     _admission: Admission,
 }
@@ -68,8 +68,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> PatientStream<S> {
     /// Discards what still arrives, until the peer closes or the time is over.
     fn poll_linger(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Some(linger) = &mut self.linger else { return Poll::Ready(()) };
-        // First the time: a peer that sends without pause uses up the task's turn, after which
-        // the runtime calls the socket and every timer pending alike.
+        // The timer is polled first: a peer that sends without pause uses up the task's budget,
+        // after which the runtime reports the socket and every timer as pending.
         if linger.as_mut().poll(context).is_ready() {
             return Poll::Ready(());
         }

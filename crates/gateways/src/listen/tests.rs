@@ -86,7 +86,7 @@ async fn a_handler_that_does_not_answer_is_given_up() {
     }
     assert!(body.contains(r#""code":"unknown_outcome""#), "{said}");
     assert_eq!(server.counts.timed_out_total(), 1);
-    // Where every answer has a shape of its own, this one has it too.
+    // On a path whose answers have a shape of their own, this answer has it too.
     let mut client = server.connect().await;
     client.send("POST /v1/acp/handoff HTTP/1.1\r\nHost: x\r\n\r\n").await;
     let said = client.until_closed().await;
@@ -130,7 +130,7 @@ async fn a_kept_connection_is_used_again_and_may_rest_longer_than_a_head_may_tak
         client.stays_open_for(Duration::from_millis(250)).await;
     }
     assert_eq!(server.counts.accepted_total(), 1);
-    // And yet the head of the fourth request, once begun, has no longer than that of the first.
+    // Once begun, the head of the fourth request has the same timeout as that of the first.
     client.send("GET /hel").await;
     assert_eq!(client.until_closed().await, "");
     server.reached(|counts| counts.timed_out_total() == 1 && counts.open() == 0).await;
@@ -217,7 +217,7 @@ async fn stopping_finishes_what_is_in_flight_and_closes_what_rests() {
     assert_eq!(resting.until_closed().await, "");
     assert_eq!(posted.until_closed().await, "");
     assert_eq!(silent.until_closed().await, "");
-    TcpStream::connect(server.address).await.expect_err("nobody listens any more");
+    TcpStream::connect(server.address).await.expect_err("the port is closed");
     assert!(!server.task.is_finished(), "one request is in flight");
 
     server.hold.add_permits(1);

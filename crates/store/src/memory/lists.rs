@@ -1,4 +1,4 @@
-//! What is in which list.
+//! Which streams are in which list.
 
 use engine::port::{HandoffFilter, InboxStatus, ListOf, MessageFilter};
 use protocol::handoff::Handoff;

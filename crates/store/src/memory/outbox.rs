@@ -1,4 +1,4 @@
-//! What must happen outside.
+//! The outbox: effects that are not done yet.
 
 use engine::port::{Claim, Claimed, Names, OutboxWrite};
 use protocol::step::Effect;

@@ -1,4 +1,4 @@
-//! Who waits for a person or for a call, and where.
+//! The conversations that wait for a person or for a callback, and their queues.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! What an audit reads. Unlike the other queries these do not trust the rows: one that makes no
-//! sense is an answer about that row, and the rows around it are still read.
+//! What an audit reads. Unlike the other queries these do not trust the rows: an invalid row is
+//! reported, and the rows around it are still read.
 
 use engine::port::Due;
 use protocol::canonical::Hash;
@@ -56,7 +56,7 @@ pub struct SnapshotRow {
     pub columns: Columns,
 }
 
-/// What stands beside the state so that it can be found; all of it follows from the state.
+/// The columns beside the state that lists filter by; all are derived from the state.
 #[derive(Debug)]
 pub enum Columns {
     Handoff(HandoffColumns),
@@ -101,7 +101,7 @@ pub struct HandoffColumns {
     pub document_hash: Option<String>,
 }
 
-/// Who holds a task, as it lies in the file.
+/// The holder of a task, as stored in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskHoldRow {
     pub teamspace: TeamspaceId,
@@ -109,8 +109,8 @@ pub struct TaskHoldRow {
     pub hold: HoldState,
 }
 
-/// Rows from a number on, at most `limit`. A page that ends early because the file is damaged says
-/// so when it is asked for again from there.
+/// Rows from a number on, at most `limit`. If damage ends a page early, the next read from there
+/// reports it.
 pub fn ledger_rows(connection: &Connection, from: i64, limit: usize) -> Result<Vec<LedgerRow>> {
     let columns = rows::ENTRY_COLUMNS;
     let mut statement = connection.prepare_cached(&format!(
@@ -144,7 +144,8 @@ pub fn document_rows(connection: &Connection, from: i64, limit: usize) -> Result
             Ok(DocumentRow {
                 seq: row.get(0)?,
                 hash: lossy(row, 1)?,
-                // What is not UTF-8 is not what was hashed, and the hash will say so.
+                // Text that is not UTF-8 is not the text that was hashed, so the hash will not
+                // match.
                 text: text.map(|text| String::from_utf8_lossy(&text).into_owned()),
             })
         })?
@@ -317,7 +318,8 @@ fn snapshot(row: &Row<'_>, columns: Columns) -> Result<SnapshotRow> {
 
 fn entry(row: &Row<'_>) -> Result<Entry> {
     let entry = rows::sequenced(row)?.entry;
-    // A time outside the years we know reads as the nearest one inside, and must not pass for it.
+    // A time outside the supported years is read as the nearest one inside, and must not pass for
+    // it.
     let at: i64 = row.get(7)?;
     if entry.at.as_millis() != at {
         return Err(rusqlite::Error::IntegralValueOutOfRange(7, at));

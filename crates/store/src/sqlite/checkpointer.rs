@@ -22,7 +22,7 @@ const LOG_PAGES_MAX: u64 = LOG_BYTES_MAX / PAGE_BYTES as u64;
 pub struct Checkpointer {
     /// The length of the log after the writer's last commit.
     n_pages: Arc<AtomicU64>,
-    /// Its length when it was last asked to be moved.
+    /// Its length when the thread was last asked to move it.
     n_pages_asked: u64,
     wake: Option<SyncSender<()>>,
     moved: Arc<AtomicBool>,
@@ -74,14 +74,14 @@ impl Checkpointer {
     pub fn keep_short(&mut self, writer: &Connection) -> rusqlite::Result<()> {
         let n_pages = self.n_pages.load(Ordering::Relaxed);
         if n_pages < self.n_pages_asked {
-            // The log was started anew.
+            // The log was restarted.
             self.n_pages_asked = 0;
         }
         if n_pages - self.n_pages_asked >= LOG_PAGES_MAX
             && let Some(wake) = &self.wake
         {
             self.n_pages_asked = n_pages;
-            // A full channel means that it is awake already.
+            // A full channel means that the thread is already awake.
             let _ = wake.try_send(());
         }
         if self.moved.swap(false, Ordering::AcqRel) {
@@ -102,8 +102,8 @@ impl Drop for Checkpointer {
     }
 }
 
-/// Lets the next commit start the log anew, if nobody is reading it. A long reader is not waited
-/// for: commits are, and the log may grow meanwhile.
+/// Lets the next commit restart the log, if there is no reader on it. It does not wait for a long
+/// reader: commits must go on, and the log may grow meanwhile.
 fn restart_log(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(Duration::ZERO)?;
     let restarted = move_log(connection, "RESTART");
@@ -111,7 +111,7 @@ fn restart_log(connection: &Connection) -> rusqlite::Result<()> {
     restarted
 }
 
-/// `PASSIVE` moves what nobody is using; `RESTART` and `TRUNCATE` all of it.
+/// `PASSIVE` moves the pages that no connection uses; `RESTART` and `TRUNCATE` move all of them.
 pub fn move_log(connection: &Connection, how: &str) -> rusqlite::Result<()> {
     connection.query_row(&format!("PRAGMA wal_checkpoint({how})"), [], |_| Ok(()))
 }

@@ -101,7 +101,7 @@ pub fn list(
     connection.prepare_cached(&sql)?.query_map(params_from_iter(values), listed)?.collect()
 }
 
-/// Rows come in order out of one index; a test asks SQLite how.
+/// Rows come in order out of one index; a test checks the query plan.
 fn query(list: &List, filter: &ConversationFilter) -> (String, Vec<Value>) {
     let mut sql = "SELECT row, teamspace, 'conversation/' || id, state, position, last_seq, at
                    FROM conversations WHERE teamspace = ? AND row < ?"

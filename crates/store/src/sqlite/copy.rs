@@ -2,8 +2,8 @@
 //!
 //! Pages are copied by SQLite's backup API within one read transaction, so the copy is of that
 //! moment and never starts over. `VACUUM INTO` would do as well and leave a smaller file, but it
-//! builds every index again: the moment is held several times as long, in which the write-ahead log
-//! cannot be started anew, and it cannot say how far it is.
+//! builds every index again: its read transaction lasts several times as long, during which the
+//! write-ahead log cannot be restarted, and it reports no progress.
 
 use std::path::Path;
 
@@ -13,11 +13,11 @@ use rusqlite::backup::{Backup, StepResult};
 
 use super::{ReadOnly, broken};
 
-/// Two mebibytes: a step that takes no time, and a progress that moves.
+/// Two mebibytes: short steps, and visible progress.
 const STEP_PAGES: i32 = 256;
 
 impl ReadOnly {
-    /// Fills an empty file. The copy needs no file beside it, and is the caller's to sync.
+    /// Fills an empty file. The copy needs no file beside it. The caller syncs it.
     pub fn copy_to(
         &self,
         path: &Path,
@@ -27,10 +27,10 @@ impl ReadOnly {
         let copied = self.copy_pages(path, progress);
         self.unpin()?;
         let copy = copied?;
-        // It was copied with its journal mode, which would ask for two more files.
+        // The copy has the journal mode of its source, which would need two more files.
         let mode: String =
             copy.query_row("PRAGMA journal_mode = DELETE", [], |row| row.get(0)).map_err(broken)?;
-        assert_eq!(mode, "delete", "nobody else has the copy open");
+        assert_eq!(mode, "delete", "no other connection has the copy open");
         copy.close().map_err(|(_, error)| broken(error))
     }
 
@@ -53,7 +53,7 @@ impl ReadOnly {
                 break;
             }
             if step != StepResult::More {
-                // Readers meet no locks in this mode, and nobody else has the copy.
+                // Readers meet no locks in this mode, and no other connection has the copy open.
                 return Err(StoreError::Broken(format!("the copy stopped: {step:?}")));
             }
         }

@@ -1,11 +1,11 @@
-//! What an entry says, taken away.
+//! Erasing the body of an entry.
 
 use engine::port::Sequenced;
 use rusqlite::{Connection, Result, params};
 
 /// Replaces a body by its commitment, and the document that came with it by nothing. Until
-/// [`done`], pages that nobody needs any more are emptied; else they would keep what they held
-/// until they are used again. That is too dear for every change.
+/// [`done`], freed pages are overwritten; else they would keep their content until they are reused.
+/// That is too expensive for every change.
 pub fn erase(connection: &Connection, erased: &Sequenced) -> Result<()> {
     connection.execute_batch("PRAGMA secure_delete = ON")?;
     connection
@@ -19,7 +19,7 @@ pub fn erase(connection: &Connection, erased: &Sequenced) -> Result<()> {
         .map(|_| ())
 }
 
-/// To be called when all of it is written.
+/// Called when all erasures are written.
 pub fn done(connection: &Connection) -> Result<()> {
     connection.execute_batch("PRAGMA secure_delete = FAST")
 }

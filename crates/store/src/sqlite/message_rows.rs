@@ -70,8 +70,8 @@ fn put_parties(
     Ok(())
 }
 
-/// Takes a message out of every list. What is left of it lies with the other streams, so that its
-/// stream is found when somebody asks for it by its id. Returns the row there.
+/// Takes a message out of every list. The rest is kept with the other streams, so that the stream
+/// is still found by its id. Returns the row there.
 pub fn purge(
     connection: &Connection,
     commit: &Commit,
@@ -166,7 +166,7 @@ const COLUMNS: &str =
     "m.row, m.teamspace, 'message/' || m.id, m.state, m.position, m.last_seq, m.at";
 
 /// Rows come in order out of one index, that of a party or that of the messages; whatever else is
-/// asked for is looked up row by row. A test asks SQLite how.
+/// asked for is looked up row by row. A test checks the query plan.
 fn messages_query(list: &List, filter: &MessageFilter) -> (String, Vec<Value>) {
     let teamspace = || Value::from(list.teamspace.to_string());
     let mut values = Vec::new();
@@ -215,7 +215,7 @@ fn messages_query(list: &List, filter: &MessageFilter) -> (String, Vec<Value>) {
 fn inbox_query(list: &List, agent: &AgentId, status: InboxStatus) -> (String, Vec<Value>) {
     let mut values = vec![Value::from(list.teamspace.to_string()), Value::from(agent.to_string())];
     let which = match status {
-        // In these words, so that the index of those can be used.
+        // Written exactly like this, so that the partial index can be used.
         InboxStatus::Open => {
             "(p.status = 'pending' OR p.status = 'delivered' OR p.status = 'failed')"
         }

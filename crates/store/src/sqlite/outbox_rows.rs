@@ -8,7 +8,7 @@ use rusqlite::{Connection, Result, Row, params};
 
 use super::rows::{count, stream};
 
-/// Those that are due and that nobody holds, earliest first.
+/// Claims the rows that are due and not held, earliest first.
 pub fn claim(connection: &Connection, claim: &Claim) -> Result<Vec<Claimed>> {
     let (start, is_with) = start_of(claim.names);
     let mut claimed: Vec<Claimed> = connection
@@ -26,7 +26,7 @@ pub fn claim(connection: &Connection, claim: &Claim) -> Result<Vec<Claimed>> {
          WHERE teamspace = ?1 AND subject = ?2 AND name = ?3",
     )?;
     for one in &mut claimed {
-        // Counted before it is tried: what brings the server down is not tried for ever.
+        // Counted before the try: an effect that crashes the server is not retried for ever.
         one.attempt += 1;
         lease.execute(params![
             one.stream.teamspace.as_str(),
@@ -39,7 +39,7 @@ pub fn claim(connection: &Connection, claim: &Claim) -> Result<Vec<Claimed>> {
     Ok(claimed)
 }
 
-/// What names begin with, and whether they do.
+/// The prefix of the names, and whether names must or must not have it.
 fn start_of(names: Names) -> (&'static str, bool) {
     match names {
         Names::With(start) => (start, true),
@@ -47,7 +47,7 @@ fn start_of(names: Names) -> (&'static str, bool) {
     }
 }
 
-/// Only the last who claimed a row may say something about it.
+/// Only the last claim of a row may change it.
 pub fn write(connection: &Connection, write: &OutboxWrite) -> Result<()> {
     let (sql, claimed, at, error) = match write {
         OutboxWrite::Renew { claimed, until } => (
@@ -104,7 +104,7 @@ pub fn write(connection: &Connection, write: &OutboxWrite) -> Result<()> {
         .map(|_| ())
 }
 
-/// What is not done yet, in the order of its streams.
+/// Effects that are not done yet, in the order of their streams.
 pub fn outstanding(
     connection: &Connection,
     teamspace: &TeamspaceId,

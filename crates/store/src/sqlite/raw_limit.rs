@@ -1,7 +1,6 @@
-//! The limit that everything else is measured against: a bare writer that puts the rows of a commit
-//! into the same tables of the same file, in groups, and does nothing else. It compares nothing,
-//! reads nothing and undoes nothing, and the texts it writes are those of a commit that was made
-//! before. Only `bench` uses it.
+//! The upper limit for benchmarks: a bare writer that puts the rows of a commit into the same
+//! tables of the same file, in groups, and does nothing else. It compares nothing, reads nothing
+//! and undoes nothing, and it writes the texts of a prepared commit. Only `bench` uses it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,7 +27,7 @@ pub struct RawWriter {
 /// The rows of one transition of a handoff.
 #[derive(Debug, Clone)]
 pub struct RawTransition {
-    /// Gives every text and every number but those below.
+    /// The source of every text and number except those below.
     pub rows: Arc<Commit>,
     /// The id of the handoff, and the names that are unique to it.
     pub id: String,
@@ -114,13 +113,13 @@ fn run(
         if let Err(error) = written {
             let failure = broken(error);
             for job in group.drain(..) {
-                // Whoever asked may have gone; there is nobody else to tell.
+                // The caller may have gone; then the error is dropped.
                 let _ = job.reply.send(Err(failure.clone()));
             }
             return connection.execute_batch("ROLLBACK");
         }
         for (job, place) in group.drain(..).zip(places.drain(..)) {
-            // Whoever asked may have gone; the rows stand all the same.
+            // The caller may have gone; the rows are written all the same.
             let _ = job.reply.send(Ok(place));
         }
         checkpointer.keep_short(connection)?;

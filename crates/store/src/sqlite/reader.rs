@@ -62,9 +62,9 @@ impl Readers {
         Ok(Self { threads, turn: AtomicUsize::new(0), at_hand })
     }
 
-    /// For a read of a few rows that were written a moment ago, so that no disk is waited for:
-    /// asking another thread costs several times as much as reading them. If somebody else is at
-    /// it, another thread is asked all the same.
+    /// Reads on the calling thread. For a few rows that were just written, so that the read does
+    /// not wait for a disk: passing it to another thread costs several times as much. If the
+    /// connection is in use, another thread reads after all.
     pub fn ask_briefly<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -85,7 +85,7 @@ impl Readers {
         let (reply, answer) = oneshot::channel();
         let turn = self.turn.fetch_add(1, Ordering::Relaxed) % self.threads.len();
         let job: Read = Box::new(move |connection| {
-            // Whoever asked may have gone; then nobody needs the answer.
+            // The caller may have gone; then the answer is dropped.
             let _ = reply.send(read(connection).map_err(broken));
         });
         let queue = self.threads[turn].queue.as_ref().expect("the queue lives as long as we do");
@@ -112,8 +112,8 @@ impl Drop for Reader {
     }
 }
 
-/// A database opened only to be looked at, without keeping anyone else out: for `audit` and
-/// `doctor`, which also work while a server runs or when none can.
+/// A database opened for reading, without a lock: for `audit` and `doctor`, which also work while a
+/// server runs or cannot start.
 #[derive(Debug)]
 pub struct ReadOnly {
     pub(super) connection: Connection,
@@ -137,13 +137,13 @@ impl ReadOnly {
     }
 
     /// From here on every read sees the database as it is now, whatever a server does to it. It
-    /// also keeps the server from starting its log anew, so it should not be held for long.
+    /// also keeps the server from restarting its log, so it should not be held for long.
     pub fn pin(&self) -> Result<(), StoreError> {
         // A transaction begins with its first read.
         self.connection.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema;").map_err(broken)
     }
 
-    /// Sees the database as it becomes again.
+    /// From here on reads see later changes again.
     pub(super) fn unpin(&self) -> Result<(), StoreError> {
         self.connection.execute_batch("COMMIT").map_err(broken)
     }
@@ -214,7 +214,7 @@ impl ReadOnly {
         audit_rows::deadline_rows(&self.connection, after, limit).map_err(broken)
     }
 
-    /// Who holds which task, after one of them, at most `limit`.
+    /// The holders of tasks after one of them, at most `limit`.
     pub fn task_hold_rows(
         &self,
         after: Option<&TaskHoldRow>,

@@ -30,7 +30,7 @@ pub fn sealed(connection: &Connection) -> Result<Option<Sealed>> {
         .optional()
 }
 
-/// How far a follower of the ledger has come.
+/// The cursor of a follower of the ledger.
 pub fn place(connection: &Connection, follower: &str) -> Result<u64> {
     let found = connection
         .prepare_cached("SELECT seq FROM places WHERE follower = ?1")?
@@ -65,7 +65,7 @@ pub fn load(connection: &Connection, stream: &Stream) -> Result<Option<Snapshot>
                 )?
                 .query_row(params![id.to_string(), stream.teamspace.as_str()], read)
                 .optional()?;
-            // One that was purged lies with the other streams.
+            // A purged message is kept with the other streams.
             match found {
                 Some(found) => Ok(Some(found)),
                 None => load_stream(connection, stream, read),
@@ -119,8 +119,8 @@ pub fn hold(connection: &Connection, teamspace: &TeamspaceId, key: &str) -> Resu
     Ok(found.unwrap_or_default())
 }
 
-/// Occupied keys that begin so. Keys are compared byte by byte, so that those with a prefix lie
-/// together, and no key goes on with the last character there is.
+/// Occupied keys with this prefix. Keys are compared byte by byte, so keys with the same prefix are
+/// adjacent, and no key continues with the last character of Unicode.
 pub fn held(
     connection: &Connection,
     teamspace: &TeamspaceId,
@@ -259,7 +259,7 @@ fn list_handoffs(
     connection.prepare_cached(&sql)?.query_map(params_from_iter(values), listed)?.collect()
 }
 
-/// Each combination of filters finds its rows in order in an index; a test asks SQLite how.
+/// Each combination of filters finds its rows in order in an index; a test checks the query plan.
 fn handoffs_query(list: &List, filter: &HandoffFilter) -> (String, Vec<Value>) {
     let mut sql = "SELECT row, teamspace, 'handoff/' || id, state, position, last_seq, at
                    FROM handoffs WHERE teamspace = ? AND row < ?"
@@ -344,7 +344,7 @@ pub fn sequenced(row: &Row<'_>) -> Result<Sequenced> {
     let body = match (salt, text, commitment) {
         (Some(salt), Some(text), None) => Body::Kept { salt, text },
         (None, None, Some(commitment)) => Body::Erased { commitment },
-        // Half a body is damage; an impossible commitment makes the chain say so.
+        // An incomplete body is damage. An impossible commitment makes the check of the chain fail.
         (_, _, _) => Body::Erased { commitment: [0; 32] },
     };
     Ok(Sequenced {
@@ -366,7 +366,7 @@ pub fn stream(row: &Row<'_>, column: usize) -> Result<Stream> {
     Ok(Stream { teamspace: parsed(row, column)?, subject: parsed(row, column + 1)? })
 }
 
-/// What is kept as text.
+/// Parses a value that is stored as text.
 pub fn parsed<T>(row: &Row<'_>, column: usize) -> Result<T>
 where
     T: std::str::FromStr<Err: std::error::Error + Send + Sync + 'static>,
@@ -385,7 +385,7 @@ pub fn count(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
-/// A place that somebody names may lie beyond every number of the database.
+/// A cursor from a caller may be beyond every number of the database.
 pub fn number(place: u64) -> i64 {
     i64::try_from(place).unwrap_or(i64::MAX)
 }

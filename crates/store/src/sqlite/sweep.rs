@@ -1,4 +1,4 @@
-//! Removes outcomes that no retry will ask for any more, a few at a time, in the order of keys.
+//! Removes expired outcomes, a few at a time, in the order of keys.
 
 use protocol::time::{Span, Time};
 use rusqlite::{Connection, Result, params};
@@ -10,11 +10,11 @@ const KEPT: Span = Span::from_hours(7 * 24);
 const WRITTEN_PER_SWEEP: u64 = 512;
 const QUIET: Span = Span::from_minutes(1);
 
-/// How many one sweep looks at: twice as many as were written since the last one, so that the old
-/// ones are never more than the young, and few enough that no commit waits for it.
+/// How many one sweep looks at: twice as many as were written since the last one, so that expired
+/// outcomes never outnumber the others, and few enough that commits do not wait for it.
 const SWEEP_ROWS: usize = 1_024;
 
-/// A round over all outcomes, and when the next one is worth the trouble.
+/// A round over all outcomes, and when the next one is due.
 #[derive(Debug, Default)]
 pub struct Sweep {
     /// Since the last sweep.
@@ -50,7 +50,7 @@ impl Sweep {
         let is_end = rows.len() < SWEEP_ROWS;
         self.at = if is_end { None } else { rows.into_iter().next_back().map(|(key, _)| key) };
         if is_end {
-            // What was written meanwhile is younger still.
+            // Outcomes written meanwhile are younger still.
             self.rest_until = self.oldest_kept.take().map(|oldest| oldest.plus(KEPT));
         }
         Ok(())

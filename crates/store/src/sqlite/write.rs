@@ -17,10 +17,10 @@ use super::{conversation_rows, message_rows, rows};
 /// How many streams the writer remembers the place of: far more than are in motion at once.
 const PLACES_MAX: usize = 4_096;
 
-/// The statements of the writer, on its connection, and what it knows without asking.
+/// The statements of the writer, on its connection, and its cache.
 pub struct Statements<'c> {
     connection: &'c Connection,
-    /// Where streams stand that were written lately. True, because nobody else writes.
+    /// The ends of streams that were written lately. Always current: there is no other writer.
     places: HashMap<Stream, Place>,
     document: Statement<'c>,
     place_of_handoff: Statement<'c>,
@@ -35,7 +35,7 @@ pub struct Statements<'c> {
     put_stream: Statement<'c>,
 }
 
-/// Where a stream stands: its row, and the end of its chain of entries.
+/// The end of a stream: its row, and the last entry of its chain.
 #[derive(Clone, Copy)]
 struct Place {
     row: i64,
@@ -135,7 +135,7 @@ impl<'c> Statements<'c> {
             conflict = erased.is_none().then(missing);
         }
         if let Some(conflict) = conflict {
-            // A retry of what was done meets its own changes; that it was done is the answer to it.
+            // A retry conflicts with its own changes; it gets the recorded outcome.
             return Ok(Err(used_key(self.connection, commit)?.unwrap_or(conflict)));
         }
         if !self.write_outcome(commit)?
@@ -162,7 +162,7 @@ impl<'c> Statements<'c> {
         Ok(Ok(Committed { last_seq }))
     }
 
-    /// What was written is undone: only the tables know where streams stand.
+    /// Clears the cache after a rollback.
     pub fn forget(&mut self) {
         self.places.clear();
     }
@@ -200,7 +200,7 @@ impl<'c> Statements<'c> {
                     .prepare_cached(&sql)?
                     .query_row(params![stream.subject.id(), stream.teamspace.as_str()], read)
                     .optional()?;
-                // A message that was purged lies with the other streams.
+                // A purged message is kept with the other streams.
                 let purged = params![stream.teamspace.as_str(), stream.subject.to_string()];
                 match found {
                     Some(found) => Ok(Some(found)),
@@ -238,7 +238,7 @@ impl<'c> Statements<'c> {
     fn compare_holds(&mut self, commit: &Commit) -> Result<Option<CommitError>> {
         let own = commit.stream.subject.id();
         for write in &commit.holds {
-            // What a stream holds is changed by that stream alone, whose position was compared.
+            // Only the holding stream changes its hold, and its position was compared.
             if write.expected.holder.as_ref() == Some(&own) {
                 continue;
             }
@@ -318,7 +318,7 @@ impl<'c> Statements<'c> {
         Ok(())
     }
 
-    /// Few commits want or end anything outside, so these are not kept prepared.
+    /// Few commits begin or end an effect, so these statements are not kept prepared.
     fn write_effects(&self, commit: &Commit) -> Result<()> {
         if commit.end.is_empty() && commit.begin.is_empty() {
             return Ok(());
@@ -387,7 +387,7 @@ impl<'c> Statements<'c> {
         Ok(known.map_or_else(|| self.connection.last_insert_rowid(), |known| known.row))
     }
 
-    /// What was agreed on does not change any more, so only the narrow columns are written.
+    /// The terms of a handoff no longer change, so only the narrow columns are written.
     fn move_handoff(
         &mut self,
         commit: &Commit,

@@ -1,5 +1,5 @@
-//! The one writer. It takes whatever is queued, writes what does not conflict, commits all of it
-//! with one sync, and only then tells and answers.
+//! The one writer. It takes all queued commits, writes those that do not conflict, commits them
+//! with one sync, and only then notifies listeners and answers callers.
 //!
 //! A conflict is found before anything of its commit is written, so it fails alone. Only when the
 //! schema forbids what a commit writes is its group written again, with a savepoint around each
@@ -41,13 +41,13 @@ enum Job {
     /// All of them or none.
     Together(Vec<Commit>, oneshot::Sender<Verdict>),
     Seal(Sealed, oneshot::Sender<Result<(), StoreError>>),
-    /// What was claimed is noted here until it is known that the group was written.
+    /// The claimed effects are kept here until the group is written.
     Claim(Claim, Vec<Claimed>, oneshot::Sender<Result<Vec<Claimed>, StoreError>>),
     Outbox(OutboxWrite, oneshot::Sender<Result<(), StoreError>>),
     Place(&'static str, u64, oneshot::Sender<Result<(), StoreError>>),
 }
 
-/// The commit goes back to whoever asked: memory is cheapest to free where it was allocated.
+/// The commit goes back to its caller: memory is cheapest to free on the thread that allocated it.
 type Answered = (Verdict, Box<Commit>);
 
 impl Writer {
@@ -74,7 +74,7 @@ impl Writer {
                     };
                     work.run(jobs);
                 }
-                // Whoever asks hears that the store is closed.
+                // Callers are answered that the store is closed.
                 Err(error) => tracing::error!(%error, "the database has not the right tables"),
             })
             .map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
@@ -174,7 +174,7 @@ struct Work<'c> {
     sweep: Sweep,
 }
 
-/// How the commits of a group are kept apart.
+/// How the commits of a group are isolated from each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Apart {
     /// Not at all: none fails once its first row is written.
@@ -182,7 +182,7 @@ enum Apart {
     BySavepoint,
 }
 
-/// How the commits of a group came out, before it is known whether the group was written.
+/// The result of a commit of a group, before it is known whether the group was written.
 type Verdict = Result<Committed, CommitError>;
 
 impl Work<'_> {
@@ -282,7 +282,7 @@ impl Work<'_> {
     fn apply_together(&mut self, commits: &[Commit]) -> rusqlite::Result<Verdict> {
         run_cached(self.connection, "SAVEPOINT one")?;
         let verdict = match self.write_all(commits) {
-            // What the schema forbids is wrong with this commit, not with the group it is in.
+            // A breach of the schema is an error of this commit, not of its group.
             Err(error) if is_forbidden(&error) => {
                 Err(StoreError::Corrupt(error.to_string()).into())
             }
@@ -296,7 +296,7 @@ impl Work<'_> {
         Ok(verdict)
     }
 
-    /// Up to the first that conflicts.
+    /// Writes the commits up to the first conflict.
     fn write_all(&mut self, commits: &[Commit]) -> rusqlite::Result<Verdict> {
         let mut last = self.nothing_new();
         for commit in commits {
@@ -325,7 +325,7 @@ impl Work<'_> {
         }
     }
 
-    /// What keeps the files small. Between groups, and little at a time.
+    /// Keeps the files small. Runs between groups, and does little at a time.
     fn keep_house(&mut self) {
         let mut done = self.checkpointer.keep_short(self.connection);
         if let Some(now) = self.newest_at {
@@ -347,7 +347,7 @@ fn commits_of(job: &mut Job) -> &mut [Commit] {
 }
 
 fn answer(job: Job, verdict: Verdict) {
-    // Whoever asked may have gone; the commit stands all the same.
+    // The caller may have gone; the commit stands all the same.
     match job {
         Job::Commit(commit, reply) => {
             let _ = reply.send((verdict, commit));
@@ -388,9 +388,9 @@ fn failure(error: rusqlite::Error, kind: fn(rusqlite::Error) -> StoreError) -> S
     kind(error)
 }
 
-/// Without room a group's last page is not in the log, so nothing of the group is ever seen. After
-/// another failure all of it may be there, because the log's index is written last and its file
-/// needs room too: then the next start finds the group, unless a later one took its place.
+/// If the disk is full, the group's last page is not in the log, so the group is never visible.
+/// After another failure all of it may be in the log, because the log's index is written last and
+/// its file needs room too: then the next start finds the group, unless a later one replaced it.
 fn uncommitted(error: rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(ErrorCode::SystemIoFailure) => StoreError::Unknown,
@@ -398,8 +398,8 @@ fn uncommitted(error: rusqlite::Error) -> StoreError {
     }
 }
 
-/// After a failed sync nobody knows what is on the disk, and a second sync would lie about it. The
-/// process ends at once, and the next start reads what is really there.
+/// After a failed sync it is unknown what is on the disk, and a second sync could report a false
+/// success. The process ends at once, and the next start reads what is really there.
 #[expect(clippy::disallowed_methods, reason = "going on after a failed sync would lose data")]
 pub fn end_if_unsafe(error: &rusqlite::Error) {
     let rusqlite::Error::SqliteFailure(failure, _) = error else { return };

@@ -83,7 +83,7 @@ async fn no_path_leads_out() {
         ("file://{root}/folder/hello", OUTSIDE, OUTSIDE),
         ("{root}/folder/hello\0", OUTSIDE, OUTSIDE),
         ("{root}/folder/hello\0/../secret", OUTSIDE, OUTSIDE),
-        // Links within the root are followed by the kernel, and by nobody else.
+        // Links within the root are followed by the kernel only.
         ("{root}/link-within", "verified 5", OUTSIDE),
         ("{root}/folder-link/hello", "verified 5", OUTSIDE),
         ("{root}/folder/up/folder/hello", "verified 5", OUTSIDE),
@@ -110,7 +110,7 @@ async fn no_path_leads_out() {
 #[tokio::test]
 async fn a_root_may_lie_in_another_one() {
     let ground = Ground::new();
-    // `folder-out` leads out of the outer root and is a root itself, by the operator's will.
+    // `folder-out` leads out of the outer root, but the operator made it a root itself.
     let roots = vec![ground.path("root"), ground.path("root/folder-out")];
     let artifacts = Artifacts::new(Settings { roots, ..Settings::default() }).unwrap();
     for (name, expected) in [("folder-out/secret", "verified 6"), ("folder/hello", "verified 5")] {
@@ -213,8 +213,8 @@ fn a_file_that_changes_while_it_is_read_is_no_match() {
     }
 }
 
-/// Somebody exchanges a file, or the folder it is in, with a link to the secret, as fast as they
-/// can. They may be refused or see their own file; they never see the secret.
+/// An attacker exchanges a file, or its folder, with a link to the secret, as fast as possible. The
+/// look is refused or finds the attacker's own file; it never finds the secret.
 #[tokio::test]
 async fn no_race_leads_out() {
     let inside = Finding::Verified { sha256: sha256(HELLO), size_bytes: 5 };
@@ -272,7 +272,7 @@ async fn a_look_that_is_dropped_or_late_lets_go_of_its_file() {
     assert!(looking.await.is_err(), "a terabyte takes longer");
 
     for artifacts in [late, dropped] {
-        // What was under way is over when the next slice has its turn.
+        // A running slice has ended when the next one runs.
         artifacts.hashing.run(|_| ()).await.unwrap();
     }
     let sparse = ground.path("root/sparse");

@@ -1,4 +1,4 @@
-//! A network with names and addresses of our choosing, behind all of which sits one small server
+//! A staged network with names and addresses of our choosing. All of them lead to one small server
 //! that misbehaves in every way.
 
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ use super::super::network::{self, Network};
 use super::super::urls::Urls;
 use super::super::{Artifacts, Settings};
 
-/// A name for the answer of a resolver; what each of them is, `Stage::start` says.
+/// The names of the network, each with the addresses that the resolver returns.
 const NAMES: [(&str, &str); 8] = [
     ("public.test", "93.184.215.14"),
     ("other.test", "2606:2800:21f:cb07:6820:80da:af6b:8b2c"),
@@ -209,7 +209,7 @@ impl Server {
     }
 }
 
-/// What a server says that says all at once.
+/// The complete answer of a server for each path.
 fn answer(path: &str) -> &'static str {
     match path {
         "/hello" => "HTTP/1.1 200 x\r\ncontent-length: 5\r\n\r\nhello",

@@ -62,7 +62,8 @@ async fn a_server_may_fail_in_every_way() {
         ("/to?//other.test/hello", "verified 5"),
         ("/to?http://other.test:8080/hello", "verified 5"),
         ("/to?https://public.test/hello", "verified 5"),
-        // A length that is too long shows; beyond one that is too short there is nothing in HTTP.
+        // A stated length that is too long is detected; HTTP ignores what follows one that is too
+        // short.
         ("/short", BROKE_OFF),
         ("/chunk-cut", BROKE_OFF),
         ("/long", "verified 5"),
@@ -127,7 +128,7 @@ async fn no_url_leads_inside() {
     }
 }
 
-/// A name that would resolve to another address the next time is not asked a next time.
+/// A name that would resolve to another address the second time is resolved only once.
 #[tokio::test]
 async fn the_address_that_was_checked_is_the_one_that_is_dialed() {
     let stage = Stage::start(Settings::default()).await;
@@ -190,7 +191,7 @@ async fn whoever_takes_too_long_or_too_much_is_left() {
     }
     let settings = Settings { bytes_max: 999_999, ..Settings::default() };
     let stage = Stage::start(settings).await;
-    // One says at once how much it will be, the other never does.
+    // One states its length in the head, the other never does.
     for path in ["http://public.test/slow", "http://public.test/endless"] {
         let finding = look(&stage.artifacts, url(path)).await;
         assert_eq!(shown(&finding), "forbidden: it has more than 999999 bytes", "{path}");

@@ -7,8 +7,8 @@ use protocol::time::Time;
 use super::super::lines;
 use super::*;
 
-/// One thing that can happen between two writes. Crashes leave what was not recorded in any
-/// form, so they are played by spoiling the files.
+/// One thing that can happen between two writes. A crash may leave unrecorded bytes in any form, so
+/// it is simulated by damaging the files.
 #[derive(Debug, Clone)]
 enum Step {
     Append {
@@ -26,11 +26,11 @@ enum Step {
         n_entries: usize,
         torn_at: usize,
     },
-    /// Somebody removed a file, its folder, or the positions.
+    /// A file, its folder, or the positions were removed.
     Remove {
         what: usize,
     },
-    /// Somebody shortened a file.
+    /// A file was shortened.
     Shorten {
         n_bytes: u64,
     },
@@ -151,7 +151,7 @@ fn lines_of_entries_that_are_gone_go_too() {
     let mut files = Files::open(folder.path(), Log::Handoffs).unwrap();
     files.append(&lost).unwrap();
     files.record().unwrap();
-    // It has grown again before anybody looked, and has other entries at the same places.
+    // It has grown again before the next start, and has other entries at the same positions.
     shorter.extend(ledger(20).split_off(8));
     shorter.iter_mut().skip(8).for_each(|one| one.entry.hash = [7; 32]);
     let mut files = Files::open(folder.path(), Log::Handoffs).unwrap();
@@ -217,7 +217,7 @@ fn an_entry_that_cannot_be_read_is_not_passed_over() {
     assert_eq!(files.cursor(), 0);
 }
 
-/// Handoffs of two teamspaces and, between them, what makes no lines.
+/// Handoffs of two teamspaces and, between them, entries that add no lines.
 fn ledger(n_entries: u64) -> Vec<Sequenced> {
     (1..=n_entries).map(|seq| Sequenced { seq, entry: entry(seq) }).collect()
 }

@@ -1,11 +1,11 @@
 //! `/aaep/compat/{agent}`: the layout that other tools speak, for one agent. `events` streams,
-//! `messages` takes everything else, and `ws` does both. Behind it are the subscriptions, sessions
-//! and answers that everybody has; only the manners differ.
+//! `messages` takes everything else, and `ws` does both. It uses the same subscriptions, sessions
+//! and answers as the rest of the server; only the messages differ.
 //!
-//! - [`message`]: what may come, read leniently.
-//! - [`lines`]: who listens where, and what waits for somebody who is not there yet.
-//! - [`line`]: one listener, from subscription to subscription.
-//! - [`stream`], [`socket`]: how it is carried.
+//! - [`message`]: the messages that may come, parsed leniently.
+//! - [`lines`]: the open streams of each bearer, and messages that wait for a stream.
+//! - [`line`]: one listener, over all its subscriptions.
+//! - [`stream`], [`socket`]: the two transports.
 
 mod line;
 mod lines;
@@ -43,7 +43,7 @@ use message::Said;
 pub use socket::open;
 pub use stream::listen;
 
-/// What this layout knows beyond the rest of the server.
+/// The state that only this layout has.
 #[derive(Debug, Default)]
 pub struct Compat {
     pub settings: Settings,
@@ -52,16 +52,16 @@ pub struct Compat {
 
 #[derive(Debug, Default)]
 pub struct Settings {
-    /// The agent that anybody on this machine may talk to without a token.
+    /// The agent that any program on this machine may talk to without a token.
     pub open: Option<Open>,
-    /// Who works within this process; what users say goes there.
+    /// The agent that runs within this process and handles user input.
     pub player: Option<Player>,
 }
 
 #[derive(Debug)]
 pub struct Open {
     pub agent: AgentId,
-    /// As whom those without a token count.
+    /// The caller that requests without a token count as.
     pub caller: Caller,
 }
 
@@ -72,14 +72,14 @@ pub struct Player {
     pub words: mpsc::Sender<Words>,
 }
 
-/// What a user said, and the session in which it is to be worked on.
+/// The input of a user, and the session in which it is handled.
 #[derive(Debug)]
 pub struct Words {
     pub session: SessionId,
     pub text: String,
 }
 
-/// A message of whatever kind: `{"kind":"user_input","text":…}`, an answer, or terms.
+/// A message of any kind: `{"kind":"user_input","text":…}`, an answer, or terms.
 #[derive(Debug, JsonSchema)]
 #[schemars(transparent)]
 pub struct AnyMessage(#[expect(dead_code, reason = "it is read by hand")] Map<String, Value>);
@@ -87,7 +87,7 @@ pub struct AnyMessage(#[expect(dead_code, reason = "it is read by hand")] Map<St
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct SessionInput {
     pub user_message: String,
-    /// Ignored: who asks is known by the token.
+    /// Ignored: the token identifies the caller.
     #[serde(default)]
     #[expect(dead_code, reason = "others send it")]
     pub user_id: Option<String>,
@@ -96,18 +96,18 @@ pub struct SessionInput {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Received {
     pub status: &'static str,
-    /// The session in which a user's words are worked on.
+    /// The session in which the user's input is handled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
 }
 
-/// Who asks, and about which agent.
+/// The caller, and the agent that it talks to.
 #[derive(Debug, Clone)]
 pub struct Mount {
     pub asker: Asker,
     pub agent: AgentId,
     pub agent_name: Option<String>,
-    /// With which to ask again whether the caller is still allowed.
+    /// The secret with which to check again whether the caller is still allowed.
     pub secret: Option<String>,
 }
 
@@ -136,8 +136,8 @@ impl FromRequestParts<Gateway> for Mount {
 }
 
 impl Gateway {
-    /// What is open to somebody without a token, if they come from this machine: from a program, or
-    /// from a page that this machine serves or that was allowed.
+    /// What is open to a caller without a token, if it is on this machine: a program, or a page
+    /// that this machine serves or that was allowed.
     fn comes_freely(&self, parts: &Parts) -> Result<Option<&Open>, Problem> {
         let Some(open) = &self.compat.settings.open else { return Ok(None) };
         if parts.headers.contains_key(header::AUTHORIZATION) || !self.is_called_from_here(parts) {
@@ -149,7 +149,7 @@ impl Gateway {
         Ok(Some(open))
     }
 
-    /// Who works on what users say to this agent, unless it is told by its mailbox.
+    /// The handler of user input to this agent, unless the agent gets it in its mailbox.
     fn player(&self, mount: &Mount) -> Option<&Player> {
         let player = self.compat.settings.player.as_ref();
         let teamspace = &mount.asker.caller.teamspace;
@@ -173,7 +173,7 @@ fn readable(headers: &HeaderMap, mut response: Response) -> Response {
     response
 }
 
-/// Methods that are not there; and what browsers ask before they send JSON from a page.
+/// Answers methods that do not exist, and the preflight requests of browsers.
 pub async fn other_methods(State(gateway): State<Gateway>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     let is_free = matches!(gateway.comes_freely(&parts), Ok(Some(_)));
@@ -192,7 +192,7 @@ pub async fn healthz(mount: Mount, headers: HeaderMap) -> Response {
     readable(&headers, body.into_response())
 }
 
-/// Everything that somebody sends. What is well-formed is received, whether it counts or not.
+/// Receives every message of a client. A well-formed one is received, whether it counts or not.
 pub async fn messages(
     State(gateway): State<Gateway>,
     mount: Mount,
@@ -211,7 +211,7 @@ pub async fn messages(
     Ok(readable(&headers, response))
 }
 
-/// A session for what a user wants.
+/// Opens a session for a user's request.
 pub async fn sessions(
     State(gateway): State<Gateway>,
     mount: Mount,
@@ -240,7 +240,7 @@ fn garbage(expected: &str) -> Response {
     (StatusCode::BAD_REQUEST, Json(json!({ "error": expected }))).into_response()
 }
 
-/// On which way something came, and hence where its answer goes.
+/// How a message came, and hence where its answer goes.
 #[derive(Clone, Copy)]
 enum Via<'a> {
     Post,
@@ -260,7 +260,7 @@ impl From<Problem> for NotReceived {
     }
 }
 
-/// Takes in one message.
+/// Handles one message.
 async fn receive(
     gateway: &Gateway,
     mount: &Mount,
@@ -284,7 +284,7 @@ async fn receive(
 
 async fn tell(gateway: &Gateway, mount: &Mount, via: Via<'_>, order: Order) -> Result<(), Problem> {
     match via {
-        // Whoever sends faster than it reads is not answered any more.
+        // A peer that sends faster than it reads gets no more answers.
         Via::Socket(own) => drop(own.try_send(order)),
         Via::Post | Via::Sessions => {
             let from = now(gateway).await?;
@@ -295,7 +295,7 @@ async fn tell(gateway: &Gateway, mount: &Mount, via: Via<'_>, order: Order) -> R
     Ok(())
 }
 
-/// What a user said becomes a session. Its acknowledgement goes ahead of its events.
+/// Opens a session for a user's input. Its acknowledgement is sent before its events.
 async fn begin(
     gateway: &Gateway,
     mount: &Mount,
@@ -333,17 +333,17 @@ async fn begin(
     Ok(session)
 }
 
-/// After everything that has happened.
+/// The cursor after the newest entry.
 async fn now(gateway: &Gateway) -> Result<Cursor, Problem> {
     Ok(Cursor { sequence: gateway.engine.newest().await?, index: u32::MAX })
 }
 
-/// Whether whoever holds a line may go on doing so.
+/// Whether the token of a line is still valid for it.
 async fn is_still_allowed(gateway: &Gateway, mount: &Mount) -> bool {
     match &mount.secret {
         None => true,
         Some(secret) => match gateway.engine.authenticate(secret).await {
-            // Whoever has other roles now comes back with them.
+            // A bearer whose roles changed must reconnect to get them.
             Ok(Some(Bearer { caller, .. })) => {
                 let was = &mount.asker.caller;
                 caller.principal == was.principal && caller.roles == was.roles

@@ -1,6 +1,6 @@
-//! One connection, whatever carries it: an agent announces and is told what people decided, a
+//! One connection over any transport: an agent announces and is told what people decided, a
 //! listener agrees on terms, listens and answers, or both. Messages are read one after the other
-//! and answered in their order. What the peer does not take, it holds up for nobody but itself.
+//! and answered in their order. A peer that does not read delays only itself.
 
 mod taking;
 mod wire;
@@ -33,20 +33,20 @@ use crate::http::events::Place;
 pub const MESSAGE_BYTES_MAX: usize = EVENTS_BYTES_MAX;
 
 /// Messages with events that are on their way into the ledger. Past this the next is read when the
-/// oldest is recorded; none of them waits for its turn then, so that they do not hold up what is
-/// urgent.
+/// oldest is recorded. Then all of them are recorded at once, so that they do not delay urgent
+/// messages.
 pub const ANNOUNCING_MAX: usize = 256;
 
-/// What they may have together.
+/// The most bytes of these messages together.
 pub const ANNOUNCING_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Questions of which a producer is told what became. It may ask for others over HTTP.
+/// Questions whose result a producer is told. It may ask for others over HTTP.
 pub const ASKING_MAX: usize = 64;
 
-/// How often it is asked whether the token is still good, and whether the peer still reads.
+/// How often the token is checked, and whether the peer still reads.
 const BEAT: Span = Span::from_millis(1_000);
 
-/// So many beats a peer may take for what is sent to it.
+/// How many beats a peer may take to read what is sent.
 pub const STALLED_BEATS_MAX: u32 = 30;
 
 /// Events that are sent at once, if there are several.
@@ -59,11 +59,12 @@ impl From<StoreError> for Farewell {
     }
 }
 
-/// Who is at the other end, known from their credential.
+/// The peer, known from its credential.
 pub struct Connection {
     pub gateway: Gateway,
     pub asker: Asker,
-    /// With which to ask again whether the caller is still allowed; none for the owner.
+    /// The secret with which to check again whether the caller is still allowed; none for the
+    /// owner.
     pub secret: Option<String>,
     pub _place: Place,
 }
@@ -74,7 +75,7 @@ struct Open<W> {
     /// Among all connections, for its rate.
     id: u64,
     wire: W,
-    /// How many messages came.
+    /// How many messages were received.
     n_messages: u64,
     subscription: Option<Box<Subscribed>>,
     announcing: FuturesOrdered<Pending<Announced>>,
@@ -82,7 +83,7 @@ struct Open<W> {
     announced_of: VecDeque<SessionId>,
     announcing_bytes: usize,
     asking: FuturesUnordered<Pending<Result<(Asking, Question), StoreError>>>,
-    /// Whether the peer was heard of since the last ping.
+    /// Whether anything came from the peer since the last ping.
     is_heard: bool,
 }
 
@@ -94,7 +95,7 @@ struct Subscribed {
     tells_places: bool,
 }
 
-/// A message with events, and what became of it.
+/// A message with events, and its result.
 struct Announced {
     number: u64,
     session: SessionId,
@@ -114,11 +115,11 @@ enum Next {
     Stop,
 }
 
-/// What to say next, if anything.
+/// The messages to send next, if any.
 type Said = Result<Vec<String>, Farewell>;
 
 impl Connection {
-    /// Until one side ends it. `first` was read before it was known who is there.
+    /// Runs until one side ends it. `first` was read before the peer was identified.
     pub async fn run<W: Wire>(self, wire: W, first: Option<String>) {
         let id = self.gateway.sockets.number();
         let open = Open {
@@ -136,7 +137,7 @@ impl Connection {
         Box::pin(open.converse(first)).await;
     }
 
-    /// Whether the token is good and stands for what it stood for.
+    /// Whether the token is valid and its bearer is unchanged.
     async fn check(&self) -> Result<(), Farewell> {
         let Some(secret) = &self.secret else { return Ok(()) };
         let was = &self.asker.caller;
@@ -270,7 +271,7 @@ impl<W: Wire> Open<W> {
         Ok(self.wire.ping().await?)
     }
 
-    /// Sends, and does not wait for ever for a peer that does not read.
+    /// Sends, with a timeout for a peer that does not read.
     async fn say(&mut self, messages: Vec<String>) -> Result<(), Farewell> {
         if messages.is_empty() {
             return Ok(());
@@ -283,7 +284,7 @@ impl<W: Wire> Open<W> {
         for n_beats in 0..STALLED_BEATS_MAX {
             tokio::select! {
                 sent = &mut sending => {
-                    // Nothing was read meanwhile, also no answer to a ping.
+                    // Nothing was read meanwhile, not even the answer to a ping.
                     *is_heard |= n_beats > 0;
                     return Ok(sent?);
                 }
@@ -294,8 +295,8 @@ impl<W: Wire> Open<W> {
         Err(Farewell::Violation("nothing is read"))
     }
 
-    /// A subscription lasts as long as its connection; one that the server cuts off, until its
-    /// time is over.
+    /// Ends the subscription with its connection. If the server stops or the store fails, the
+    /// subscription lasts until it expires.
     async fn leave(&mut self, farewell: Farewell) {
         let Some(own) = self.subscription.take() else { return };
         if [Farewell::Stopping, Farewell::Broken].contains(&farewell) {
@@ -313,7 +314,7 @@ impl<W: Wire> Open<W> {
     }
 }
 
-/// What the subscription tells next, if there is one.
+/// The next event of the subscription, if there is one.
 async fn heard(subscription: &mut Option<Box<Subscribed>>) -> Result<Heard, StoreError> {
     match subscription {
         Some(own) => own.listening.next().await,

@@ -1,5 +1,5 @@
-//! How many critical events one producer may send, over all its sessions. They interrupt whoever
-//! listens and nothing holds them back, so many sessions must not make up for the limit of one.
+//! How many critical events one producer may send, over all its sessions. They interrupt listeners
+//! and are never delayed, so a producer must not evade the limit of one session by using many.
 
 use std::num::NonZeroU32;
 
@@ -11,7 +11,7 @@ use crate::http::Gateway;
 use crate::http::problem::Problem;
 use crate::rate::RateLimit;
 
-/// As many as five sessions may have each for itself. More than this, nobody can follow.
+/// As many as five sessions may send. A person cannot follow more.
 pub const PRODUCER_CRITICAL: RateLimit = RateLimit {
     per_minute: NonZeroU32::new(300).expect("300 is not 0"),
     burst: NonZeroU32::new(300).expect("300 is not 0"),
@@ -25,7 +25,7 @@ pub struct Counted {
     n_critical: u64,
 }
 
-/// Counts those of one more request, unless they are too much: all of them or none.
+/// Counts the critical events of a request, all of them or none, unless they exceed the limit.
 pub fn count_critical(
     gateway: &Gateway,
     caller: &Caller,
@@ -42,7 +42,7 @@ pub fn count_critical(
 }
 
 impl Counted {
-    /// They were refused, and nobody was interrupted.
+    /// Takes the count back: the events were refused, and interrupted no listener.
     pub fn give_back(self) {
         let now_ms = now_ms(&self.gateway);
         for _ in 0..self.n_critical {
@@ -55,7 +55,7 @@ fn now_ms(gateway: &Gateway) -> u64 {
     u64::try_from(gateway.engine.clock().now().as_millis()).unwrap_or(0)
 }
 
-/// The end of a session is always heard. Few texts have the word at all, plain or escaped.
+/// The end of a session does not count. Few texts have the word at all, plain or escaped.
 fn is_critical(text: &str) -> bool {
     (text.contains("critical") || text.contains("\\u"))
         && read(text).is_ok_and(|event| event.is_critical() && !event.payload.is_terminal())

@@ -1,4 +1,4 @@
-//! Erasing what one entry of a session says, or what all of them say. Operators do it.
+//! Erasing the content of one entry of a session, or of all. Only operators may.
 
 use axum::Json;
 use axum::extract::State;
@@ -19,7 +19,7 @@ use crate::http::problem::Problem;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EraseSessionInput {
-    /// The entry whose content goes; all of them without it, and the session is ended.
+    /// The entry whose content is erased. Without it all are erased, and the session is ended.
     #[serde(default)]
     #[schemars(transform = form::range(1, INTEGER_MAX))]
     pub position: Option<u64>,
@@ -35,7 +35,7 @@ pub struct ErasedSessionView {
     pub session: SessionView,
     /// How many entries were erased, at most 200.
     pub erased: usize,
-    /// Whether to ask again.
+    /// Whether there is more to erase: repeat the request.
     pub has_more: bool,
 }
 

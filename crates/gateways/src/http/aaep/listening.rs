@@ -1,4 +1,4 @@
-//! `/aaep/v1/subscriptions`, `/events` and `/replies`: somebody agrees on terms, listens, and
+//! `/aaep/v1/subscriptions`, `/events` and `/replies`: a listener agrees on terms, listens, and
 //! answers. Server-sent events one way, plain requests the other.
 
 use std::convert::Infallible;
@@ -36,14 +36,15 @@ use crate::http::problem::Problem;
 /// The largest message of a listener: its terms, or an answer of the longest kind.
 pub const MESSAGE_BYTES_MAX: usize = 128 * 1024;
 
-/// How often it is looked whether the token still holds.
+/// How often the token is checked.
 const LOOK: Span = Span::from_millis(1_000);
 
-/// How many looks lie between signs of life on a quiet stream. Clients give up after 30 seconds.
+/// How many token checks lie between heartbeats on a quiet stream. Clients give up after 30
+/// seconds.
 const LOOKS_PER_BEAT: u32 = 10;
 
-/// Events that are sent at once, if there are several. Whoever reads slowly falls behind in the
-/// ledger instead: the next are asked for when these are on their way.
+/// Events that are sent at once, if there are several. A slow reader falls behind in the ledger:
+/// the next events are read when these are sent.
 const CHUNK_BYTES: usize = 16 * 1024;
 
 /// A `subscription.request`, a `confirmation.reply` or another message of a listener.
@@ -63,7 +64,7 @@ pub struct ListenInput {
 }
 
 impl Gateway {
-    /// Who announces here, as listeners are told.
+    /// The producer that listeners are told of.
     pub fn host(&self) -> Host {
         let producer = Producer {
             agent_id: "tasuki".to_owned(),
@@ -79,10 +80,10 @@ impl Gateway {
     }
 }
 
-/// A message, and who sends it.
+/// A message and its sender.
 pub struct Message {
     asker: Asker,
-    /// A request for a subscription that cannot be read has an answer of its own.
+    /// A request for a subscription that cannot be read is answered with a rejection.
     message: Result<Handshake, Rejected>,
 }
 
@@ -176,7 +177,7 @@ pub async fn reply(
     }
 }
 
-/// A refusal in the words of the protocol, with the status that comes nearest.
+/// A refusal as a message of the protocol, with the nearest HTTP status.
 fn rejection(rejected: Rejected) -> Response {
     let status = match rejected.reason_code {
         Reason::VersionUnsupported | Reason::CapabilitiesIncompatible => {
@@ -246,18 +247,19 @@ fn resume(gateway: &Gateway, caller: &Caller, headers: &HeaderMap) -> Result<Res
     cursors::announced_after(gateway, &caller.teamspace, given).map(Resume::After)
 }
 
-/// One open stream. It lives with its connection, and goes on as that asks for more.
+/// One open stream. It lives as long as its connection, and advances when that asks for more.
 struct Open {
     gateway: Gateway,
     id: SubscriptionId,
     caller: Caller,
-    /// With which to ask again whether the caller is still allowed; none on the control socket.
+    /// The secret with which to check again whether the caller is still allowed; none on the
+    /// control socket.
     secret: Option<String>,
     listening: Listening,
     stopping: watch::Receiver<bool>,
-    /// When it was last made sure that the caller is still allowed.
+    /// When the token was last checked.
     looked_at: Time,
-    /// Since the last sign of life.
+    /// Since the last heartbeat.
     n_looks: u32,
     _place: Place,
 }
@@ -284,7 +286,7 @@ impl Open {
                 () = open.gateway.engine.clock().sleep(LOOK) => Next::Look,
                 () = stopped(&mut open.stopping) => Next::Stop,
             };
-            // Also while there is always something to tell.
+            // This also runs while there is always something to send.
             let now = open.gateway.engine.clock().now();
             if now.since(open.looked_at) >= LOOK {
                 open.looked_at = now;
@@ -322,8 +324,8 @@ impl Open {
         Bytes::from(text)
     }
 
-    /// Without an id if something older is still to come: whoever returns gets it again, and knows
-    /// it by its `event_id`.
+    /// Without an id if something older is still to come: a listener that resumes gets it again,
+    /// and recognises it by its `event_id`.
     fn frame(&self, text: &mut Vec<u8>, told: &Told) {
         if let Some(id) = told.id {
             let id = cursors::announced(&self.gateway, &self.caller.teamspace, id);
@@ -334,7 +336,7 @@ impl Open {
         text.extend_from_slice(b"\n\n");
     }
 
-    /// The end, in the protocol's words.
+    /// The end, as a message of the protocol.
     fn closing(&self, code: &str, message: &str) -> Bytes {
         let close = Handshake::Close(Close {
             subscription_id: self.id.to_string(),
@@ -349,7 +351,7 @@ impl Open {
         match &self.secret {
             None => true,
             Some(secret) => {
-                // Whoever has other roles now comes back with them.
+                // A bearer whose roles changed must reconnect to get them.
                 let bearer = self.gateway.engine.authenticate(secret).await.ok().flatten();
                 bearer.is_some_and(|Bearer { caller, .. }| {
                     caller.principal == self.caller.principal && caller.roles == self.caller.roles
@@ -358,13 +360,13 @@ impl Open {
         }
     }
 
-    /// Whether somebody has ended the subscription, though there is more to tell.
+    /// Whether the subscription was ended while there is more to send.
     async fn is_closed(&self) -> bool {
         matches!(self.gateway.engine.subscription(&self.caller, &self.id).await, Ok(None))
     }
 
-    /// A comment, with the place up to which everything was told: whoever was told nothing since
-    /// comes back to it.
+    /// A comment, with the cursor up to which everything was sent. A listener that got no event
+    /// since resumes there.
     fn sign_of_life(&self, comment: &str) -> Bytes {
         match self.listening.place() {
             Some(place) => {

@@ -1,6 +1,6 @@
-//! The Unix socket of AAEP: four bytes of length, the highest first, then a message. Only whoever
-//! owns the server gets in. The first message may say who they are, by a token or as an agent;
-//! whoever says nothing of it is the operator, as on the control socket.
+//! The Unix socket of AAEP: four bytes of length, big-endian, then a message. Only the user that
+//! runs the server may connect. The first message may identify the client, by a token or as an
+//! agent; a client that does not is the operator, as on the control socket.
 
 use std::time::Duration;
 
@@ -19,26 +19,27 @@ use crate::http::auth::{Asker, from_owner, from_token};
 use crate::http::events::Place;
 use crate::http::problem::Problem;
 
-/// Connections at once; the next are closed unheard. One user's screen readers and agents are few.
+/// Connections at once; further ones are closed at once. One user has few screen readers and
+/// agents.
 pub const LOCAL_CONNECTIONS_MAX: usize = 256;
 
-/// How long somebody may be connected before they say anything.
+/// How long a client may be connected before its first message.
 const FIRST_MESSAGE_MAX: Duration = Duration::from_secs(10);
 
-/// From stop to return: each connection says why it ends.
+/// From stop to return, in which each connection tells its peer why it ends.
 const FAREWELLS_MAX: Duration = Duration::from_secs(2);
 
-/// How long the loop rests when the system has nothing left for a connection.
+/// How long the loop pauses when the system has no resources for a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 const LENGTH_BYTES: usize = 4;
 
-/// What is read at once.
+/// How much is read at once.
 const READ_BYTES: usize = 4 * 1_024;
 
 const HELLO: &str = "tasuki.hello";
 
-/// Who somebody is, said first.
+/// The first message, which identifies the client.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Hello {
@@ -117,7 +118,7 @@ async fn refuse(mut wire: Lengths, problem: Problem, farewell: Farewell) {
     wire.close(farewell).await;
 }
 
-/// Who is there, and the first message if it was not about that.
+/// The identity of the client, and its first message if that was not a hello.
 async fn identify(
     gateway: &Gateway,
     first: &str,
@@ -152,7 +153,7 @@ async fn identify(
 struct Lengths {
     stream: UnixStream,
     buffer: BytesMut,
-    /// A message was begun and not ended: nothing that follows could be understood.
+    /// A message was sent in part, so the peer could not parse anything after it.
     is_writing: bool,
 }
 

@@ -15,11 +15,11 @@ use crate::http::auth::bearer_secret;
 use crate::http::problem::Problem;
 use crate::http::ws::{Arrival, READ_BUFFER_BYTES, WRITE_BUFFER_BYTES, arrive, upgrade};
 
-/// What both sides must speak.
+/// The subprotocol that both sides must support.
 const PROTOCOL: &str = "aaep.v1";
 
-/// How long a peer may take to close its side. Closing before it has read our last frame could take
-/// that frame from it.
+/// How long a peer may take to close its side. If we close before it has read our last frame, that
+/// frame may be lost.
 const FAREWELL_MAX: Duration = Duration::from_secs(1);
 
 pub async fn open(State(gateway): State<Gateway>, request: Request) -> Result<Response, Problem> {
@@ -36,7 +36,7 @@ pub async fn open(State(gateway): State<Gateway>, request: Request) -> Result<Re
         .protocols([PROTOCOL])
         .read_buffer_size(READ_BUFFER_BYTES)
         .write_buffer_size(WRITE_BUFFER_BYTES)
-        // A message that is a little too large is read, so that it can be answered.
+        // A message that is slightly too large is read, so that it can be refused with an answer.
         .max_message_size(2 * MESSAGE_BYTES_MAX)
         .max_frame_size(2 * MESSAGE_BYTES_MAX)
         .on_failed_upgrade(|error| tracing::debug!(%error, "a socket did not open"))

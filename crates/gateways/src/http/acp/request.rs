@@ -104,7 +104,7 @@ fn described(schema: Schema, text: &str) -> Value {
     schema
 }
 
-/// The actions, for whoever named none of them.
+/// The names of the actions, for the error about an unknown one.
 pub fn actions() -> String {
     let mut names: Vec<_> = ACTIONS.iter().map(|(action, _, _)| *action).collect();
     names.dedup();

@@ -1,5 +1,5 @@
-//! What happens in a conversation, for those who follow it as a chat: a change of hands in the
-//! words that chat clients know, and entries of the ledger as the customer may see them.
+//! What happens in a conversation, for chat clients that follow it: a change of holder as the
+//! events that they know, and entries of the ledger as the customer may see them.
 
 use engine::feed::entry_cursor;
 use engine::port::Sequenced;
@@ -16,16 +16,16 @@ use super::{identity, is_customer, language, transcript};
 use crate::http::Gateway;
 use crate::http::problem::Problem;
 
-/// How much somebody sees of what happens in a conversation.
+/// How much a subscriber sees of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sight {
     /// The entry itself, or as much of it as the transcript shows.
     Entry,
-    /// How its transfer stands, as everybody who takes part does.
+    /// The status of its transfer, which every participant sees.
     Status,
 }
 
-/// What an entry of a conversation is in the words that chat clients know; nothing for most.
+/// The events that chat clients know for an entry of a conversation; none for most entries.
 pub async fn announcements(
     gateway: &Gateway,
     caller: &Caller,
@@ -58,8 +58,8 @@ pub async fn announcements(
     }
 }
 
-/// `agent_handoff` and `agent_changed`. Both have the id of the part that says the same in the
-/// transcript, so that a repeat can be told.
+/// `agent_handoff` and `agent_changed`. Both have the id of the matching part in the transcript, so
+/// that a client recognises a repeat.
 async fn change_of_hands(
     gateway: &Gateway,
     caller: &Caller,
@@ -101,7 +101,7 @@ async fn change_of_hands(
 }
 
 /// An entry of a conversation as its customer sees it: the message that it added to the transcript,
-/// or that it began or ended. Anything else is between the agents.
+/// or that it began or ended. Other entries are not for the customer.
 pub async fn for_customer(
     gateway: &Gateway,
     customer: &Caller,

@@ -46,13 +46,13 @@ pub struct CalledInput {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct CalledView {
-    /// To be appended to the history, as they are.
+    /// To be appended to the history, unchanged.
     pub messages: Vec<Value>,
-    /// What became of each call, in the order of the turn.
+    /// The result of each call, in the order of the turn.
     pub calls: Vec<Called>,
-    /// The ids of ordinary calls, which whoever runs the tools has still to answer.
+    /// The ids of ordinary calls, which the program that runs the tools still has to answer.
     pub waiting: Vec<String>,
-    /// The handoff that was performed, if one was.
+    /// The handoff that was performed, if there was one.
     pub routed: Option<Taken>,
 }
 
@@ -162,7 +162,8 @@ pub async fn called(
         let command = step::Command::Conversation(Command::Route(Box::new(route)));
         let stream = stream(&caller.teamspace, id);
         match gateway.engine.submit(&caller, stream, command, Some(key)).await {
-            // A retry of a turn whose first handoff was denied then and a later one performed.
+            // A retry of a turn in which the first handoff was denied and a later one was
+            // performed.
             Ok(done) if !is_about(&done, &target) && others_left(&calls, &denied, &target) => {
                 denied.insert(target.to_string(), (DENIED, DENIED_BEFORE.to_owned()));
             }
@@ -192,7 +193,7 @@ fn view(form: Form, turn: &Value, answers: &Answers, routed: Option<Taken>) -> C
     }
 }
 
-/// Why a handoff to somebody who is not among the tools is not performed.
+/// Why a handoff to an agent that is not among the tools is not performed.
 fn not_offered(agent: &AgentId, request: &Request, others: &BTreeMap<String, Kind>) -> Refusal {
     match others.get(&request.target) {
         None => Refusal::UnknownAgent,
@@ -203,7 +204,7 @@ fn not_offered(agent: &AgentId, request: &Request, others: &BTreeMap<String, Kin
     }
 }
 
-/// Whether what was done was asked for by a handoff to this agent.
+/// Whether the performed handoff was requested with this agent as its target.
 fn is_about(done: &Done, target: &AgentId) -> bool {
     let outcome = &done.outcome;
     outcome.instead_of().or(outcome.holder.as_ref()) == Some(target)
@@ -228,8 +229,8 @@ fn redirect(done: &Done, target: &AgentId) -> Option<Redirect> {
     })
 }
 
-/// Where nothing is handed over no command asks this: whoever has lost the conversation is not told
-/// to run tools for it.
+/// A turn without a handoff makes no command that checks this: an agent that has lost the
+/// conversation must not be told to run tools for it.
 fn check_turn(
     conversation: &Conversation,
     agent: &AgentId,
@@ -250,10 +251,10 @@ fn check_turn(
 /// Why a handoff is not performed: a stable code, and a sentence.
 type Denied = (&'static str, String);
 
-/// The code of what no other code is about.
+/// The code for all other reasons.
 const DENIED: &str = "denied";
 
-/// What is told about a handoff of a turn that was answered before.
+/// The reason for a handoff in a turn that was answered before.
 const DENIED_BEFORE: &str = "it was not allowed when this turn was answered first";
 
 /// The targets of a turn that are in the directory and not among the tools.
@@ -281,7 +282,7 @@ fn is_about_target(rejection: &Rejection) -> bool {
     matches!(rejection.field(), Some("goto"))
 }
 
-/// A model wrote no `goto`: it is told the reason alone.
+/// The reason without the field's name: the model wrote no `goto`.
 fn without_field(rejection: &Rejection) -> String {
     let text = rejection.to_string();
     text.strip_prefix("goto: ").map(str::to_owned).unwrap_or(text)
@@ -301,8 +302,8 @@ fn handoff_tools(targets: Vec<Target>) -> Result<HandoffTools, Problem> {
     })
 }
 
-/// Tools for those to whom this agent may hand over: the other workers of the directory, or
-/// whoever the topology names.
+/// Tools for the agents that this agent may hand over to: the other workers of the directory, or
+/// the agents that the topology names.
 async fn tools_of(
     gateway: &Gateway,
     caller: &Caller,
@@ -329,7 +330,7 @@ async fn tools_of(
     handoff_tools(targets)
 }
 
-/// Those of the directory, or as many as show that they are too many.
+/// The workers of the directory, or just enough to show that there are too many.
 async fn workers(gateway: &Gateway, teamspace: &TeamspaceId) -> Result<Vec<Agent>, Problem> {
     let (mut found, mut before) = (Vec::new(), None);
     loop {

@@ -1,5 +1,5 @@
-//! Erasing what one entry of a conversation says, or what all of them say. Operators do it; a
-//! customer asks them.
+//! Erasing the content of one entry of a conversation, or of all. Only operators may; a customer
+//! asks them.
 
 use axum::Json;
 use axum::extract::State;
@@ -19,7 +19,8 @@ use crate::http::problem::Problem;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EraseConversationInput {
-    /// The entry whose content goes; all of them without it, and the conversation is closed.
+    /// The entry whose content is erased. Without it all are erased, and the conversation is
+    /// closed.
     #[serde(default)]
     #[schemars(transform = form::range(1, INTEGER_MAX))]
     pub position: Option<u64>,
@@ -35,7 +36,7 @@ pub struct ErasedView {
     pub conversation: ConversationView,
     /// How many entries were erased, at most 200.
     pub erased: usize,
-    /// Whether to ask again.
+    /// Whether there is more to erase: repeat the request.
     pub has_more: bool,
 }
 

@@ -1,5 +1,5 @@
-//! A conversation to keep or to hand out: one JSON object to a line, with everything that was said
-//! and where it stands in the ledger. It is sent as it is read, however long it is.
+//! The export of a conversation: one JSON object per line, with every message and its place in the
+//! ledger. It is streamed while it is read, whatever its length.
 
 use axum::body::{Body, Bytes};
 use axum::extract::State;
@@ -59,13 +59,14 @@ pub async fn export(
     Ok((headers, Body::from_stream(ReceiverStream::new(stream))).into_response())
 }
 
-/// Its customer asks whoever opened it.
+/// A customer may not; they ask the member that opened the conversation.
 fn may_export(caller: &Caller, conversation: &Conversation) -> bool {
     let opened = conversation.setup.opened_by == caller.principal.to_string();
     opened || caller.is_coordinator()
 }
 
-/// The first line, the last, how many are between them, and whether those have their numbers.
+/// The first line, the last, the number of lines between them, and whether those show sequence
+/// numbers.
 struct Ends {
     head: Value,
     end: Value,
@@ -76,7 +77,7 @@ struct Ends {
 
 type Pages = mpsc::Sender<Result<Bytes, StoreError>>;
 
-/// Without its last line an export is not whole: whatever goes wrong ends the answer before it.
+/// An export without its last line is incomplete: an error ends the answer before that line.
 async fn send(gateway: Gateway, stream: Stream, reader: Reader, ends: Ends, pages: Pages) {
     let Ends { head, end, n_lines, shows_seq } = ends;
     if pages.send(Ok(lines(&[head]))).await.is_err() {
@@ -109,12 +110,12 @@ async fn send(gateway: Gateway, stream: Stream, reader: Reader, ends: Ends, page
             return;
         }
     }
-    // Whoever went away has seen enough.
+    // The client may have disconnected.
     let _ = pages.send(Ok(lines(&[end]))).await;
 }
 
-/// A message with all that is known of it; files are in `body`, as base64. What people tell each
-/// other keeps its place and its hash, without its words.
+/// A message with all that is recorded about it; files are in `body`, as base64. Internal messages
+/// between people keep their place and hash, without their text.
 fn exported(reader: Reader, (number, line): (u64, &Sequenced), shows_seq: bool) -> Value {
     let entry = &line.entry;
     let is_withheld = !reader.may_read(&entry.name);

@@ -1,5 +1,5 @@
-//! The lines of a transcript that come from a transfer to a person: parts in the names that chat
-//! clients know, and what colleagues tell each other.
+//! The lines of a transcript that come from a transfer to a person: parts with the names that chat
+//! clients know, and internal messages between colleagues.
 
 use engine::port::Sequenced;
 use protocol::conversation::customer_text::{self, Asked, whose};
@@ -15,7 +15,7 @@ use super::transcript::{From, Names};
 use super::transfer_news::{add_route, bundle_id, earlier};
 use crate::http::problem::Problem;
 
-/// What a line has besides its number: from whom, in which epoch, parts, what it answers.
+/// The fields of a line besides its number: sender, epoch, parts, and the line that it answers.
 type Shown = (Option<From>, Option<u64>, Vec<Value>, Option<u64>);
 
 pub async fn shown(
@@ -60,7 +60,7 @@ pub async fn shown(
             let kind = requested_kind(names, line, it).await?;
             part["transferType"] = json!(kind.unwrap_or_default());
             part["toAgent"] = json!(names.of(&it.to).await?);
-            // What the customer gave as a reason is theirs to see.
+            // A customer may see a reason that a customer gave.
             let actor = line.entry.actor.as_ref();
             let is_shown = !is_customer(names.caller) || customer_text::is_customer(actor);
             if !it.reason.is_empty() && is_shown {
@@ -89,7 +89,7 @@ pub async fn shown(
     })
 }
 
-/// Why a person was asked for: to a customer what is meant for them, to members all of it.
+/// Why a person was asked for: customers see the text meant for them, members see everything.
 async fn add_reasons(
     part: &mut Value,
     names: &mut Names<'_>,
@@ -119,7 +119,7 @@ async fn add_reasons(
     add_route(part, names.gateway, &line.entry.stream, line, it).await
 }
 
-/// As what it was asked for: the state knows of the last one, the history of those before.
+/// The kind of transfer that was requested: the state has the last one, the history those before.
 async fn requested_kind(
     names: &Names<'_>,
     line: &Sequenced,

@@ -1,5 +1,5 @@
-//! What was said, by number, and the files that came with it. Files are never shown in place: a
-//! browser gets them as downloads that can do nothing.
+//! The messages of a conversation, by number, and their files. Files are never shown inline: a
+//! browser gets them as downloads that cannot run.
 
 use std::collections::BTreeMap;
 
@@ -52,20 +52,20 @@ pub struct LineView {
     #[serde(flatten)]
     pub heard: Heard,
     pub at: String,
-    /// What it said was erased.
+    /// Whether its content was erased.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub erased: bool,
 }
 
-/// How a message of the customer sounds, and what the graph says about it.
+/// How a message of the customer sounds, and how the graph routes it.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct Heard {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub signals: Vec<SignalScore>,
-    /// The rule by which a person is wanted.
+    /// The rule that asks for a person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub escalation: Option<Escalate>,
-    /// `routeDecision` and `graphPath`, unless the conversation changed hands with it: then the
+    /// `routeDecision` and `graphPath`, unless the message changed the holder: then the
     /// `agent-transfer` has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub route: Option<Value>,
@@ -78,7 +78,7 @@ pub enum From {
     Agent(AgentIdentity),
     /// The conversation changed hands.
     System,
-    /// A colleague, for colleagues.
+    /// From a colleague, for colleagues only.
     Internal {
         by: String,
     },
@@ -87,7 +87,7 @@ pub enum From {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TranscriptInput {
-    /// Only what has a larger number.
+    /// Only messages with a larger number.
     #[serde(default)]
     pub after: Option<String>,
     /// 1 to 200.
@@ -110,11 +110,11 @@ pub async fn read(
     let caller = &asker.caller;
     let mut names = Names { gateway: &gateway, caller, language, known: BTreeMap::new() };
     let mut items = Vec::with_capacity(lines.len());
-    // Numbers have no gaps, so what was erased has one too.
+    // Numbers have no gaps, so erased messages have one too.
     let mut last = after;
     for (number, line) in (after.saturating_add(1)..).zip(&lines) {
         last = number;
-        // What people tell each other has its place there, and is for them.
+        // Internal messages have a number too, but only people may read them.
         if reader.may_read(&line.entry.name) {
             let mut shown = shown(&mut names, id, number, line).await?;
             if reader == Reader::Program {
@@ -167,7 +167,7 @@ fn plain(media_type: &str) -> HeaderValue {
     HeaderValue::from_str(media_type).unwrap_or(unknown)
 }
 
-/// Every byte that is not plain is escaped, so that no name can add to the header.
+/// Every byte that is not plain is escaped, so that a file name cannot inject into the header.
 fn disposition(name: &str) -> HeaderValue {
     let mut text = "attachment; filename*=UTF-8''".to_owned();
     for byte in name.bytes() {
@@ -181,8 +181,8 @@ fn disposition(name: &str) -> HeaderValue {
     HeaderValue::from_str(&text).expect("an escaped name is plain ASCII")
 }
 
-/// One message as the caller sees it; `None` for what is no message, or none any more, or not for
-/// the caller.
+/// One message as the caller sees it; `None` if it is no message, was erased, or is not for the
+/// caller.
 pub async fn one(
     gateway: &Gateway,
     caller: &Caller,
@@ -206,7 +206,7 @@ pub fn event(line: &Sequenced) -> Option<Event> {
     }
 }
 
-/// Agents by what they are called, each looked up once.
+/// A cache of agents' display names.
 pub(super) struct Names<'a> {
     pub(super) gateway: &'a Gateway,
     pub(super) caller: &'a Caller,
@@ -268,7 +268,7 @@ async fn shown(
     Ok(LineView { number, position, from, epoch, parts, in_reply_to, heard, at, erased })
 }
 
-/// Texts as they are, files by where to get them.
+/// Texts unchanged, files by their URL.
 fn parts_of(id: ConversationId, said: &Said) -> Vec<Value> {
     let numbered = said.parts.iter().enumerate();
     let shown = numbered.map(|(index, part)| match part {
@@ -282,8 +282,8 @@ fn parts_of(id: ConversationId, said: &Said) -> Vec<Value> {
     shown.collect()
 }
 
-/// An `AgentTransferPart`. Why, and what the next agent must know, are not for the customer, who
-/// gets words of their own.
+/// An `AgentTransferPart`. The reason and the context for the next agent are not for the customer,
+/// who gets a text of their own.
 async fn transfer(
     names: &mut Names<'_>,
     id: ConversationId,

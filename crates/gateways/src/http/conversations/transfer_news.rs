@@ -1,5 +1,5 @@
-//! What happens to a transfer, in the words that chat clients and desks know: how it stands for
-//! everybody in the conversation, what was done and by whom for those who see the entry.
+//! What happens to a transfer, as events that chat clients and desks know: its status for every
+//! participant, and the action and its actor for subscribers that see the entry.
 
 use engine::port::Sequenced;
 use protocol::caller::Caller;
@@ -23,11 +23,11 @@ use crate::http::queues;
 /// Entries that are read at a time on the way back to what was before.
 const PAGE: usize = 64;
 
-/// How far back that is looked for. A thousand messages of one person are a long chat; whoever is
-/// told of its end is then not told whether it was on hold.
+/// How many pages are searched. A thousand messages of one person are a long chat; the event about
+/// its end then does not say whether it was on hold.
 const PAGES_MAX: usize = 16;
 
-/// An entry about a transfer, and who is told.
+/// An entry about a transfer, and the subscriber that is told.
 pub struct News<'a> {
     pub gateway: &'a Gateway,
     pub caller: &'a Caller,
@@ -37,7 +37,7 @@ pub struct News<'a> {
 }
 
 impl News<'_> {
-    /// In this order: how it stands, who answers now, what was done, and by whom.
+    /// In this order: the status, who answers now, what was done, and by whom.
     pub async fn announced(&self, sight: Sight) -> Result<Vec<Value>, Problem> {
         let state = self.gateway.engine.current(&self.line.entry.stream).await?;
         let Some(State::Conversation(conversation)) = state.as_deref() else {
@@ -115,7 +115,7 @@ impl News<'_> {
         Ok(frame)
     }
 
-    /// What was said for the customer, what they said themselves, or a sentence of ours.
+    /// The text meant for the customer, the customer's own reason, or a sentence of the server.
     async fn reason_for_customer(
         &self,
         conversation: &Conversation,
@@ -147,7 +147,7 @@ impl News<'_> {
         })
     }
 
-    /// Somebody else speaks with the customer now.
+    /// Another agent or person answers the customer now.
     async fn agent_changed(&self) -> Result<Option<Value>, Problem> {
         let (agent, kind, number) = match self.event {
             Event::Connected(it) => {
@@ -155,7 +155,7 @@ impl News<'_> {
                 let kind = if is_from_bot { "bot_to_human" } else { "human_to_human" };
                 (&it.agent, kind, it.number)
             }
-            // Nobody gets back what is closed.
+            // A closed conversation is not returned.
             Event::Over(it) if it.to != it.holder => (&it.to, "returned", it.number),
             Event::Over(_)
             | Event::Requested(_)
@@ -183,7 +183,7 @@ impl News<'_> {
     async fn transition(&self) -> Result<Option<Value>, Problem> {
         let Some((action, to)) = self.event.moved() else { return Ok(None) };
         let from = match before(action, to) {
-            // Each request begins another one.
+            // Each request begins a new transfer.
             _ if action == Action::Request => Some(Status::Idle),
             Some(from) => Some(from),
             None => self.status_before().await?,
@@ -198,7 +198,7 @@ impl News<'_> {
         Ok(Some(frame))
     }
 
-    /// What a person did at their desk. The server's own doing is none.
+    /// What a person did at their desk. Actions of the server are not included.
     async fn cockpit_action(&self) -> Result<Option<Value>, Problem> {
         let Some(action) = action(self.event) else { return Ok(None) };
         let actor = self.line.entry.actor.as_ref();
@@ -233,7 +233,7 @@ impl News<'_> {
     }
 }
 
-/// The newest event of a transfer below a position of which something is wanted.
+/// The newest value that `wanted` finds in the events of a transfer below a position.
 pub async fn earlier<T>(
     gateway: &Gateway,
     stream: &Stream,
@@ -300,7 +300,7 @@ fn target(event: &Event) -> Option<&AgentId> {
     }
 }
 
-/// Why it was asked for, declined or ended is for those inside.
+/// The reason for a request, decline or end is not for the customer.
 fn reason(event: &Event, is_inside: bool) -> Option<&str> {
     let reason = match event {
         Event::Requested(it) => &it.reason,
@@ -320,7 +320,8 @@ fn reason(event: &Event, is_inside: bool) -> Option<&str> {
     Some(reason.as_str()).filter(|reason| !reason.is_empty() && is_inside)
 }
 
-/// The transfer, if it began to wait with this and waits still: places are those of now.
+/// The transfer, if it began to wait with this entry and still waits: queue positions are current
+/// ones.
 fn waits_since<'c>(
     conversation: &'c Conversation,
     event: &Event,
@@ -360,8 +361,8 @@ fn action(event: &Event) -> Option<&'static str> {
     }
 }
 
-/// What the person was told beforehand; a blind transfer brings nothing. The first releases did not
-/// write it down.
+/// The bundle that the person was given; a blind transfer has none. The first releases did not
+/// record it.
 pub fn bundle_id(connected: &Connected) -> Option<String> {
     let Connected { transfer, leg, kind, bundle_id, .. } = connected;
     let written_later = || (*kind != Kind::Blind).then(|| format!("{transfer}-{leg}"));

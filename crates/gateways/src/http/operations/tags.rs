@@ -1,4 +1,4 @@
-//! What the operations are about, in the order a reader meets them.
+//! The groups of operations, in the order of the reference.
 
 /// A group of operations.
 #[derive(Debug, Clone, Copy)]

@@ -1,10 +1,10 @@
-//! Examples of requests and answers, made from their schemas, so that they never say anything else.
-//! What a field is called decides what it shows.
+//! Examples of requests and answers, made from their schemas, so that they always match. The name
+//! of a field decides its example value.
 
 use protocol::form::Form;
 use serde_json::{Map, Value, json};
 
-/// What fields of these names show, wherever the schema allows it; the first that fits counts.
+/// Values for fields of these names, if the schema allows them; the first that fits counts.
 const SAMPLES: [(&str, &str); 44] = [
     ("action", "accept"),
     ("agent_id", "bob"),
@@ -75,10 +75,10 @@ const TEXTS: [&str; 15] = [
     "x",
 ];
 
-/// Deep enough for every request; what lies deeper is left out where it may be.
+/// Deep enough for every request; deeper optional fields are left out.
 const DEPTH_MAX: usize = 8;
 
-/// Optional fields that an example shows, so that it has something to show.
+/// How many optional fields an example shows.
 const OPTIONAL_MAX: usize = 2;
 
 /// A value that has the form of a schema of this document.
@@ -174,7 +174,7 @@ impl Examples<'_> {
     }
 }
 
-/// What fields show whose names end like this.
+/// Values for fields by the ending of their names.
 fn by_ending(field: &str) -> Option<&'static str> {
     let endings = [
         ("_at", TIME),
@@ -226,7 +226,7 @@ fn kind(schema: &Value) -> &str {
     }
 }
 
-/// The smallest that is more than nothing, where that is allowed.
+/// The smallest allowed number above 0, if there is one.
 fn number(schema: &Value) -> Value {
     let min = schema.get("minimum").and_then(Value::as_f64).unwrap_or(0.0);
     let max = schema.get("maximum").and_then(Value::as_f64).unwrap_or(f64::MAX);

@@ -81,7 +81,7 @@ fn example(title: &str, content: &Value) -> String {
     format!("<h4>{title} <small>{kind}</small></h4><pre>{text}</pre>")
 }
 
-/// What stands between backquotes is code.
+/// Turns text between backquotes into code.
 fn code(text: &str) -> String {
     let mut parts = text.split('`');
     let mut html = parts.next().unwrap_or_default().to_owned();

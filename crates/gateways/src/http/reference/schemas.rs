@@ -1,5 +1,5 @@
-//! The schemas of the reference. What a request must have and what an answer always has are two
-//! things: a type that is in both may have two schemas, and then two names.
+//! The schemas of the reference. Required fields of a request and guaranteed fields of an answer
+//! differ: a type that is in both may have two schemas, and then two names.
 
 use std::collections::BTreeSet;
 
@@ -53,7 +53,7 @@ impl Schemas {
     }
 }
 
-/// The names that mean something else in answers, or refer to such a one.
+/// The names whose schema differs in answers, or that refer to such a name.
 fn differing(requests: &Map<String, Value>, answers: &Map<String, Value>) -> BTreeSet<String> {
     let shared = || answers.iter().filter(|(name, _)| requests.contains_key(*name));
     let mut differing: BTreeSet<String> = shared()

@@ -1,6 +1,6 @@
-//! A command is an operation of the HTTP API, asked within the process: the same router, the same
-//! credential, hence the same rules, limits and errors. An operation that is added there can be
-//! asked for here at once.
+//! A command is an operation of the HTTP API, called within the process: the same router and the
+//! same credential, hence the same rules, limits and errors. A new operation of the API is a new
+//! command without further code.
 
 use std::time::Duration;
 
@@ -20,20 +20,20 @@ use crate::http::operations::{self, OPERATIONS, Operation};
 use crate::http::problem::Problem;
 use crate::listen::Peer;
 
-/// The last resort for a handler without a limit of its own, as for a request over HTTP.
+/// The timeout for a handler without one of its own, as for a request over HTTP.
 const COMMAND_MS_MAX: u64 = 30_000;
 
-/// Names are at most this long; what is longer is not repeated to its sender.
+/// Names are at most this long; a longer one is not repeated in the error.
 const NAME_SHOWN_BYTES_MAX: usize = 64;
 
-/// Who asks: what each command of a connection says of its sender.
+/// The identity of the caller, which each command of a connection carries.
 #[derive(Debug, Clone)]
 pub struct Identity {
     headers: HeaderMap,
     peer: Option<Peer>,
 }
 
-/// One command on its way.
+/// One command that is being run.
 #[derive(Debug)]
 pub struct Call {
     method: Method,
@@ -43,7 +43,7 @@ pub struct Call {
     form: Form,
 }
 
-/// How the answer shall look.
+/// The form of the answer.
 #[derive(Debug)]
 enum Form {
     Native,
@@ -85,7 +85,7 @@ impl Call {
         Ok(Self { method, uri: uri(operation, with)?, body, key, form: Form::Native })
     }
 
-    /// The choice of a customer.
+    /// A customer's choice of an agent.
     pub fn select(session: String, agent: String, key: Option<String>) -> Result<Self, Problem> {
         let with = Map::from_iter([("conversation".to_owned(), Value::String(session))]);
         let body = Map::from_iter([("agent_id".to_owned(), Value::String(agent.clone()))]);
@@ -93,7 +93,7 @@ impl Call {
         Ok(Self { form: Form::Selection(agent), ..call })
     }
 
-    /// Asks, and returns the frame with the answer.
+    /// Runs the command, and returns the frame with the answer.
     pub async fn run(self, id: Option<String>, operations: Router, who: Identity) -> String {
         let Self { method, uri, body, key, form } = self;
         let mut request = Request::new(
@@ -176,7 +176,8 @@ fn text_of(value: &Value) -> Option<String> {
     }
 }
 
-/// Whatever is not plain is escaped, so that no parameter can become another path or another query.
+/// Characters that are not plain are escaped, so that no parameter can change the path or the
+/// query.
 fn escape(uri: &mut String, text: &str) {
     for byte in text.bytes() {
         match byte {

@@ -1,6 +1,5 @@
 //! One open socket: frames are read and answered one after the other, commands run in the order in
-//! which they came, and what is new is passed on. Whatever the peer does not take, it holds up for
-//! nobody but itself.
+//! which they came, and events are passed on. A peer that does not read delays only itself.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -28,25 +27,26 @@ use crate::http::conversations::{identity, stream};
 use crate::http::events::Place;
 use crate::http::problem::Problem;
 
-/// How often it is asked whether the token is still good. An end of it is noticed within this time.
+/// How often the token is checked. Its end is noticed within this time.
 const BEAT: Span = Span::from_millis(1_000);
 
 /// Commands that wait for the one before them. Past this they are refused with `overloaded`; a
 /// client that waits for its answers never has more than one.
 pub const WAITING_COMMANDS_MAX: usize = 32;
 
-/// How long a peer may take to close its side. Closing before it has read our last frame could take
-/// that frame from it.
+/// How long a peer may take to close its side. If we close before it has read our last frame, that
+/// frame may be lost.
 const FAREWELL_MAX: Duration = Duration::from_secs(1);
 
-/// A socket on its way to being open.
+/// A socket that is being opened.
 pub struct Connection {
     pub number: u64,
     pub gateway: Gateway,
     pub operations: Router,
     pub asker: Asker,
     pub identity: Identity,
-    /// With which to ask again whether the caller is still allowed; none on the control socket.
+    /// The secret with which to check again whether the caller is still allowed; none on the
+    /// control socket.
     pub secret: Option<String>,
     pub frame_bytes_max: usize,
     pub _place: Place,
@@ -58,11 +58,11 @@ enum Farewell {
     /// The peer has closed it, or is gone.
     Peer,
     Stopping,
-    /// What came is no frame, or far too large.
+    /// The peer sent something that is no frame, or is far too large.
     Unreadable,
     /// The store cannot be read.
     Broken,
-    /// The token has ended, or it stands for something else now.
+    /// The token has ended, or its bearer or roles have changed.
     TokenEnded,
     /// The peer did not answer a ping.
     Silent,
@@ -92,9 +92,9 @@ struct Open {
     news: mpsc::Sender<News>,
     waiting: VecDeque<(Option<String>, Call)>,
     subscriptions: Vec<Subscription>,
-    /// Whether the peer was heard of since the last ping.
+    /// Whether anything came from the peer since the last ping.
     is_heard: bool,
-    /// What was said last of typing, and when.
+    /// The last typing notice, and when it was sent.
     typed: Option<(ConversationId, bool, Time)>,
 }
 
@@ -123,7 +123,7 @@ impl Connection {
         Box::pin(open.converse(arriving)).await;
     }
 
-    /// Whether the token is good and stands for what it stood for.
+    /// Whether the token is valid and its bearer is unchanged.
     async fn check(&self) -> Result<(), Farewell> {
         let Some(secret) = &self.secret else { return Ok(()) };
         let was = &self.asker.caller;
@@ -181,7 +181,7 @@ impl Open {
             }
         };
         self.close(farewell).await;
-        // What was asked before the peer left is done, as far as it was read.
+        // Commands that were read before the peer left are still run.
         if [Farewell::Peer, Farewell::Unreadable].contains(&farewell) {
             if let Some(running) = running {
                 running.await;
@@ -280,8 +280,8 @@ impl Open {
         Ok(json!({ "cursor": cursor }))
     }
 
-    /// Tells the other side of a conversation: the holder of its customer, and the customer of the
-    /// holder. Others are neither heard nor told.
+    /// Tells the other side of a conversation: the holder about the customer, or the customer about
+    /// the holder. Other callers neither send nor get typing notices.
     async fn typing(&mut self, asked: TypingInput) -> Result<(), Problem> {
         let Connection { gateway, asker, .. } = &self.connection;
         let caller = &asker.caller;

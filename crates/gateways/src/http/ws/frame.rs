@@ -15,7 +15,7 @@ use super::command::Call;
 use crate::http::input::shape;
 use crate::http::problem::Problem;
 
-/// An id is repeated in every answer and every event, so it had better be short.
+/// An id is repeated in every answer and every event, so it must be short.
 pub const ID_BYTES_MAX: usize = 64;
 
 /// One frame of a client, as far as it could be read.
@@ -38,7 +38,7 @@ pub enum Asks {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Subscribe {
-    /// Go on after this cursor; 0 is the beginning. Without it, from now on.
+    /// Resume after this cursor; 0 is the beginning. Without it, start now.
     #[serde(default)]
     pub after: Option<After>,
     #[serde(default)]
@@ -67,7 +67,7 @@ pub struct Unsubscribe {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TypingInput {
-    /// A customer may leave it out, having one only.
+    /// A customer may leave it out, because they have only one.
     #[serde(default)]
     pub conversation: Option<String>,
     #[serde(default = "yes")]
@@ -93,7 +93,7 @@ struct CallInput {
     key: Option<String>,
 }
 
-/// How chat clients choose an agent that speak of sessions.
+/// How chat clients that use the word session choose an agent.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct SelectInput {
@@ -105,7 +105,7 @@ struct SelectInput {
 
 pub fn read(text: &str, bounds: &Bounds) -> Frame {
     let nameless = |problem| Frame { id: None, asks: Err(problem) };
-    // The operation that is asked for says whose texts are kept as they were sent.
+    // The operation decides whose texts are kept as they were sent.
     let bounds = Bounds { free_text: &["text", "reason", "words", "note", "comment"], ..*bounds };
     let mut fields = match json::parse(text.as_bytes(), &bounds) {
         Ok(Value::Object(fields)) => fields,
@@ -156,7 +156,7 @@ pub fn conversation_id(text: &str) -> Result<ConversationId, Problem> {
 struct Answer<'a> {
     re: Option<&'a str>,
     status: u16,
-    /// How long to wait, in seconds, as the header of that name says over HTTP.
+    /// How long to wait, in seconds, like the HTTP header of that name.
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after: Option<u64>,
     body: Body<'a>,
@@ -169,7 +169,7 @@ enum Body<'a> {
     Text(&'a str),
 }
 
-/// What became of a frame, in the words of the HTTP API.
+/// The answer to a frame, in the form of the HTTP API.
 pub async fn answer(id: Option<&str>, response: Response) -> String {
     let status = response.status().as_u16();
     let retry_after = response.headers().get(header::RETRY_AFTER);

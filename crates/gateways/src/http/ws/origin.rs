@@ -1,12 +1,12 @@
-//! Which pages may open a socket. A browser says where a page is from; anything else says nothing,
-//! and is not a browser.
+//! Which pages may open a socket. A browser sends the origin of a page; a client that sends none is
+//! not a browser.
 
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, header};
 
 use crate::http::problem::Problem;
 
-/// Pages from elsewhere that may open sockets. The server's own always may.
+/// Other origins whose pages may open sockets. The server's own pages always may.
 #[derive(Debug, Clone, Default)]
 pub struct Origins(Vec<Origin>);
 
@@ -51,7 +51,7 @@ impl Origin {
         Some(Self { scheme, place })
     }
 
-    /// Where `host` is, for somebody who comes by the scheme of this origin.
+    /// The host and port of `host`, if it is reached by the scheme of this origin.
     fn scheme_place(&self, host: &str) -> Option<String> {
         place_of(&self.scheme, host)
     }

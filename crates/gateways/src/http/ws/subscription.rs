@@ -1,8 +1,8 @@
-//! What a connection is told of the ledger. Each subscription reads at its own pace, in a task of
-//! its own, and waits when the connection is slow: it falls behind in the ledger and nowhere else.
+//! The subscriptions of a connection to the ledger. Each reads at its own pace, in its own task,
+//! and waits when the connection is slow: it falls behind in the ledger, and nothing is buffered.
 //!
-//! One that is narrowed to a conversation catches up from that conversation alone: what it costs to
-//! come back does not grow with what others did meanwhile.
+//! A subscription to one conversation catches up from that conversation alone: the cost of resuming
+//! does not grow with the rest of the ledger.
 
 use std::sync::Arc;
 
@@ -28,27 +28,27 @@ use crate::http::events::{Filter, FollowInput, Told};
 use crate::http::problem::Problem;
 
 /// Subscriptions of one connection. A cockpit has one for everything and a few for what is on its
-/// screen; each is woken by every entry, so they are not for free.
+/// screen; each is woken by every entry, so each has a cost.
 pub const SUBSCRIPTIONS_MAX: usize = 8;
 
 /// Batches on their way to a slow reader. Past this its subscriptions wait in the ledger.
 pub const NEWS_MAX: usize = 2;
 
-/// A batch is handed on once it has as many bytes, so that little is kept for a slow reader.
+/// A batch is passed on once it has this many bytes, so that little is buffered for a slow reader.
 const BATCH_BYTES_MAX: usize = 64 * 1_024;
 
 /// Entries of a conversation that are read at a time while catching up.
 const CATCH_UP_ENTRIES: u64 = 64;
 
-/// How often a subscription to a whole teamspace says how far it is, whatever happens: if it did so
-/// only when others are busy, it would tell that they are.
+/// How often a subscription to a whole teamspace sends its cursor. The interval is fixed: a cursor
+/// sent only when other teamspaces are active would reveal their activity.
 const PLACE_EVERY: Span = Span::from_millis(10_000);
 
 /// What a connection passes on to its peer.
 #[derive(Debug)]
 pub enum News {
     Frames(Vec<Utf8Bytes>),
-    /// The ledger could not be read; whoever comes back goes on from the last cursor.
+    /// The ledger could not be read; a client that reconnects resumes at its last cursor.
     Broken,
 }
 
@@ -66,7 +66,7 @@ impl Drop for Subscription {
     }
 }
 
-/// Begins to follow. Returns the cursor after which it does.
+/// Starts a subscription. Returns the cursor after which it follows.
 pub async fn begin(
     gateway: &Gateway,
     asker: &Asker,
@@ -142,7 +142,7 @@ fn listener(caller: &Caller) -> Option<Who> {
     }
 }
 
-/// What of an entry is shown.
+/// Which part of an entry is shown.
 enum View {
     Member(Filter),
     Customer(Caller, ConversationId),
@@ -161,7 +161,7 @@ struct Following {
     n_bytes: usize,
 }
 
-/// Why a subscription ends: nobody reads it any more, or there is nothing to be read.
+/// Why a subscription ends: it has no reader any more, or the ledger cannot be read.
 enum Ended {
     Unread,
     Failed,
@@ -178,7 +178,7 @@ impl Following {
 
     async fn follow(&mut self, stream: Option<Stream>, after: u64, newest: u64) -> Ended {
         let mut cursor = after;
-        // One that is narrowed catches up from what it is narrowed to, from wherever it was.
+        // A subscription to one conversation first catches up from that conversation.
         let says_places = stream.is_none();
         if let Some(stream) = stream.filter(|_| after < newest) {
             if let Err(ended) = self.catch_up(&stream, after, newest).await {
@@ -211,14 +211,14 @@ impl Following {
         }
     }
 
-    /// What happened in one conversation after a place, up to another one.
+    /// Sends what happened in one conversation after one cursor, up to another.
     async fn catch_up(&mut self, stream: &Stream, after: u64, newest: u64) -> Result<(), Ended> {
         let engine = self.gateway.engine.clone();
         let limit = CATCH_UP_ENTRIES as usize;
         let read = async |before: u64| {
             engine.history(stream, before, limit).await.map_err(|_| Ended::Failed)
         };
-        // Back to the place, and forth again: only one page is in memory at a time.
+        // First backwards to the cursor, then forwards: only one page is in memory at a time.
         let mut before = u64::MAX;
         loop {
             let page = read(before).await?;
@@ -254,14 +254,14 @@ impl Following {
         self.hand_on().await
     }
 
-    /// How far this is, though nothing of it was shown.
+    /// Sends the current cursor, although no entry was shown.
     fn say_place(&mut self, sequence: u64) {
         let cursor = cursors::moving_place(&self.gateway, &self.teamspace, sequence);
         self.push(format!("{{\"cursor\":\"{cursor}\",\"of\":{}}}", self.of));
     }
 
-    /// Adds what is told of an entry: last the entry itself, if it is shown, with the cursor that
-    /// says that all is there.
+    /// Adds the frames for an entry. The entry itself comes last, if it is shown, with the cursor
+    /// that confirms that all of them were sent.
     async fn add(&mut self, followed: &Followed) -> Result<(), Ended> {
         let line = &followed.sequenced;
         let gateway = self.gateway.clone();

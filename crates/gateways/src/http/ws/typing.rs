@@ -1,5 +1,5 @@
-//! Who is typing. Told from one connection to another and kept nowhere: a word that is lost costs
-//! nothing, and one that is not repeated is over after a moment.
+//! Who is typing. Notices go from one connection to another and are not stored: a lost notice does
+//! no harm, and one that is not repeated expires after a moment.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -11,12 +11,12 @@ use tokio::sync::mpsc;
 
 use super::subscription::News;
 
-/// For how long it counts. Longer than people pause within a sentence, and short enough that nobody
-/// waits for somebody who has left.
+/// How long a notice counts: longer than people pause within a sentence, and short enough that the
+/// other side does not wait for a person who has left.
 pub const TYPING_KEPT: Span = Span::from_millis(6_000);
 
-/// The same word of one connection is passed on once in this time. It is repeated while somebody
-/// types, and twice as often as it is forgotten is enough.
+/// The same notice of one connection is passed on once in this time. It is repeated while a person
+/// types, and twice within its lifetime is enough.
 pub const TYPING_EVERY: Span = Span::from_millis(2_000);
 
 /// Connections that follow a conversation, and may be told who is typing in it.
@@ -36,7 +36,7 @@ struct Listener {
     news: mpsc::Sender<News>,
 }
 
-/// Who listens, and whom a word is for.
+/// Who listens, and who a notice is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Who {
     Customer,
@@ -66,7 +66,7 @@ impl Typing {
         Listening { typing: Arc::clone(self), stream, number }
     }
 
-    /// Tells those for whom it is. Whoever has no room for it does not hear it.
+    /// Tells the listeners that a notice is for. A listener with a full queue misses it.
     pub fn tell(&self, stream: &Stream, whom: &Who, frame: &str) {
         let listeners = self.listeners();
         let here = listeners.by_conversation.get(stream).into_iter().flatten();

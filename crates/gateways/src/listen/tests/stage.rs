@@ -1,5 +1,5 @@
-//! A server on a free port with routes that misbehave in every way, and a client that says
-//! exactly what it is told to.
+//! A server on a free port with routes that misbehave in every way, and a client that sends exactly
+//! the given bytes.
 
 use super::super::*;
 use super::{BODY_BYTES_MAX, LONG, LONG_MS};
@@ -100,7 +100,7 @@ impl Server {
         let _ = tokio::time::timeout(LONG, held).await.expect("the handler was reached");
     }
 
-    /// The counts are read by nobody but the metrics, so there is no signal to wait for.
+    /// Only the metrics read the counts, so there is no signal to wait for.
     pub async fn reached(&self, is_there: impl Fn(&ConnectionCounts) -> bool) {
         let mut looks = tokio::time::interval(Duration::from_millis(2));
         let reaching = async {

@@ -1,6 +1,6 @@
-//! One listener of this layout. It has a subscription from the first moment, without having asked
-//! for one, and can ask for other terms as often as it likes: each agreement is a subscription of
-//! its own, and the line goes on where it was.
+//! One listener of this layout. It has a subscription from the start, without asking for one, and
+//! can ask for other terms at any time. Each agreement is a new subscription, and the line
+//! continues at its cursor.
 
 use std::collections::VecDeque;
 
@@ -22,14 +22,14 @@ use super::lines::{Joined, Key, Order};
 use crate::http::Gateway;
 use crate::http::problem::Problem;
 
-/// As whom a listener counts that does not say.
+/// The name of a listener that gives none.
 const NAMELESS: &str = "compat";
 
-/// How long a question can still be answered after its stream has ended: long enough to come back.
+/// How long a question can still be answered after its stream has ended: long enough to reconnect.
 const LINGERS: Span = Span::from_millis(60_000);
 
-/// Sessions of which a line remembers that they asked. An older question is hardly the one that is
-/// answered after a restart.
+/// Sessions with questions that a line remembers. An older question is hardly answered after a
+/// restart.
 const ASKED_MAX: usize = 8;
 
 /// Events that are sent at once, if there are several.
@@ -44,7 +44,7 @@ pub struct Line {
     id: SubscriptionId,
     honored: Capabilities,
     listening: Listening,
-    /// Whoever goes on from here misses nothing.
+    /// A listener that resumes here misses nothing.
     place: Cursor,
     /// The sessions that asked something here, the newest last.
     asked: VecDeque<SessionId>,
@@ -54,7 +54,7 @@ pub struct Line {
 pub enum Next {
     Order(Order),
     Told(Told),
-    /// The subscription is over: its time is, or somebody ended it.
+    /// The subscription has expired or was ended.
     Closed,
 }
 
@@ -64,7 +64,7 @@ pub struct Frame {
     pub id: Option<Cursor>,
 }
 
-/// The listener wanted no more.
+/// The listener ended the line.
 pub struct Ended;
 
 impl Line {
@@ -98,7 +98,7 @@ impl Line {
         Ok(Self { gateway, mount, key, number, orders, id, honored, listening, place, asked })
     }
 
-    /// What is next. Nothing is lost if this is not waited for.
+    /// The next event or order. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Result<Next, Problem> {
         tokio::select! {
             biased;
@@ -110,7 +110,7 @@ impl Line {
         }
     }
 
-    /// The frames that it means.
+    /// The frames to send for it.
     pub async fn frames(&mut self, next: Next) -> Result<Result<Vec<Frame>, Ended>, Problem> {
         let mut frames = Vec::new();
         let mut told = match next {
@@ -128,7 +128,8 @@ impl Line {
         };
         let mut n_bytes = 0;
         while let Some(event) = told {
-            // An acknowledgement was given before its session began, and is told before it.
+            // An acknowledgement was queued before its session began, and is sent before the
+            // session's events.
             while let Ok(order) = self.orders.try_recv() {
                 if self.obey(order, &mut frames).await?.is_err() {
                     return Ok(Err(Ended));
@@ -158,7 +159,7 @@ impl Line {
         Ok(Ok(()))
     }
 
-    /// Other terms. If there are none, it goes on with those it has.
+    /// Agrees on other terms. If that fails, the line keeps those it has.
     async fn agree(&mut self, mut terms: Map<String, Value>) -> Result<Handshake, Problem> {
         let asked = terms.get("capabilities").and_then(Value::as_object);
         let has_scope = asked.is_some_and(|asked| asked.contains_key(EXTENSION));
@@ -176,7 +177,7 @@ impl Line {
                 let caller = &self.mount.asker.caller;
                 let agreed = self.gateway.engine.renegotiate(caller, &host, &asked).await?;
                 if agreed.is_err() {
-                    // That has ended the subscription, but not what its listener hears.
+                    // That has ended the subscription, but the listener stays connected.
                     self.go_on().await?;
                 }
                 agreed
@@ -202,7 +203,7 @@ impl Line {
         })
     }
 
-    /// The subscription is over, but its listener is there: the same terms again.
+    /// The subscription is over, but its listener is connected: subscribes again on the same terms.
     async fn go_on(&mut self) -> Result<(), Problem> {
         let request = Request { capabilities: self.honored.clone(), ..unasked(&self.mount) };
         let accepted = subscribe(&self.gateway, &self.mount, request)
@@ -220,7 +221,7 @@ impl Line {
     }
 
     fn remember(&mut self, event: &str) {
-        // Most events ask nothing, and need not be read again to know it.
+        // Most events ask no question; this check avoids parsing them again.
         if !event.contains("agent.awaiting.") {
             return;
         }
@@ -234,8 +235,9 @@ impl Line {
         self.asked.push_back(session);
     }
 
-    /// Questions that were asked on this subscription can be answered for a while, and as long as
-    /// they wait if the server stops: who comes back then has this token and no other.
+    /// Keeps the subscription for a while, so that its questions can still be answered. If the
+    /// server stops, it stays as long as a question is open: a listener that reconnects has only
+    /// this token.
     fn linger(&self) {
         let (gateway, key) = (self.gateway.clone(), self.key.clone());
         let (mount, id, asked) = (self.mount.clone(), self.id.clone(), self.asked.clone());
@@ -249,7 +251,7 @@ impl Line {
                 () = gateway.engine.clock().sleep(LINGERS) => false,
                 _ = stopping.wait_for(|stopping| *stopping) => true,
             };
-            // Who works within this process asks nothing any more when it stops.
+            // An agent within this process asks nothing any more when the process stops.
             let is_played = gateway.player(&mount).is_some();
             if stops && !is_played && some_wait(&gateway, &mount, &asked).await {
                 return;
@@ -266,7 +268,7 @@ impl Drop for Line {
     }
 }
 
-/// Whether somebody can still answer what one of these sessions asked.
+/// Whether a question of one of these sessions is still open.
 async fn some_wait(gateway: &Gateway, mount: &Mount, asked: &VecDeque<SessionId>) -> bool {
     for session in asked {
         let stream = session_stream(&mount.asker.caller, session);
@@ -310,7 +312,8 @@ async fn subscribe(
     agreed.map_err(|error: SubmitError| error.into())
 }
 
-/// The agent itself, but for those who want a signature: what is signed is the server's manifest.
+/// The host is the agent itself. A listener that wants a signature gets the server: only the
+/// server's manifest is signed.
 fn host(gateway: &Gateway, mount: &Mount, asked: &Capabilities) -> Host {
     let host = gateway.host();
     if asked.accept_signed_manifests_only == Some(true) {
@@ -320,7 +323,7 @@ fn host(gateway: &Gateway, mount: &Mount, asked: &Capabilities) -> Host {
     Host { producer: Producer { agent_id, agent_name, ..Producer::default() }, ..host }
 }
 
-/// The terms of somebody who did not ask for any: everything as it comes.
+/// The terms for a listener that did not ask for any: all events of the agent.
 fn unasked(mount: &Mount) -> Request {
     let scope = json!({ "agent_id": mount.agent.to_string() });
     Request {
@@ -338,7 +341,7 @@ fn unasked(mount: &Mount) -> Request {
     }
 }
 
-/// Adds what such a message may lack, and takes it for this agent and this subscription.
+/// Adds fields that the message may lack, and binds it to this agent and this subscription.
 fn bind(terms: &mut Map<String, Value>, mount: &Mount, id: &SubscriptionId) {
     match terms.get("type").and_then(Value::as_str) {
         Some("subscription.request") => {

@@ -1,5 +1,5 @@
-//! Who listens where. What is sent by `POST` belongs to the streams of the same bearer; if there is
-//! none yet, it waits a while for one.
+//! The open streams of each bearer. A message sent by `POST` goes to the streams of the same
+//! bearer; if there is none yet, it waits a while for one.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
@@ -12,15 +12,15 @@ use tokio::sync::mpsc;
 
 use super::Mount;
 
-/// How long what was sent waits for a stream. A client that asks first and then listens does so at
+/// How long a message waits for a stream. A client that posts before it listens opens its stream at
 /// once.
 pub const HELD: Span = Span::from_millis(30_000);
 
-/// What waits for one stream, and for how many bearers something waits.
+/// The most messages that wait for one stream, and the most bearers that they wait for.
 const HELD_MAX: usize = 16;
 const KEYS_MAX: usize = 1_024;
 
-/// What a stream has not yet heard of. Past this it hears no more until it reads on.
+/// The orders queued for a stream. Past this they are dropped until the stream reads on.
 const ORDERS_MAX: usize = 64;
 
 /// Subscriptions whose stream is gone and whose questions can still be answered, of one bearer.
@@ -37,12 +37,12 @@ pub struct Key {
 /// Something for a stream that does not come from the agent.
 #[derive(Debug, Clone)]
 pub enum Order {
-    /// Goes out as it is.
+    /// Sent unchanged.
     Frame(String),
-    /// Terms to be agreed on; the answer goes out.
+    /// Terms to be agreed on; the answer is sent.
     Terms(Map<String, Value>),
     End,
-    /// Only what happens from now on is wanted.
+    /// Nothing to send; it only marks from where the stream must listen.
     Nothing,
 }
 
@@ -64,7 +64,7 @@ struct Bearer {
     /// In the order in which they were opened.
     streams: Vec<Stream>,
     held: VecDeque<Held>,
-    /// On which questions can be answered.
+    /// The subscriptions on which questions can be answered.
     subscriptions: Vec<SubscriptionId>,
     lingering: VecDeque<SubscriptionId>,
     n_opened: u64,
@@ -79,7 +79,7 @@ struct Stream {
 #[derive(Debug)]
 struct Held {
     order: Order,
-    /// Where the ledger was.
+    /// The cursor of the ledger when it was sent.
     from: Cursor,
     until: Time,
 }
@@ -90,7 +90,7 @@ pub struct Joined {
     pub number: u64,
     pub own: mpsc::Sender<Order>,
     pub orders: mpsc::Receiver<Order>,
-    /// The earliest place from which it has to hear.
+    /// The earliest cursor from which the stream must listen.
     pub from: Option<Cursor>,
 }
 
@@ -106,7 +106,7 @@ impl Key {
 }
 
 impl Lines {
-    /// Passes something on to streams that are there, or keeps it for the next one.
+    /// Passes an order to the open streams, or keeps it for the next one.
     pub fn tell(&self, key: &Key, whom: Whom, order: Order, (from, now): (Cursor, Time)) {
         let mut all = self.lock();
         if all.len() >= KEYS_MAX {
@@ -120,7 +120,7 @@ impl Lines {
         };
         let wanted = &bearer.streams[n_first..];
         for stream in wanted {
-            // A stream that is not read misses it; others must not wait for it.
+            // A stream with a full queue misses it; others must not wait for that stream.
             let _ = stream.orders.try_send(order.clone());
         }
         if bearer.streams.is_empty() {
@@ -131,7 +131,7 @@ impl Lines {
         }
     }
 
-    /// A stream is there: from now on it is told.
+    /// Registers a stream, which is told of orders from now on.
     pub fn join(&self, key: &Key, now: Time) -> Joined {
         let (own, orders) = mpsc::channel(ORDERS_MAX);
         let mut all = self.lock();
@@ -147,7 +147,7 @@ impl Lines {
         Joined { number, own, orders, from }
     }
 
-    /// A way to a socket, which is told only what it asks itself.
+    /// A queue for a socket, which gets only the answers to its own messages.
     pub fn apart() -> Joined {
         let (own, orders) = mpsc::channel(ORDERS_MAX);
         Joined { number: 0, own, orders, from: None }
@@ -166,12 +166,13 @@ impl Lines {
 
     pub fn subscriptions(&self, key: &Key) -> Vec<SubscriptionId> {
         let all = self.lock();
-        // The newest first: most answers are to what was just asked.
+        // The newest first: most answers are to the latest question.
         all.get(key)
             .map_or_else(Vec::new, |bearer| bearer.subscriptions.iter().rev().cloned().collect())
     }
 
-    /// Nobody listens on this one any more. Which one must be ended for it at once.
+    /// Marks a subscription whose stream has ended. Returns an older one that must be ended at
+    /// once.
     pub fn lingers(&self, key: &Key, id: &SubscriptionId) -> Option<SubscriptionId> {
         let mut all = self.lock();
         let bearer = all.entry(key.clone()).or_default();

@@ -1,25 +1,25 @@
-//! What comes on this layout. Other tools leave out what a message must have, or send more; what
-//! they mean is taken, and what cannot be meant is passed over.
+//! The messages of this layout. Other tools leave out required fields or send additional ones. A
+//! message is taken by its clear meaning; one without any is ignored.
 
 use aaep::event::Decision;
 use aaep::handshake::{ClarificationReply, ConfirmationReply, Handshake, Response as Answer};
 use serde_json::{Map, Value};
 
-/// The longest of what an answer may bring along, as the schemas have it.
+/// The longest texts of an answer, as in the schemas.
 const DECIDED_BY_CHARS_MAX: usize = 256;
 const RATIONALE_CHARS_MAX: usize = 4_096;
 const RESPONSE_CHARS_MAX: usize = 16_384;
 
 #[derive(Debug, PartialEq)]
 pub enum Said {
-    /// A user wants something.
+    /// Input of a user.
     Words(String),
-    /// On which subscription is for the token to say.
+    /// An answer. Its token says on which subscription.
     Reply(Box<Handshake>),
     /// A `subscription.request` or `.renegotiate`, as it came.
     Terms(Map<String, Value>),
     Close,
-    /// Well-formed, and nothing to us.
+    /// Well-formed, but of no meaning here.
     Other,
 }
 
@@ -56,7 +56,7 @@ fn confirmation(message: &Map<String, Value>) -> Said {
         timestamp: word("timestamp").unwrap_or_default().to_owned(),
         decided_by: fitting(word("decided_by"), DECIDED_BY_CHARS_MAX),
         decision_rationale: fitting(word("decision_rationale"), RATIONALE_CHARS_MAX),
-        // Whatever it is: somebody who wants something else has not agreed to this.
+        // Whatever its type: an answer that asks for another action does not accept this one.
         modified_action: match message.get("modified_action") {
             None | Some(Value::Null) => None,
             Some(Value::Object(action)) => Some(action.clone()),

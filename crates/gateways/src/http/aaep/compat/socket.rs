@@ -18,10 +18,10 @@ use crate::http::aaep::listening::MESSAGE_BYTES_MAX;
 use crate::http::events::Place;
 use crate::http::problem::Problem;
 
-/// How often it is looked whether the token still holds.
+/// How often the token is checked.
 const LOOK: Span = Span::from_millis(1_000);
 
-/// How many looks lie between pings.
+/// How many token checks lie between pings.
 const LOOKS_PER_PING: u32 = 10;
 
 /// How long a peer may take to close its side.
@@ -60,7 +60,7 @@ struct Talking {
     gateway: Gateway,
     mount: Mount,
     line: Line,
-    /// To the line itself: answers to what comes here go out here.
+    /// To the line itself: answers to messages on this socket are sent on it.
     own: mpsc::Sender<Order>,
     socket: WebSocket,
     _place: Place,
@@ -88,7 +88,7 @@ impl Talking {
                 () = self.gateway.engine.clock().sleep(LOOK) => Wake::Look,
                 _ = stopping.wait_for(|stopping| *stopping) => Wake::Stop,
             };
-            // Also while there is always something to tell.
+            // This also runs while there is always something to send.
             let now = self.gateway.engine.clock().now();
             if now.since(looked_at) >= LOOK || now < looked_at {
                 looked_at = now;

@@ -20,10 +20,11 @@ use crate::http::cursors;
 use crate::http::events::Place;
 use crate::http::problem::Problem;
 
-/// How often it is looked whether the token still holds.
+/// How often the token is checked.
 const LOOK: Span = Span::from_millis(1_000);
 
-/// How many looks lie between signs of life on a quiet stream. Clients give up after 30 seconds.
+/// How many token checks lie between heartbeats on a quiet stream. Clients give up after 30
+/// seconds.
 const LOOKS_PER_BEAT: u32 = 10;
 
 /// Chunks on their way to a slow reader. Past this it falls behind in the ledger instead.
@@ -38,7 +39,7 @@ pub async fn listen(
         return Err(Problem::new("stopping", "the server is stopping"));
     }
     let place = Place::take(&gateway, &mount.asker, gateway.limits.streams_per_token_max)?;
-    // The place is older than the membership: what happens in between is told.
+    // The cursor is read before the stream joins, so that nothing in between is missed.
     let newest = now(&gateway).await?;
     let joined = gateway.compat.lines.join(&Key::of(&mount), gateway.engine.clock().now());
     let from =
@@ -55,7 +56,7 @@ pub async fn listen(
     Ok(readable(&headers, (kind, body).into_response()))
 }
 
-/// Where a browser was that comes back by itself. Anybody else begins anew.
+/// The cursor of a browser that reconnects by itself. Other clients start anew.
 fn resumed(
     gateway: &Gateway,
     mount: &Mount,
@@ -98,7 +99,7 @@ impl Sending {
                 () = self.chunks.closed() => return,
                 _ = stopping.wait_for(|stopping| *stopping) => Wake::Stop,
             };
-            // Also while there is always something to tell.
+            // This also runs while there is always something to send.
             let now = self.gateway.engine.clock().now();
             if now.since(looked_at) >= LOOK || now < looked_at {
                 looked_at = now;
@@ -130,7 +131,7 @@ impl Sending {
         }
     }
 
-    /// What goes out next; nothing once the listener wants no more.
+    /// What is sent next; nothing once the listener has ended the line.
     async fn chunk(&mut self, next: Result<Next, Problem>) -> Result<Option<Bytes>, Problem> {
         let frames = self.line.frames(next?).await?;
         Ok(frames.ok().map(|frames| {

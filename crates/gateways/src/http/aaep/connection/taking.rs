@@ -1,4 +1,4 @@
-//! What a connection does about one message of its peer.
+//! How a connection handles one message of its peer.
 
 use std::collections::BTreeSet;
 use std::future::poll_fn;
@@ -28,7 +28,7 @@ use crate::http::aaep::{events_in, session_of};
 use crate::http::cursors;
 use crate::http::problem::Problem;
 
-/// What to say, or why the message is refused; or that the connection is over.
+/// The messages to send, or why the message is refused, or why the connection ends.
 type Answered = Result<Result<Vec<String>, Problem>, Farewell>;
 
 impl<W: Wire> Open<W> {
@@ -59,7 +59,8 @@ impl<W: Wire> Open<W> {
         Ok(answered.unwrap_or_else(|problem| vec![refused(number, problem)]))
     }
 
-    /// Hands events on. Whether they are recorded is told later, in the order in which they came.
+    /// Passes events to the engine. The peer is told later, in the same order, whether they are
+    /// recorded.
     async fn announce(&mut self, number: u64, text: &str) -> Result<(), Problem> {
         let caller = self.connection.asker.clone().member()?.caller;
         let events = events_in(text.as_bytes())?;
@@ -78,7 +79,7 @@ impl<W: Wire> Open<W> {
             }
             Announced { number, session, n_events, n_bytes, questions, result }
         });
-        // Takes its place in the line of its session before the next message is read.
+        // The first poll queues it in its session before the next message is read.
         let done = poll_fn(|context| Poll::Ready(announcing.as_mut().poll(context))).await;
         match done {
             Poll::Ready(done) => self.announcing.push_back(Box::pin(std::future::ready(done))),
@@ -148,7 +149,7 @@ impl<W: Wire> Open<W> {
                 Err(error) => Ok(Err(error.into())),
             },
             reply @ (Handshake::ConfirmationReply(_) | Handshake::ClarificationReply(_)) => {
-                // What comes next of the session says whether it counted.
+                // The next events of the session show whether the answer counted.
                 Ok(engine.reply(caller, &reply).await.map(|()| Vec::new()).map_err(Problem::from))
             }
             Handshake::Accepted(_) | Handshake::Rejected(_) => {

@@ -1,14 +1,14 @@
-//! What a connection needs of whatever carries it, and how it says goodbye.
+//! What a connection needs of its transport, and why it ends.
 
-/// What carries the messages of one connection.
+/// The transport of one connection.
 pub trait Wire: Send {
-    /// Whether a peer that is there answers to [`Wire::ping`].
+    /// Whether a live peer answers [`Wire::ping`].
     const IS_PINGED: bool;
 
-    /// What comes next. Nothing is lost if this is not waited for.
+    /// The next message. Dropping the future loses nothing.
     fn receive(&mut self) -> impl Future<Output = Incoming> + Send;
 
-    /// Sends messages in their order. If this is not waited for, only `close` may follow.
+    /// Sends messages in their order. If the future is dropped, only `close` may follow.
     fn send(&mut self, messages: Vec<String>) -> impl Future<Output = Result<(), Gone>> + Send;
 
     fn ping(&mut self) -> impl Future<Output = Result<(), Gone>> + Send;
@@ -20,18 +20,18 @@ pub trait Wire: Send {
 #[derive(Debug)]
 pub enum Incoming {
     Message(String),
-    /// Somebody is there, and says nothing.
+    /// The peer is alive, but sent no message.
     Sign,
     /// A message that is too large, and was not kept.
     TooLarge,
-    /// What is no text.
+    /// A message that is not text.
     NotText,
-    /// What cannot be told apart into messages.
+    /// Bytes that cannot be split into messages.
     Unreadable,
     Gone,
 }
 
-/// The peer takes nothing any more.
+/// The peer does not receive any more.
 #[derive(Debug, Clone, Copy)]
 pub struct Gone;
 
@@ -49,9 +49,9 @@ pub enum Farewell {
     Rejected,
     /// There is no such token, or it has ended.
     TokenEnded,
-    /// The token stands for something else now.
+    /// The token has another bearer or other roles now.
     NotAllowed,
-    /// What came is nothing that may come.
+    /// The message is not allowed here.
     Violation(&'static str),
     /// The listener has ended its subscription.
     Left,

@@ -1,5 +1,5 @@
-//! What a connection says that is no event: what became of a message, what became of a question,
-//! and from where somebody may go on.
+//! The messages of a connection that are not events: the result of a message, the result of a
+//! question, and the cursor from which a listener may resume.
 
 use aaep::EXTENSION;
 use aaep::event::{Decision, Payload};
@@ -19,7 +19,7 @@ use crate::http::problem::Problem;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asking {
     pub session: SessionId,
-    /// As the peer chose it.
+    /// The token that the peer chose.
     pub reply_token: String,
     pub kind: Kind,
 }
@@ -54,7 +54,7 @@ pub fn recorded(number: u64, session: &SessionId, n_events: usize) -> String {
     .to_string()
 }
 
-/// Nothing came of the peer's message with this number.
+/// The peer's message with this number is refused.
 pub fn refused(number: u64, problem: Problem) -> String {
     let mut fields = problem.facts;
     let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);
@@ -71,19 +71,19 @@ pub fn refused(number: u64, problem: Problem) -> String {
     Value::Object(fields).to_string()
 }
 
-/// From where the listener may go on.
+/// The cursor from which the listener may resume.
 pub fn place(cursor: &str) -> String {
     json!({ "type": "tasuki.place", "resume_after": cursor }).to_string()
 }
 
-/// The end, where the transport has no words for it.
+/// The reason for the end, where the transport has no way to say it.
 pub fn closed(code: u16, reason: &str) -> String {
     json!({ "type": "tasuki.closed", "code": code, "reason": reason }).to_string()
 }
 
-/// What became of a question, for who asked it. An answer has the form of the protocol; what is
-/// no answer of anybody says so in our extension. Of what the producer itself took back it is told
-/// nothing.
+/// The result of a question, for its producer. An answer has the form of the protocol; a result
+/// without an answer says so in our extension. The producer is not told of a question that it
+/// withdrew.
 pub fn decided(asking: Asking, question: Question) -> Option<String> {
     match question {
         Question::Open { .. } | Question::Withdrawn => None,
@@ -94,7 +94,7 @@ pub fn decided(asking: Asking, question: Question) -> Option<String> {
         Question::Answered { outcome, answer, at } => {
             let (reply_token, timestamp) = (asking.reply_token, stamp(at));
             let subscription_id = answer.subscription_id.unwrap_or_default();
-            // Who decided is known by their token, whatever they say of themselves.
+            // The token identifies who decided, whatever name the answer gives.
             let decided_by = Some(answer.by);
             let reply = match answer.given {
                 Given::Decision(_) => Handshake::ConfirmationReply(ConfirmationReply {
