@@ -49,7 +49,7 @@ struct Compared {
     is_given_up: bool,
 }
 
-/// What stands where a line is expected.
+/// What is found where a line is expected.
 #[derive(Debug, PartialEq, Eq)]
 enum Found {
     Same,

@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 /// One read of a file that is hashed.
 const READ_BYTES: usize = 1024 * 1024;
 
-/// What lies beside the database of a backup, each under its name with something added.
+/// The files beside the database of a backup, each named after it with a suffix.
 #[derive(Debug)]
 pub struct Names {
     pub checkpoint: PathBuf,

@@ -40,7 +40,7 @@ pub struct Restored {
     pub lost_size: Option<u64>,
 }
 
-/// What lies beside the backup.
+/// The files beside the backup.
 struct Kept {
     beside: Beside,
     signing_key: Option<Vec<u8>>,

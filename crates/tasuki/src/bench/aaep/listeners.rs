@@ -45,7 +45,7 @@ const EVENTS_ALONE: usize = 100;
 /// All events are delivered within this time, or something is wrong.
 const DELIVERED_WITHIN: Duration = Duration::from_secs(300);
 
-/// What the server writes at once, and how often the bare writer does, to how many.
+/// The size of a server write; how many such writes the bare writer makes, and to how many sockets.
 const CHUNK_BYTES: usize = 16 * 1_024;
 const LIMIT_CHUNKS: usize = 20_000;
 const LIMIT_SOCKETS: usize = 64;

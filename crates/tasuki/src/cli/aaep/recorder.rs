@@ -111,7 +111,7 @@ fn is_announced_before(early: &Value, other: &Value) -> bool {
     at(early) < at(other)
 }
 
-/// What a producer marks so is recorded, unless it says nothing either.
+/// Whether it is the state that a new listener is sent. Other events with the mark are recorded.
 fn is_stands(event: &Value) -> bool {
     event["extensions"][EXTENSION]["stands"] == true
         && kind(event) == "state.changed"

@@ -244,7 +244,7 @@ mod tests {
         assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
     }
 
-    /// What is the same word in another language.
+    /// Texts that are the same word in English and another language.
     const SAME_IN_ENGLISH: &[&str] = &["urgent", "no", "tool_error"];
 
     #[test]

@@ -261,7 +261,8 @@ async fn a_rule_does_not_consent_to_what_cannot_be_undone() {
     }
     assert_eq!(says(&server, &agent("dana"), by("user:auto:dana")).await, Heard::Yes);
     announce(&server, ending()).await.expect("a person has consented");
-    // An action that is not declared irreversible may be accepted this way.
+    // An action that is declared reversible may be accepted this way; the irreversible call is
+    // still refused.
     let server = bank().await;
     let unsaid = asks(2, json!({ "irreversible": false, "risk_level": "low" }));
     announce(&server, vec![started(1), unsaid]).await.expect("the session opens");

@@ -154,7 +154,11 @@ async fn what_fills_an_entry_waits_for_nothing() {
     let last = asleep(&server, 5, last).await;
     server.engine.hurry(&agent("teller"), &session_number(3));
     recorded(last).await;
-    assert_eq!(entries(&server, 3).await, [1, 64, 64, 22, 20], "an entry was full");
+    assert_eq!(
+        entries(&server, 3).await,
+        [1, 64, 64, 22, 20],
+        "the waiting pieces are recorded at once"
+    );
 }
 
 #[tokio::test]
